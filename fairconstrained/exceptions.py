@@ -1,0 +1,13 @@
+"""Warnings and errors that belong to fairness rather than to scikit-learn."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem"]
+
+
+class FairnessWarning(UserWarning):
+    """Something the user asked for holds only vacuously, or not as they may believe."""
+
+
+class IncompatibleProblem(ValueError):
+    """A solver needs a view that a term of the problem does not offer."""
