@@ -1,0 +1,90 @@
+"""Sensitive features as groups: any column-like input becomes integer codes and readable labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["GroupEncoder"]
+
+
+class GroupEncoder:
+    """Integer codes for sensitive features, in the sorted order of their observed values.
+
+    Several columns become one group per *observed* combination, labelled by a tuple.
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Strings, numbers, booleans or categories, without missing values.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Group of every row, in ``0 .. n_groups - 1``.
+    labels : tuple
+        The value (or tuple of values) each code stands for.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or infinite, or the input has more than two dimensions.
+    """
+
+    def __init__(self, sensitive_features: Any) -> None:
+        frame = _as_frame(sensitive_features)
+        if frame.shape[1] == 1:
+            codes, values = pd.factorize(frame.iloc[:, 0], sort=True)
+            self.labels: tuple[Hashable, ...] = tuple(np.asarray(values).tolist())
+        else:
+            index = pd.MultiIndex.from_frame(frame)
+            codes, values = pd.factorize(index, sort=True)
+            self.labels = tuple(values.tolist())
+        self.codes: np.ndarray = np.asarray(codes, dtype=np.int64)
+
+    @staticmethod
+    def encode(sensitive_features: Any, labels: tuple[Hashable, ...]) -> np.ndarray:
+        """Codes of new rows among known ``labels``.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If a row belongs to a group that is not among ``labels``; the message names it.
+        """
+        seen = GroupEncoder(sensitive_features)
+        position = {label: code for code, label in enumerate(labels)}
+        unknown = [label for label in seen.labels if label not in position]
+        if unknown:
+            raise ValueError(
+                f"sensitive_features contains groups that were not seen in fit: {unknown}. Known groups: {list(labels)}."
+            )
+        return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
+
+
+def _as_frame(sensitive_features: Any) -> pd.DataFrame:
+    if isinstance(sensitive_features, (pd.DataFrame, pd.Series)):
+        frame = pd.DataFrame(sensitive_features)
+    else:
+        values = np.asarray(sensitive_features)
+        if values.ndim not in (1, 2):
+            raise ValueError(
+                f"sensitive_features must be one column or a table of columns; got {values.ndim} dimensions."
+            )
+        frame = pd.DataFrame(values.reshape(values.shape[0], -1))
+    missing = int(frame.isna().any(axis=1).sum())
+    if missing:
+        raise ValueError(
+            f"sensitive_features contains NaN or missing values in {missing} rows; drop those rows "
+            "or give missing values a group of their own, e.g. the string 'unknown'."
+        )
+    numeric = frame.select_dtypes(include="number")
+    if not np.isfinite(numeric.to_numpy(dtype=float)).all():
+        raise ValueError("sensitive_features contains infinity; groups must be finite values.")
+    return frame
