@@ -1,0 +1,51 @@
+"""The contract of a model: parameters to scores, and the gradient of scores back to parameters."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+import numpy as np
+from torch import Tensor
+
+from fairconstrained.data import FairData
+
+__all__ = ["Model", "Pullback"]
+
+#: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
+Pullback = Callable[[Tensor], np.ndarray]
+
+
+class Model(ABC):
+    """What turns a flat parameter vector and features into scores; the only object that knows about X."""
+
+    @property
+    @abstractmethod
+    def n_params(self) -> int:
+        """Length of the parameter vector."""
+
+    @abstractmethod
+    def init(self, rng: np.random.Generator) -> np.ndarray:
+        """Parameters to start from; ndarray of shape (n_params,)."""
+
+    @abstractmethod
+    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """Scores, and the map that pulls gradients back.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        data : FairData
+
+        Returns
+        -------
+        scores : Tensor of shape (n_samples,)
+            In the order of ``data``, without a graph.
+        pullback : callable
+            Takes a Tensor of shape (n_samples,), the gradient with respect to the scores, and returns the
+            gradient with respect to ``params``, an ndarray of shape (n_params,).
+        """
+
+    @abstractmethod
+    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient of the convex regularisation term of the objective."""

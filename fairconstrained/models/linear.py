@@ -1,0 +1,80 @@
+"""Linear scores, dense or sparse, shared by all groups or with one coefficient vector per group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.data import FairData
+from fairconstrained.models._base import Model, Pullback
+
+__all__ = ["LinearModel"]
+
+
+@dataclass(frozen=True)
+class LinearModel(Model):
+    """Scores ``h(x) = <w, x> + b``, or ``<w_g, x> + b_g`` for the rows of group ``g``.
+
+    One model per group spans the same functions as the interactions ``<w, (1, x, g, g x)>`` of the partial
+    fairness paper (section 7.1) without forming the product matrix.
+
+    Parameters
+    ----------
+    n_features : int
+    n_copies : int
+        1, or the number of groups.
+    fit_intercept : bool
+    alpha : float
+        Weight of the penalty ``alpha/2 |w|^2`` on the coefficients; intercepts are free.
+    """
+
+    n_features: int
+    n_copies: int = 1
+    fit_intercept: bool = True
+    alpha: float = 0.0
+
+    @property
+    def n_params(self) -> int:
+        """Coefficients and intercepts of all copies."""
+        return self.n_copies * (self.n_features + self.fit_intercept)
+
+    def init(self, rng: np.random.Generator) -> np.ndarray:
+        """Zero: every group gets the same score, which is as fair as can be."""
+        return np.zeros(self.n_params)
+
+    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """See `Model.forward`."""
+        coefficients, intercepts = self.unpack(params)
+        shared = self.n_copies == 1
+        scores = np.empty(data.n_samples)
+        for group, (block, rows) in enumerate(zip(data.blocks, data.slices, strict=True)):
+            copy = 0 if shared else group
+            scores[rows] = block @ coefficients[copy]
+            scores[rows] += intercepts[copy]
+
+        def pullback(cotangent: Tensor) -> np.ndarray:
+            gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
+            residuals = cotangent.numpy()
+            for group, (block, rows) in enumerate(zip(data.blocks, data.slices, strict=True)):
+                copy = 0 if shared else group
+                gradient[copy, : self.n_features] += block.T @ residuals[rows]
+                if self.fit_intercept:
+                    gradient[copy, -1] += residuals[rows].sum()
+            return gradient.ravel()
+
+        return torch.from_numpy(scores), pullback
+
+    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
+        """See `Model.penalty`."""
+        gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
+        gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
+        return float(gradient.ravel() @ params) / 2, gradient.ravel()
+
+    def unpack(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients of shape (n_copies, n_features) and intercepts of shape (n_copies,)."""
+        table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
+        intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
+        return table[:, : self.n_features], intercepts

@@ -1,0 +1,137 @@
+"""Losses for classification (targets -1 / +1) and regression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.special import expit
+from torch import Tensor
+
+from fairconstrained.objectives._base import Loss
+
+__all__ = ["Hinge", "Logistic", "Squared", "TruncatedLogistic", "ZeroOne"]
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """``log(1 + exp(-y s))``."""
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return F.softplus(-targets * scores)
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Convex already."""
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """``1 / (1 + exp(-s))``."""
+        return expit(scores)
+
+
+@dataclass(frozen=True)
+class TruncatedLogistic(Logistic):
+    """``a log(1 + l / a)`` of the logistic loss ``l``: large losses, of outliers, grow no faster than a logarithm.
+
+    Parameters
+    ----------
+    truncation : float
+        The ``a`` above, positive; the loss tends to the logistic one as it grows.
+    """
+
+    truncation: float = 0.5
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return self.truncation * torch.log1p(super().of(scores, targets) / self.truncation)
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """``l`` and ``l - a log(1 + l/a)``; the second is a convex increasing function of the convex ``l``."""
+        loss = super().of(scores, targets)
+        return loss, loss - self.truncation * torch.log1p(loss / self.truncation)
+
+    def path(self) -> tuple[Loss, ...]:
+        """From the convex logistic loss."""
+        return (Logistic(), self)
+
+
+@dataclass(frozen=True)
+class Hinge(Loss):
+    """``max(1 - y s, 0)``, its corner rounded by a parabola over ``smoothing``.
+
+    Parameters
+    ----------
+    smoothing : float
+        Half the width of the parabola, in units of the margin ``y s``. The rounded loss exceeds the hinge
+        by at most ``smoothing / 4``.
+    """
+
+    smoothing: float = 0.01
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        slack = 1 - targets * scores
+        rounded = (slack + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
+        return rounded + (slack - self.smoothing).clamp(min=0)
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Convex already."""
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+    def path(self) -> tuple[Loss, ...]:
+        """Rounder first."""
+        return tuple(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing) + (self,)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
+        return expit(scores)
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """``(s - y)^2 / 2`` (Example D.1)."""
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return (scores - targets) ** 2 / 2
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Convex already."""
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """``(1 + s) / 2``, clipped to [0, 1]: the least-squares score estimates ``E[y | x]``."""
+        return np.clip((1 + scores) / 2, 0, 1)
+
+
+@dataclass(frozen=True)
+class ZeroOne(Loss):
+    """``1 / (1 + exp(y s / width))``, a smooth stand-in for the error ``1[y s < 0]``.
+
+    Parameters
+    ----------
+    width : float
+        In units of the score.
+    """
+
+    width: float = 0.25
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return torch.sigmoid(-targets * scores / self.width)
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Plus a parabola of the largest curvature of the logistic function, ``1 / (6 sqrt(3) width^2)``."""
+        parabola = scores**2 / (2 * 6 * np.sqrt(3) * self.width**2)
+        return self.of(scores, targets) + parabola, parabola
+
+    def path(self) -> tuple[Loss, ...]:
+        """From the logistic loss, then wider first."""
+        return (Logistic(), *(ZeroOne(w) for w in (1.0, 0.5) if w > self.width), self)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
+        return expit(scores)
