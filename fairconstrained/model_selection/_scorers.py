@@ -1,0 +1,354 @@
+"""Scorers that bring the sensitive features to the metric, and to models that need them to predict."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import metrics as skm
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from fairconstrained.metrics import METRICS
+from fairconstrained.model_selection._response import RESPONSES, get_response
+
+__all__ = [
+    "FairnessScorer",
+    "get_fairness_scorer",
+    "get_fairness_scorer_names",
+    "make_fairness_scorer",
+    "make_performance_scorer",
+]
+
+Metric = Callable[..., Any]
+
+# scikit-learn's convention for the second argument of a metric
+_RESPONSE_OF_ARGUMENT = {
+    "y_pred": "predict",
+    "y_score": "decision_function",
+    "y_prob": "predict_proba",
+    "y_proba": "predict_proba",
+}
+
+# name: (metric, response, greater is better). The names are scikit-learn's.
+_PERFORMANCE: dict[str, tuple[Metric, str, bool]] = {
+    "accuracy": (skm.accuracy_score, "predict", True),
+    "balanced_accuracy": (skm.balanced_accuracy_score, "predict", True),
+    "f1": (skm.f1_score, "predict", True),
+    "precision": (skm.precision_score, "predict", True),
+    "recall": (skm.recall_score, "predict", True),
+    "roc_auc": (skm.roc_auc_score, "decision_function", True),
+    "average_precision": (skm.average_precision_score, "decision_function", True),
+    "neg_log_loss": (skm.log_loss, "predict_proba", False),
+    "neg_brier_score": (skm.brier_score_loss, "predict_proba", False),
+    "r2": (skm.r2_score, "predict", True),
+    "neg_mean_squared_error": (skm.mean_squared_error, "predict", False),
+    "neg_mean_absolute_error": (skm.mean_absolute_error, "predict", False),
+}
+
+
+class FairnessScorer(BaseEstimator):
+    """A scikit-learn scorer that receives the sensitive features.
+
+    It requests ``sensitive_features`` through metadata routing by itself:
+    ``GridSearchCV(...).fit(X, y, sensitive_features=...)`` brings each test fold its own rows of them,
+    without any ``set_score_request``. Only ``sample_weight`` needs ``set_score_request(sample_weight=True)``.
+    Metadata routing has to be on: ``sklearn.set_config(enable_metadata_routing=True)``.
+
+    An estimator whose response method requests ``sensitive_features`` itself (a model with coefficients per
+    group, alone or at the end of a pipeline) receives them as well; no other estimator does.
+
+    Build one with :func:`make_fairness_scorer`, :func:`make_performance_scorer` or
+    :func:`get_fairness_scorer`.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, response, *, sensitive_features=..., **metric_params)``.
+    response : {"predict", "decision_function", "predict_proba"}
+        What the metric judges. A classifier without ``decision_function`` is judged by the log-odds of its
+        ``predict_proba`` (0 remains the threshold), a regressor always by its predictions.
+    greater_is_better : bool, default=False
+        False negates the metric.
+    by_group : bool, default=True
+        Whether the metric itself takes ``sensitive_features``.
+    pos_label : object, default=None
+        The label that counts as positive; by default the last of two classes. The metric sees labels and
+        decisions of a binary classifier as 0 and 1, whatever they were.
+    metric_params : dict, default=None
+        Further keyword arguments of the metric.
+    """
+
+    # "score" is the method under which metadata routing looks up what a scorer requests
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED, "sensitive_features": True}
+
+    def __init__(
+        self,
+        metric: Metric,
+        response: str,
+        *,
+        greater_is_better: bool = False,
+        by_group: bool = True,
+        pos_label: Any = None,
+        metric_params: dict[str, Any] | None = None,
+    ) -> None:
+        self.metric = metric
+        self.response = response
+        self.greater_is_better = greater_is_better
+        self.by_group = by_group
+        self.pos_label = pos_label
+        self.metric_params = metric_params
+
+    def score(
+        self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> float:
+        """Judge a fitted estimator; the same as calling the scorer.
+
+        Parameters
+        ----------
+        estimator : estimator object
+            Fitted classifier or regressor, or a pipeline ending in one.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge it on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+            Their groups. Only a performance scorer does without.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+
+        Returns
+        -------
+        score : float
+            Greater is better.
+
+        Raises
+        ------
+        ValueError
+            If the metric compares groups and ``sensitive_features`` did not arrive.
+        TypeError
+            If a classifier does not offer the response.
+        """
+        if self.by_group and sensitive_features is None:
+            raise ValueError(
+                f"{self!r} needs sensitive_features. In a search or a cross-validation call "
+                "sklearn.set_config(enable_metadata_routing=True) first, and pass sensitive_features= to fit "
+                "(to cross_validate: params={'sensitive_features': ...})."
+            )
+        response = get_response(
+            estimator, X, self.response, sensitive_features=sensitive_features, pos_label=self.pos_label
+        )
+        keywords = dict(self.metric_params or {})
+        if self.by_group:
+            keywords["sensitive_features"] = sensitive_features
+        if sample_weight is not None:
+            keywords["sample_weight"] = sample_weight
+        value = float(np.asarray(self.metric(response.encode(y), response.values, **keywords)))
+        return value if self.greater_is_better else -value
+
+    __call__ = score
+
+    def _accept_sample_weight(self) -> bool:
+        # scikit-learn asks a scorer this when routing is off and a search was fitted with sample_weight
+        return "sample_weight" in inspect.signature(self.metric).parameters
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        factory = make_fairness_scorer if self.by_group else make_performance_scorer
+        parts = [_name_of(self.metric), f"response={self.response!r}"]
+        default = not self.by_group  # of the factory: gaps are better when small, performance when large
+        if self.greater_is_better is not default:
+            parts.append(f"greater_is_better={self.greater_is_better}")
+        if self.pos_label is not None:
+            parts.append(f"pos_label={self.pos_label!r}")
+        parts += [f"{key}={value!r}" for key, value in (self.metric_params or {}).items()]
+        return f"{factory.__name__}({', '.join(parts)})"
+
+    def _routing_repr(self) -> str:
+        return repr(self)
+
+
+def make_fairness_scorer(
+    metric: Metric,
+    *,
+    response: str = "auto",
+    greater_is_better: bool = False,
+    pos_label: Any = None,
+    **kwargs: Any,
+) -> FairnessScorer:
+    """Build a scorer from a metric that compares groups.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, response, *, sensitive_features, **kwargs)``: one of
+        :mod:`fairconstrained.metrics`, of Fairlearn's, or your own.
+    response : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
+        What the metric judges. "auto" knows it for every metric of :mod:`fairconstrained.metrics`. For
+        others it goes by the name of the second argument (``y_pred``, ``y_score``, ``y_prob``, ``y_proba``).
+    greater_is_better : bool, default=False
+        Gaps are better when small, and negated.
+    pos_label : object, default=None
+        The label that counts as positive; by default the last of two classes.
+    **kwargs : object
+        Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
+
+    Returns
+    -------
+    scorer : FairnessScorer
+
+    Raises
+    ------
+    ValueError
+        If ``response`` is unknown, or "auto" and not to be told from the metric.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import independence_gap
+    >>> from fairconstrained.model_selection import make_fairness_scorer
+    >>> make_fairness_scorer(independence_gap)
+    make_fairness_scorer(independence_gap, response='predict')
+    """
+    return FairnessScorer(
+        metric,
+        _resolve_response(metric, response),
+        greater_is_better=greater_is_better,
+        pos_label=pos_label,
+        metric_params=kwargs,
+    )
+
+
+def make_performance_scorer(
+    metric: Metric,
+    *,
+    response: str = "predict",
+    greater_is_better: bool = True,
+    pos_label: Any = None,
+    **kwargs: Any,
+) -> FairnessScorer:
+    """Build a scorer from a metric that knows no groups, for models that may need them to predict.
+
+    The scorers of scikit-learn call ``estimator.predict(X)``, which a model with coefficients per group
+    cannot answer. This one hands on the sensitive features where the model requests them.
+
+    Parameters
+    ----------
+    metric : callable
+        ``metric(y_true, response, **kwargs)``, such as :func:`sklearn.metrics.accuracy_score`.
+    response : {"predict", "decision_function", "predict_proba", "auto"}, default="predict"
+        What the metric judges; "auto" as in :func:`make_fairness_scorer`.
+    greater_is_better : bool, default=True
+        False negates the metric.
+    pos_label : object, default=None
+        The label that counts as positive; by default the last of two classes.
+    **kwargs : object
+        Further arguments of the metric.
+
+    Returns
+    -------
+    scorer : FairnessScorer
+
+    Raises
+    ------
+    ValueError
+        If ``response`` is unknown, or "auto" and not to be told from the metric.
+
+    Examples
+    --------
+    >>> from sklearn.metrics import fbeta_score
+    >>> from fairconstrained.model_selection import make_performance_scorer
+    >>> make_performance_scorer(fbeta_score, beta=2)
+    make_performance_scorer(fbeta_score, response='predict', beta=2)
+    """
+    return FairnessScorer(
+        metric,
+        _resolve_response(metric, response),
+        greater_is_better=greater_is_better,
+        by_group=False,
+        pos_label=pos_label,
+        metric_params=kwargs,
+    )
+
+
+def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
+    """Look up a scorer by name.
+
+    Parameters
+    ----------
+    name : str
+        ``"neg_"`` and the name of a metric of :mod:`fairconstrained.metrics`, such as
+        ``"neg_partial_statistical_parity_gap"``, or a performance measure such as ``"accuracy"``; see
+        :func:`get_fairness_scorer_names`.
+    **kwargs : object
+        Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
+
+    Returns
+    -------
+    scorer : FairnessScorer
+        A new one on every call.
+
+    Raises
+    ------
+    ValueError
+        If there is no such name; the message lists those there are.
+
+    Examples
+    --------
+    >>> from fairconstrained.model_selection import get_fairness_scorer
+    >>> get_fairness_scorer("neg_independence_gap")
+    make_fairness_scorer(independence_gap, response='predict')
+    """
+    if name in _PERFORMANCE:
+        metric, response, greater_is_better = _PERFORMANCE[name]
+        return make_performance_scorer(
+            metric, response=response, greater_is_better=greater_is_better, **kwargs
+        )
+    info = METRICS.get(name.removeprefix("neg_")) if name.startswith("neg_") else None
+    if info is None:
+        raise ValueError(f"There is no scorer {name!r}. There are {get_fairness_scorer_names()}.")
+    return make_fairness_scorer(info.function, response=info.response, **kwargs)
+
+
+def get_fairness_scorer_names() -> list[str]:
+    """Names that :func:`get_fairness_scorer` knows.
+
+    Returns
+    -------
+    names : list of str
+        Sorted.
+
+    Examples
+    --------
+    >>> from fairconstrained.model_selection import get_fairness_scorer_names
+    >>> "accuracy" in get_fairness_scorer_names()
+    True
+    """
+    return sorted([*_PERFORMANCE, *(f"neg_{name}" for name in METRICS)])
+
+
+def _resolve_response(metric: Metric, response: str) -> str:
+    if response in RESPONSES:
+        return response
+    if response != "auto":
+        raise ValueError(f"response must be one of {['auto', *RESPONSES]}; got {response!r}.")
+    function = metric.func if isinstance(metric, partial) else metric
+    for info in METRICS.values():
+        if info.function is function:
+            return info.response
+    arguments = list(inspect.signature(function).parameters)
+    argument = arguments[1] if len(arguments) > 1 else None
+    if argument not in _RESPONSE_OF_ARGUMENT:
+        raise ValueError(
+            f"What {_name_of(metric)} judges cannot be told from its second argument ({argument}); "
+            f"pass response=, one of {list(RESPONSES)}."
+        )
+    return _RESPONSE_OF_ARGUMENT[argument]
+
+
+def _name_of(metric: Metric) -> str:
+    if isinstance(metric, partial):
+        arguments = [*map(repr, metric.args), *(f"{key}={value!r}" for key, value in metric.keywords.items())]
+        return f"partial({', '.join([_name_of(metric.func), *arguments])})"
+    return getattr(metric, "__name__", None) or repr(metric)
