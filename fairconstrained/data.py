@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class FairData:
         bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
         ordered = weights[order]
         return cls(
-            blocks=tuple(_rows(X, a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)),
+            blocks=tuple(_rows(X, a, b) for a, b in pairwise(bounds)),
             y=torch.from_numpy(np.ascontiguousarray(y[order], dtype=np.float64)),
             weights=torch.from_numpy(ordered / ordered.sum()),
             labels=labels,
@@ -117,26 +118,38 @@ class FairData:
         """Rows per group, for messages."""
         return {label: block.shape[0] for label, block in zip(self.labels, self.blocks, strict=True)}
 
-    def take(self, rows: np.ndarray) -> FairData:
-        """The data of some rows, for a mini-batch.
+    def sample(self, rng: np.random.Generator, size: int) -> FairData:
+        """A group-stratified mini-batch whose weighted means are unbiased.
+
+        Every group gets its share of ``size`` (at least one row). Rows are drawn with replacement in proportion
+        to their weight and then count alike, and every group keeps its share of the total weight.
 
         Parameters
         ----------
-        rows : ndarray of shape (n_batch,)
-            Ascending row numbers in the internal order, with at least one row of every group.
+        rng : numpy.random.Generator
+        size : int
+            Rows to draw, about.
         """
-        bounds = np.searchsorted(rows, [s.start for s in self.slices] + [self.n_samples])
-        index = torch.from_numpy(rows)
-        weights = self.weights[index]
+        rows, weights = [], []
+        for part in self.slices:
+            share = float(self.weights[part].sum())
+            count = max(1, round(share * size))
+            cumulative = torch.cumsum(self.group_weights[part], 0).numpy()
+            drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
+            rows.append(np.sort(drawn) + part.start)
+            weights.append(np.full(count, share / count))
+        return self._take(rows, np.concatenate(weights))
+
+    def _take(self, rows: list[np.ndarray], weights: np.ndarray) -> FairData:
+        """Some rows of every group, given by their numbers in the internal order."""
+        chosen = np.concatenate(rows)
+        blocks = zip(self.blocks, self.slices, rows, strict=True)
         return FairData(
-            blocks=tuple(
-                block[rows[a:b] - s.start]
-                for block, s, a, b in zip(self.blocks, self.slices, bounds[:-1], bounds[1:], strict=True)
-            ),
-            y=self.y[index],
-            weights=weights / weights.sum(),
+            blocks=tuple(block[local - part.start] for block, part, local in blocks),
+            y=self.y[torch.from_numpy(chosen)],
+            weights=torch.from_numpy(weights),
             labels=self.labels,
-            order=self.order[rows],
+            order=self.order[chosen],
         )
 
 

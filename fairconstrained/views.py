@@ -41,8 +41,12 @@ class DifferenceOfConvex(ABC):
     """A split ``values = plus - minus`` into functions that are convex in (scores, aux)."""
 
     @abstractmethod
-    def split(self, scores: Tensor, aux: Tensor) -> tuple[Tensor, Tensor]:
-        """The two convex parts, each a Tensor of shape (n_components,)."""
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """The convex part; Tensor of shape (n_components,), arguments as in `FullBatch.values`."""
+
+    @abstractmethod
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """The part that is subtracted, convex too; Tensor of shape (n_components,)."""
 
 
 class Stochastic(ABC):
@@ -54,7 +58,7 @@ class Stochastic(ABC):
 
 
 class Exact(ABC):
-    """The metric that the user reads, and the means to bring a surrogate closer to it."""
+    """The metric that the user reads, and the means to bring a surrogate closer to it (constraints only)."""
 
     @abstractmethod
     def exact(self, scores: Any) -> float:

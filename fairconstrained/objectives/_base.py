@@ -64,10 +64,13 @@ class BoundObjective(FullBatch, DifferenceOfConvex, Stochastic):
         """See `FullBatch.values`; one component."""
         return (self.data.weights @ self.loss.of(scores, self.data.y)).reshape(1)
 
-    def split(self, scores: Tensor, aux: Tensor) -> tuple[Tensor, Tensor]:
-        """See `DifferenceOfConvex.split`."""
-        plus, minus = self.loss.split(scores, self.data.y)
-        return (self.data.weights @ plus).reshape(1), (self.data.weights @ minus).reshape(1)
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """See `DifferenceOfConvex.plus`."""
+        return (self.data.weights @ self.loss.split(scores, self.data.y)[0]).reshape(1)
+
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """See `DifferenceOfConvex.minus`."""
+        return (self.data.weights @ self.loss.split(scores, self.data.y)[1]).reshape(1)
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""

@@ -1,1 +1,18 @@
-"""solvers"""
+"""Solvers: one file per algorithm; importing a file enters its solver into ``SOLVERS``."""
+
+from fairconstrained.solvers._base import SOLVERS, Callback, Solver, SolverResult, Status, make_solver
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
+
+__all__ = [
+    "IDCA",
+    "SOLVERS",
+    "AugmentedLagrangian",
+    "Callback",
+    "Solver",
+    "SolverResult",
+    "Status",
+    "SwitchingSubgradient",
+    "make_solver",
+]

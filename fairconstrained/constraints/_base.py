@@ -1,0 +1,98 @@
+"""The contract of a constraint: what the user writes, and what it becomes on data."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from fairconstrained.data import FairData
+from fairconstrained.views import Exact
+
+__all__ = ["BoundConstraint", "Constraint"]
+
+
+class BoundConstraint(Exact):
+    """A constraint on data: ``metric(scores) <= kappa``, and the surrogates of it that solvers see.
+
+    Subclasses inherit from the views of `fairconstrained.views` that they offer. They are immutable: a solver
+    that wants another surrogate gets another object from `Exact.refined`, and multipliers live in the solver.
+    """
+
+    #: Name of the notion, such as ``"statistical_parity"``.
+    name: str
+    #: Bound on the metric that the user reads.
+    kappa: float
+
+    @property
+    @abstractmethod
+    def component_names(self) -> tuple[str, ...]:
+        """A name for every component of the surrogate."""
+
+    @property
+    def n_aux(self) -> int:
+        """Number of auxiliary variables."""
+        return 0
+
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
+        """Auxiliary variables that suit the given scores; ndarray of shape (n_aux,)."""
+        return np.empty(0)
+
+    def fair_aux(self) -> np.ndarray:
+        """Auxiliary variables with which the surrogate holds when all scores are zero; shape (n_aux,)."""
+        return np.empty(0)
+
+    def exact(self, scores: np.ndarray) -> float:
+        """The metric minus kappa: positive is a violation."""
+        return self.metric(scores) - self.kappa
+
+    @abstractmethod
+    def metric(self, scores: np.ndarray) -> float:
+        """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
+
+
+class Constraint(BaseEstimator, ABC):
+    """What the user writes: parameters only, no data and no multipliers.
+
+    A new constraint is one file with a subclass of this and one of `BoundConstraint`.
+    """
+
+    @abstractmethod
+    def bind(self, data: FairData) -> BoundConstraint:
+        """The constraint on ``data``.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or a group is too small for ``kappa`` to be resolved; the message
+            gives the counts.
+        """
+
+
+def check_kappa(kappa: Any) -> float:
+    """``kappa`` as a float in [0, 1]; raises ValueError otherwise."""
+    if isinstance(kappa, bool) or not isinstance(kappa, (int, float, np.integer, np.floating)):
+        raise ValueError(f"kappa must be a number in [0, 1] or None (unconstrained), got {kappa!r}.")
+    if not 0 <= kappa <= 1:
+        raise ValueError(
+            f"kappa must be in [0, 1], got {kappa}: it bounds a difference of shares. Use kappa=None for no bound."
+        )
+    return float(kappa)
+
+
+def check_resolution(data: FairData, kappa: float, length: float, notion: str) -> None:
+    """Raise ValueError if a group has too few rows for a gap of ``kappa`` on an interval of this length.
+
+    A single row changes the gap by ``1 / (n_g length)``; a bound below that cannot be told from zero.
+    """
+    needed = int(np.ceil(1 / length - 1e-9))
+    if kappa > 0:
+        needed = max(needed, int(np.ceil(1 / (kappa * length) - 1e-9)))
+    if min(data.counts().values()) < needed:
+        raise ValueError(
+            f"{notion} with kappa={kappa:g} on an interval of length {length:g} needs at least {needed} rows in "
+            f"every group, but the groups have {data.counts()} rows. Merge small groups, widen the interval or "
+            "raise kappa."
+        )

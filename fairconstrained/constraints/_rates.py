@@ -1,0 +1,101 @@
+"""What the parity constraints share: parameters, surrogates, and the exact metric on an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.surrogates import SURROGATES, Surrogate
+from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+
+__all__ = ["BoundParity", "make_surrogate", "single_interval"]
+
+#: Width of "auto" surrogates before a solver refines them: that of the paper's experiments.
+PAPER_WIDTH = 1.0
+
+
+def make_surrogate(name: str, width: float | str) -> Surrogate:
+    """The surrogate of that name; ``width="auto"`` starts at the paper's width of 1.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name (the message lists the known ones) or a width that is not positive.
+    """
+    if name not in SURROGATES:
+        raise ValueError(f"surrogate must be one of {sorted(SURROGATES)}, got {name!r}.")
+    if width == "auto":
+        return SURROGATES[name].with_width(PAPER_WIDTH)
+    if isinstance(width, str) or not width > 0:
+        raise ValueError(f"surrogate_width must be 'auto' or a positive number, got {width!r}.")
+    return SURROGATES[name].with_width(float(width))
+
+
+def single_interval(interval: Any) -> tuple[float, float]:
+    """A validated pair ``(alpha, beta)``; raises ValueError for anything else."""
+    parsed = PercentileIntervals.parse(interval, ())
+    if parsed.alpha.shape != (1, 1):
+        raise ValueError(f"this constraint takes one interval (alpha, beta), got {interval!r}.")
+    return float(parsed.alpha[0, 0]), float(parsed.beta[0, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
+    """A bound ``kappa`` on a gap between the groups' ranks on the interval ``[alpha, beta)``.
+
+    Attributes
+    ----------
+    margin : float
+        What the surrogate's tolerance falls short of ``kappa``.
+    fixed_width : bool
+        Whether the user chose the surrogate's width, so that refinement leaves it alone.
+    """
+
+    data: FairData
+    kappa: float
+    interval: tuple[float, float]
+    normalize: bool
+    surrogate: Surrogate
+    fixed_width: bool
+    margin: float = 0.0
+    name: str = "parity"
+
+    @property
+    def intervals(self) -> PercentileIntervals:
+        """The interval in the form that the metrics take."""
+        return PercentileIntervals.parse(self.interval, ())
+
+    @property
+    def scale(self) -> float:
+        """Rate that a gap of one stands for: the length of the interval, or 1 for rank gaps."""
+        return self.interval[1] - self.interval[0] if self.normalize else 1.0
+
+    @property
+    def slack(self) -> float:
+        """Tolerance of the surrogate, as a difference of rates: ``(kappa - margin) scale``, at least 0."""
+        return max(self.kappa - self.margin, 0.0) * self.scale
+
+    @property
+    def granularity(self) -> float:
+        """Largest share of a group that one row stands for, as a gap."""
+        shares = [float(self.data.group_weights[rows].max()) for rows in self.data.slices]
+        return max(shares) / self.scale
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data)
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`."""
+        surrogate = self.surrogate
+        if not self.fixed_width:
+            weights = self.data.weights.numpy()
+            deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
+            # Constant scores are fair whatever the width is, so any width will do.
+            surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
+        return replace(self, surrogate=surrogate, margin=margin)

@@ -1,0 +1,290 @@
+"""`Problem`: model, objective, constraints and domain, combined into what a solver may ask.
+
+A solver works on flat vectors ``z = (params, aux)`` and sees *points*: the objective and constraint values at
+``z``, and the gradient of any combination of them that it chooses after having seen the values. One point costs
+one forward pass; its gradient one backward pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.domains import Domain
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.models import Model
+from fairconstrained.objectives import BoundObjective
+from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+
+__all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "StochasticView"]
+
+
+class Point(Protocol):
+    """A problem's values at one ``z``."""
+
+    objective: float
+    constraints: np.ndarray
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """Gradient in ``z`` of ``objective * f + multipliers @ constraints``; ndarray of shape (n_variables,)."""
+
+
+class PointSource(Protocol):
+    """Anything that has points: a full-batch view, a mini-batch, a convex model of the problem."""
+
+    def at(self, z: np.ndarray) -> Point:
+        """The point at ``z``, an ndarray of shape (n_variables,)."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """minimise ``f(h_w(X)) + penalty(w)`` over ``w`` in a domain, subject to ``c(h_w(X), aux) <= 0``.
+
+    Parameters
+    ----------
+    model : Model
+    objective : BoundObjective
+    constraints : tuple of BoundConstraint
+    data : FairData
+    domain : Domain, optional
+        The set of the parameters ``w``; None is the whole space.
+    """
+
+    model: Model
+    objective: BoundObjective
+    constraints: tuple[BoundConstraint, ...]
+    data: FairData
+    domain: Domain | None = None
+
+    @property
+    def n_params(self) -> int:
+        """Length of ``w``."""
+        return self.model.n_params
+
+    @cached_property
+    def aux_slices(self) -> tuple[slice, ...]:
+        """Where the auxiliary variables of every constraint stand in ``z``."""
+        ends = np.cumsum([self.n_params] + [c.n_aux for c in self.constraints]).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """Names of the constraint components, in the order of ``Point.constraints``."""
+        return tuple(name for constraint in self.constraints for name in constraint.component_names)
+
+    def view(self, view: type) -> Any:
+        """The problem as seen through a view.
+
+        Parameters
+        ----------
+        view : type
+            One of the classes of `fairconstrained.views`.
+
+        Returns
+        -------
+        FullBatchView, StochasticView or DifferenceOfConvexView
+
+        Raises
+        ------
+        IncompatibleProblem
+            If a term does not offer the view; the message names it and the solvers that would work.
+        """
+        self.check((view,))
+        return _PROBLEM_VIEWS[view](self)
+
+    def check(self, views: Sequence[type], solver: str | None = None) -> None:
+        """Raise `IncompatibleProblem` unless the terms offer all ``views`` (see `view`)."""
+        for view in views:
+            for term in self._terms(view):
+                if not isinstance(term, view):
+                    needs = f"solver {solver!r} needs" if solver else "asked for"
+                    working = ", ".join(repr(name) for name in self.working_solvers()) or "none"
+                    raise IncompatibleProblem(
+                        f"{needs} the view {view.__name__}, which {term.name!r} does not offer. "
+                        f"Solvers that work with this problem: {working}."
+                    )
+
+    def working_solvers(self) -> list[str]:
+        """Names of the registered solvers whose views the terms offer."""
+        return sorted(
+            name
+            for name, views in SOLVER_REQUIREMENTS.items()
+            if all(isinstance(term, view) for view in views for term in self._terms(view))
+        )
+
+    def _terms(self, view: type) -> tuple[Any, ...]:
+        return self.constraints if view is Exact else (self.objective, *self.constraints)
+
+    def start(self, params: np.ndarray) -> np.ndarray:
+        """``z`` at ``params`` with the auxiliary variables that suit the scores there."""
+        scores = self.scores(params)
+        return np.concatenate([params, *(c.initial_aux(scores) for c in self.constraints)])
+
+    def fair_start(self, params: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+        """``z`` at ``params``, or, if that is None, where the surrogates hold because all scores are zero."""
+        if params is not None:
+            return self.start(params)
+        return np.concatenate([self.model.init(rng), *(c.fair_aux() for c in self.constraints)])
+
+    def scores(self, z: np.ndarray) -> np.ndarray:
+        """Scores at ``z`` in the order of ``data``; ndarray of shape (n_samples,)."""
+        return self.model.forward(z[: self.n_params], self.data)[0].numpy()
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        """``z`` with its parameters projected onto the domain."""
+        if self.domain is None:
+            return z
+        return np.concatenate([self.domain.project(z[: self.n_params]), z[self.n_params :]])
+
+    def without_constraints(self) -> Problem:
+        """The same objective, unconstrained."""
+        return replace(self, constraints=())
+
+
+class _Point:
+    """Values of some functions of (scores, aux), and gradients of their combinations."""
+
+    def __init__(self, problem: Problem, z: np.ndarray, objective: str, constraint: str) -> None:
+        """``objective`` and ``constraint`` name the method of the terms that is evaluated."""
+        n_params = problem.n_params
+        self._model, self._params = problem.model, z[:n_params]
+        scores, self._pullback = problem.model.forward(self._params, problem.data)
+        self._scores = scores.requires_grad_()
+        self._aux = torch.from_numpy(z[n_params:].copy()).requires_grad_()
+        with torch.enable_grad():
+            self._f = getattr(problem.objective, objective)(self._scores, self._aux[:0])
+            parts = [
+                getattr(term, constraint)(self._scores, self._aux[part.start - n_params : part.stop - n_params])
+                for term, part in zip(problem.constraints, problem.aux_slices, strict=True)
+            ]
+            self._c = torch.cat(parts) if parts else self._aux[:0]
+        self.loss = self._f.item()
+        self.objective = self.loss + problem.model.penalty(self._params)[0]
+        self.constraints: np.ndarray = self._c.detach().numpy()
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores at this point; ndarray of shape (n_samples,)."""
+        return self._scores.detach().numpy()
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        gradient = self.loss_gradient(objective, multipliers)
+        if objective:
+            gradient[: self._params.size] += objective * self._model.penalty(self._params)[1]
+        return gradient
+
+    def loss_gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """`gradient` without the penalty, which is a function of the parameters and not of the scores."""
+        combination = objective * self._f.sum() + torch.from_numpy(multipliers) @ self._c
+        d_scores, d_aux = torch.autograd.grad(
+            combination, (self._scores, self._aux), retain_graph=True, materialize_grads=True
+        )
+        return np.concatenate([self._pullback(d_scores), d_aux.numpy()])
+
+
+class FullBatchView:
+    """Points of the problem itself.
+
+    Attributes
+    ----------
+    n_evaluations : int
+        Points computed so far.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.n_evaluations = 0
+
+    def at(self, z: np.ndarray) -> _Point:
+        """The point at ``z``."""
+        self.n_evaluations += 1
+        return _Point(self.problem, z, "values", "values")
+
+
+class StochasticView:
+    """Points of the problem on group-stratified mini-batches."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
+        """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
+        batch = self.problem.data.sample(rng, size)
+        return FullBatchView(
+            replace(
+                self.problem,
+                data=batch,
+                objective=self.problem.objective.on(batch),
+                constraints=tuple(constraint.on(batch) for constraint in self.problem.constraints),
+            )
+        )
+
+
+class DifferenceOfConvexView:
+    """Convex models of the problem: ``minus`` replaced by its tangent.
+
+    Attributes
+    ----------
+    n_evaluations : int
+        Points computed so far.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.n_evaluations = 0
+
+    def linearize(self, z: np.ndarray) -> PointSource:
+        """The convex model that touches the problem at ``z`` from above (eqs. 31-32 of the paper)."""
+        self.n_evaluations += 1
+        base = _Point(self.problem, z, "minus", "minus")
+        m = base.constraints.size
+        tangents = np.stack([base.loss_gradient(1.0, np.zeros(m)), *(base.loss_gradient(0.0, e) for e in np.eye(m))])
+        return _Linearized(self, z, np.concatenate([[base.loss], base.constraints]), tangents)
+
+
+@dataclass
+class _Linearized:
+    """Points of ``plus(v) - minus(z) - tangents (v - z)``."""
+
+    view: DifferenceOfConvexView
+    z: np.ndarray
+    minus: np.ndarray
+    tangents: np.ndarray
+
+    def at(self, v: np.ndarray) -> Point:
+        """The model's point at ``v``."""
+        self.view.n_evaluations += 1
+        plus = _Point(self.view.problem, v, "plus", "plus")
+        return _LinearizedPoint(plus, self.minus + self.tangents @ (v - self.z), self.tangents)
+
+
+class _LinearizedPoint:
+    def __init__(self, plus: _Point, minus: np.ndarray, tangents: np.ndarray) -> None:
+        self._plus, self._tangents = plus, tangents
+        self.objective = plus.objective - float(minus[0])
+        self.constraints = plus.constraints - minus[1:]
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        tangent = objective * self._tangents[0] + multipliers @ self._tangents[1:]
+        return self._plus.gradient(objective, multipliers) - tangent
+
+
+_PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {
+    FullBatch: FullBatchView,
+    Stochastic: StochasticView,
+    DifferenceOfConvex: DifferenceOfConvexView,
+}
+
+#: Views that every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
+SOLVER_REQUIREMENTS: dict[str, tuple[type, ...]] = {}

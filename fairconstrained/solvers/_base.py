@@ -1,0 +1,172 @@
+"""The contract of a solver and of what it returns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from enum import Enum
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem
+
+__all__ = ["SOLVERS", "Callback", "Solver", "SolverResult", "Status", "make_solver"]
+
+#: Called with one history record after every iteration.
+Callback = Callable[[Mapping[str, Any]], None]
+
+
+class Status(str, Enum):
+    """How a solver ended; the values are what users read in ``status_``."""
+
+    OPTIMAL = "optimal"
+    MAX_ITER = "max_iter"
+    INFEASIBLE = "infeasible"
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """What a solver returns.
+
+    Attributes
+    ----------
+    params : ndarray of shape (n_params,)
+    status : Status
+    n_iter : int
+        Outer iterations.
+    n_evaluations : int
+        Full-batch evaluations of value (and gradient).
+    objective : float
+        Objective with its penalty at ``params``.
+    constraint_values : dict of str to float
+        The *metric* of every constraint, by the constraint's name.
+    surrogate_violation : float
+        Largest surrogate component at the end; at most 0 when all hold.
+    multipliers : dict of str to float
+        Multipliers of the surrogate components that are not zero, by the component's name.
+    history : tuple of dict
+        One record per iteration.
+    """
+
+    params: np.ndarray
+    status: Status
+    n_iter: int
+    n_evaluations: int
+    objective: float
+    constraint_values: dict[str, float]
+    surrogate_violation: float
+    multipliers: dict[str, float]
+    history: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """A method for constrained problems; its dataclass fields are its options, and it keeps no state.
+
+    A new solver is one file with a subclass that has a ``name`` and the views it ``requires``.
+    """
+
+    name: ClassVar[str]
+    requires: ClassVar[tuple[type, ...]]
+    #: The option that ``max_iter`` of an estimator sets.
+    iterations_option: ClassVar[str] = "max_iter"
+
+    verbose: int = field(default=0, kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        SOLVERS[cls.name] = cls
+        SOLVER_REQUIREMENTS[cls.name] = cls.requires
+
+    @abstractmethod
+    def solve(
+        self,
+        problem: Problem,
+        start: np.ndarray | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Minimise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Offers the views in ``requires``.
+        start : ndarray of shape (n_params,) or None
+            Parameters to start from (a warm start); None leaves the choice to the solver.
+        random_state : numpy.random.Generator
+        callback : callable, optional
+            Called with every history record.
+
+        Returns
+        -------
+        SolverResult
+        """
+
+
+#: Solvers by name; a subclass of `Solver` enters itself.
+SOLVERS: dict[str, type[Solver]] = {}
+
+
+def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver:
+    """The solver of that name, checked against the problem.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name or option; the message lists the known ones.
+    IncompatibleProblem
+        If a term of the problem lacks a view that the solver needs.
+    """
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {name!r}.")
+    solver = SOLVERS[name]
+    known = sorted(option.name for option in fields(solver))
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ValueError(f"solver {name!r} has no option {unknown}; its options are {known}.")
+    problem.check(solver.requires, solver=name)
+    return solver(**options)
+
+
+class Recorder:
+    """Collects the history and passes every record on."""
+
+    def __init__(self, callback: Callback | None, verbose: int) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._callback, self._verbose = callback, verbose
+
+    def add(self, **record: Any) -> None:
+        """Append one record."""
+        self.records.append(record)
+        if self._verbose:
+            print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items()))
+        if self._callback is not None:
+            self._callback(record)
+
+
+def surrogate_result(
+    problem: Problem, z: np.ndarray, n_iter: int, n_evaluations: int, recorder: Recorder
+) -> SolverResult:
+    """The result of a solver that ends after a given number of iterations on the surrogate problem."""
+    point = FullBatchView(problem).at(z)
+    excess = max((c.exact(point.scores) - c.granularity for c in problem.constraints), default=0.0)
+    return SolverResult(
+        params=z[: problem.n_params],
+        status=Status.INFEASIBLE if excess > 0 else Status.MAX_ITER,
+        n_iter=n_iter,
+        n_evaluations=n_evaluations + 1,
+        objective=point.objective,
+        constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
+        surrogate_violation=float(point.constraints.max(initial=0.0)),
+        multipliers={},
+        history=tuple(recorder.records),
+    )
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """Raise ValueError unless ``value`` is one of the ``choices``."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}.")

@@ -1,0 +1,268 @@
+"""Augmented Lagrangian with L-BFGS inside, tightened until the exact metric holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from fairconstrained.objectives import Loss
+from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["AugmentedLagrangian"]
+
+#: Gradient norm to which a solution that need not move any more is polished.
+_FINE = 1e-8
+#: L-BFGS iterations that an unconstrained minimisation may take.
+_UNCONSTRAINED_ITER = 2000
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(Solver):
+    r"""Augmented Lagrangian method whose surrogate follows the exact metric.
+
+    Every outer iteration minimises, by L-BFGS over ``z = (params, aux)`` and from the last ``z``,
+
+    .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
+
+    updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer
+    to the metric: it halves the surrogate's width until ``final_blur``, adds the levels that the metric violates
+    most, and from then on moves the surrogate's tolerance by half of what the exact metric is away from
+    ``kappa``, in either direction: a smoothed constraint errs on both sides. When that leaves the surrogate no
+    tolerance at all, the width is halved again.
+
+    The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
+    unconstrained optimum is such a point, it is the result.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Outer iterations.
+    tol : float, default=2e-4
+        Stop when ``patience`` iterations have not improved the best objective by this fraction.
+    patience : int, default=3
+    inner_iter : int, default=40
+        L-BFGS iterations per outer iteration.
+    penalty : float, default=10.0
+        First :math:`\rho`. It doubles whenever the violation has not halved, up to ``max_penalty``.
+    max_penalty : float, default=1000.0
+    first_blur, final_blur : float, default=0.1 and 0.02
+        Blur of the surrogate in standard deviations of the scores.
+
+    References
+    ----------
+    Nocedal, Wright (2006), Numerical Optimization, Algorithm 17.4 and eq. 17.65 for the treatment of
+    inequalities.
+    """
+
+    name: ClassVar[str] = "augmented_lagrangian"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 50
+    tol: float = 2e-4
+    patience: int = 3
+    inner_iter: int = 40
+    penalty: float = 10.0
+    max_penalty: float = 1000.0
+    first_blur: float = 0.1
+    final_blur: float = 0.02
+
+    def solve(
+        self,
+        problem: Problem,
+        start: np.ndarray | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        run = _Run(self, problem, Recorder(callback, self.verbose))
+        if start is None:
+            run.minimise_freely(problem.model.init(random_state))
+        else:
+            run.start_from(start)
+        for _ in range(self.max_iter if problem.constraints else 0):
+            if run.converged:
+                break
+            run.refine()
+            run.minimise_lagrangian()
+        return run.result()
+
+
+class _Run:
+    """One run: the current iterate, multipliers and surrogate, and the best feasible iterate so far."""
+
+    def __init__(self, options: AugmentedLagrangian, problem: Problem, recorder: Recorder) -> None:
+        self.options, self.problem, self.recorder = options, problem, recorder
+        self.granularity = np.array([c.granularity for c in problem.constraints])
+        self.multipliers = np.zeros(len(problem.component_names))
+        self.penalty = options.penalty
+        self.blur = options.first_blur
+        self.margins = np.zeros(len(problem.constraints))
+        self.surrogate_violation = np.inf
+        self.n_iter = self.n_evaluations = self.stalled = 0
+        self.best: _Iterate | None = None
+        self.nearest: _Iterate | None = None
+        self.converged = False
+
+    def minimise_freely(self, params: np.ndarray) -> None:
+        """Minimise the objective alone; converged if that satisfies the constraints already."""
+        coarse = 1e-3 if self.problem.constraints else _FINE
+        *easier, loss = self.problem.objective.loss.path()
+        for step in easier:
+            params = self._minimise_loss(step, params, coarse)
+        params = self._minimise_loss(loss, params, coarse)
+        self.start_from(params)
+        if self.best is not None and coarse > _FINE:
+            # Perhaps the optimum is fair as it is; only then is it worth computing precisely.
+            self.best = None
+            self.start_from(self._minimise_loss(loss, params, _FINE))
+        self.converged = self.best is not None
+
+    def start_from(self, params: np.ndarray) -> None:
+        """Begin at ``params``."""
+        self.z = self.problem.start(params)
+        point = FullBatchView(self.problem).at(self.z)
+        self.n_evaluations += 1
+        self._assess(point)
+
+    def refine(self) -> None:
+        """Bring the surrogates closer to the metrics around the current scores."""
+        previous = self.problem.aux_slices
+        constraints = tuple(
+            constraint.refined(self.scores, blur=self.blur, margin=margin)
+            for constraint, margin in zip(self.problem.constraints, self.margins, strict=True)
+        )
+        multipliers, aux, first = [], [], 0
+        for old, new, part in zip(self.problem.constraints, constraints, previous, strict=True):
+            # new components and their auxiliary variables stand behind the old ones of their constraint
+            count = len(old.component_names)
+            added = np.zeros(len(new.component_names) - count)
+            multipliers += [self.multipliers[first : first + count], added]
+            aux += [self.z[part], new.initial_aux(self.scores)[old.n_aux :]]
+            first += count
+        self.multipliers = np.concatenate(multipliers)
+        self.z = np.concatenate([self.z[: self.problem.n_params], *aux])
+        self.problem = replace(self.problem, constraints=constraints)
+
+    def minimise_lagrangian(self) -> None:
+        """One outer iteration."""
+        view = FullBatchView(self.problem)
+        multipliers, penalty = self.multipliers, self.penalty
+
+        def lagrangian(point: Point) -> tuple[float, np.ndarray]:
+            updated = np.maximum(multipliers + penalty * point.constraints, 0)
+            value = point.objective + (updated @ updated - multipliers @ multipliers) / (2 * penalty)
+            return value, point.gradient(1.0, updated)
+
+        self.z = _lbfgs(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
+        point = view.at(self.z)
+        self.n_evaluations += view.n_evaluations
+        self.n_iter += 1
+        self.multipliers = np.maximum(multipliers + penalty * point.constraints, 0)
+        violation = max(float(point.constraints.max(initial=0.0)), 0.0)
+        if violation > self.surrogate_violation / 2:
+            self.penalty = min(2 * self.penalty, self.options.max_penalty)
+        self.surrogate_violation = violation
+        previous = self.best.objective if self.best else np.inf
+        self._assess(point)
+        self._tighten()
+        settled = self.blur <= self.options.final_blur and self.best is not None
+        gained = previous - (self.best.objective if self.best else np.inf)
+        self.stalled = 0 if not settled or gained > self.options.tol * abs(previous) else self.stalled + 1
+        self.converged = self.stalled >= self.options.patience
+
+    def _tighten(self) -> None:
+        """Set the next surrogate's blur and margins from how the exact metrics turned out."""
+        if self.blur > self.options.final_blur:
+            self.blur = max(self.blur / 2, self.options.final_blur)
+            return
+        self.margins += self.violations / 2
+        kappas = np.array([c.kappa for c in self.problem.constraints])
+        if (self.margins > kappas).any():
+            self.blur /= 2
+            self.margins = np.minimum(self.margins, kappas) / 2
+
+    def _assess(self, point: Point) -> None:
+        """Measure the exact metrics, and keep the iterate if it is the best one."""
+        self.scores = point.scores
+        constraints = self.problem.constraints
+        self.violations = np.array([constraint.exact(point.scores) for constraint in constraints])
+        iterate = _Iterate(
+            params=self.z[: self.problem.n_params].copy(),
+            objective=point.objective,
+            excess=float((self.violations - self.granularity).max(initial=-np.inf)),
+            values={c.name: float(v) + c.kappa for c, v in zip(constraints, self.violations, strict=True)},
+            multipliers=dict(zip(self.problem.component_names, self.multipliers.tolist(), strict=True)),
+        )
+        if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
+            self.best = iterate
+        if self.nearest is None or iterate.excess < self.nearest.excess:
+            self.nearest = iterate
+        self.recorder.add(
+            n_iter=self.n_iter,
+            n_evaluations=self.n_evaluations,
+            objective=point.objective,
+            **iterate.values,
+            surrogate_violation=self.surrogate_violation,
+            blur=self.blur,
+            penalty=self.penalty,
+            n_components=self.multipliers.size,
+        )
+
+    def result(self) -> SolverResult:
+        """The best feasible iterate, or the one nearest to feasibility."""
+        iterate = self.best or self.nearest
+        assert iterate is not None  # every run assesses its start
+        status = Status.OPTIMAL if self.converged else Status.MAX_ITER
+        return SolverResult(
+            params=iterate.params,
+            status=status if self.best else Status.INFEASIBLE,
+            n_iter=max(self.n_iter, 1),
+            n_evaluations=self.n_evaluations,
+            objective=iterate.objective,
+            constraint_values=iterate.values,
+            surrogate_violation=self.surrogate_violation,
+            multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
+            history=tuple(self.recorder.records),
+        )
+
+    def _minimise_loss(self, loss: Loss, params: np.ndarray, gtol: float) -> np.ndarray:
+        """Minimise one loss of the objective's path without constraints."""
+        view = FullBatchView(
+            replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data))
+        )
+        solution = _lbfgs(
+            view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
+        )
+        self.n_evaluations += view.n_evaluations
+        return solution
+
+
+class _Iterate(NamedTuple):
+    """An assessed iterate."""
+
+    params: np.ndarray
+    objective: float
+    #: Largest exact violation beyond the metric's granularity; -inf without constraints.
+    excess: float
+    values: dict[str, float]
+    multipliers: dict[str, float]
+
+
+def _lbfgs(
+    view: FullBatchView,
+    function: Callable[[Point], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    max_iter: int,
+    gtol: float,
+) -> np.ndarray:
+    """Minimise a function of the points of ``view``."""
+    # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
+    result = minimize(lambda z: function(view.at(z)), start, jac=True, method="L-BFGS-B", options=options)
+    return result.x
