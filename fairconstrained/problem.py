@@ -145,6 +145,10 @@ class Problem:
             return z
         return np.concatenate([self.domain.project(z[: self.n_params]), z[self.n_params :]])
 
+    def finish(self, params: np.ndarray) -> np.ndarray:
+        """``params`` with what the objective can still gain by an exact search; see `Loss.finish`."""
+        return params
+
     def without_constraints(self) -> Problem:
         """The same objective, unconstrained."""
         return replace(self, constraints=())

@@ -22,6 +22,8 @@ class Status(str, Enum):
     """How a solver ended; the values are what users read in ``status_``."""
 
     OPTIMAL = "optimal"
+    #: All planned iterations of a method without a stopping rule.
+    COMPLETED = "completed"
     MAX_ITER = "max_iter"
     INFEASIBLE = "infeasible"
 
@@ -155,7 +157,7 @@ def surrogate_result(
     excess = max((c.exact(point.scores) - c.granularity for c in problem.constraints), default=0.0)
     return SolverResult(
         params=z[: problem.n_params],
-        status=Status.INFEASIBLE if excess > 0 else Status.MAX_ITER,
+        status=Status.INFEASIBLE if excess > 0 else Status.COMPLETED,
         n_iter=n_iter,
         n_evaluations=n_evaluations + 1,
         objective=point.objective,

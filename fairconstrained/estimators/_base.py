@@ -1,0 +1,251 @@
+"""What all estimators share: the one `fit`, validation, prediction from scores, and the one place that warns."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from fairconstrained.constraints import Constraint
+from fairconstrained.data import FairData
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.models import Model
+from fairconstrained.objectives import Loss
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, make_solver
+
+__all__ = ["BaseFairEstimator", "Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Targets in the units of the solver: ``y = offset + scale * values``."""
+
+    values: np.ndarray
+    offset: float = 0.0
+    scale: float = 1.0
+
+
+class BaseFairEstimator(BaseEstimator, ABC):
+    """An estimator that minimises an objective subject to fairness constraints.
+
+    A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
+    is validated, solved, reported and warned about is here.
+    """
+
+    # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    _default_solver: ClassVar[str] = "augmented_lagrangian"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kappa": [Interval(Real, 0, 1, closed="both"), None],
+        "solver": [StrOptions({"auto"} | set(SOLVERS))],
+        "solver_options": [Mapping, None],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+    }
+
+    @abstractmethod
+    def _model(self, data: FairData) -> Model:
+        """The model of the scores."""
+
+    @abstractmethod
+    def _objective(self) -> Loss:
+        """The loss to minimise."""
+
+    @abstractmethod
+    def _constraints(self, target: Target) -> list[Constraint]:
+        """The constraints, in the units of the solver."""
+
+    @abstractmethod
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        """The targets in the units of the solver; sets what prediction needs to translate back."""
+
+    @abstractmethod
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
+
+    @abstractmethod
+    def _set_params(self, model: Model, params: np.ndarray, target: Target) -> None:
+        """Set the fitted attributes of the model, in the units of ``y``."""
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model under its constraints.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row; several columns make one group of every observed combination. Without it
+            there is one group, the constraints hold vacuously and a `FairnessWarning` says so.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data or parameters, and for groups that are too small for ``kappa`` to be resolved.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the metric exceeds ``kappa`` by more than its granularity, or the solver stopped early.
+        FairnessWarning
+            If there is only one group.
+        """
+        # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
+        fitted = copy.copy(self)
+        fitted._fit(X, y, sensitive_features, sample_weight)
+        self.__dict__.update(fitted.__dict__)
+        return self
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            if not sample_weight.any():
+                raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        target = self._encode_target(y, sample_weight)
+        codes, labels = _encode_groups(sensitive_features, y, sample_weight)
+        data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
+        self.groups_ = _as_labels(labels if sensitive_features is not None else ())
+        problem, start = self._problem(data, target), self._warm_params(labels)
+        solver = self._solver(problem)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        result = solver.solve(problem, start, rng)
+        params = problem.finish(result.params)
+        self._report(problem, params, result, target)
+        self._set_params(problem.model, params, target)
+        self._labels, self._params = labels, params
+        self._warn(problem, solver.name, len(labels))
+
+    def _problem(self, data: FairData, target: Target) -> Problem:
+        # A single group has nothing to be compared with.
+        constraints = self._constraints(target) if data.n_groups > 1 else []
+        return Problem(
+            model=self._model(data),
+            objective=self._objective().bind(data),
+            constraints=tuple(constraint.bind(data) for constraint in constraints),
+            data=data,
+        )
+
+    def _solver(self, problem: Problem) -> Solver:
+        name = self._default_solver if self.solver == "auto" else self.solver
+        solver = SOLVERS[name]
+        common = {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
+        known = {option.name for option in fields(solver)}
+        options = {option: value for option, value in common.items() if option in known}
+        return make_solver(name, {**options, **(self.solver_options or {})}, problem)
+
+    def _warm_params(self, labels: tuple) -> np.ndarray | None:
+        """Parameters of the last fit, if they are wanted and describe the same features and groups."""
+        if not self.warm_start or getattr(self, "_labels", None) != labels:
+            return None
+        return self._params
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> None:
+        """Set the fitted attributes that tell how it went, from the *exact* metrics at ``params``."""
+        scores = problem.scores(params)
+        values = {c.name: c.metric(scores) for c in problem.constraints}
+        excess = max((values[c.name] - c.kappa for c in problem.constraints), default=0.0)
+        feasible = all(values[c.name] <= c.kappa + c.granularity for c in problem.constraints)
+        self.constraint_values_ = values
+        self.violation_ = max(excess, 0.0)
+        self.status_ = result.status.value if feasible else Status.INFEASIBLE.value
+        self.n_iter_ = result.n_iter
+        self.n_evaluations_ = result.n_evaluations
+        self.objective_ = result.objective * target.scale**2
+        self.multipliers_ = result.multipliers
+        self.history_ = list(result.history)
+
+    def _warn(self, problem: Problem, solver: str, n_groups: int) -> None:
+        """The one place that warns."""
+        if self.kappa is not None and n_groups == 1:
+            warnings.warn(
+                "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
+                "was fitted. Pass sensitive_features with at least two groups to fit, or set kappa=None.",
+                FairnessWarning,
+                stacklevel=5,
+            )
+        if self.status_ == Status.INFEASIBLE.value:
+            for constraint in problem.constraints:
+                value = self.constraint_values_[constraint.name]
+                if value > constraint.kappa + constraint.granularity:
+                    advice = (
+                        "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
+                        if solver == self._default_solver
+                        else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
+                    )
+                    warnings.warn(
+                        f"{constraint.name} is {value:.4g} on the training data and exceeds kappa="
+                        f"{constraint.kappa:g} by more than its granularity ({constraint.granularity:.2g}). {advice}",
+                        ConvergenceWarning,
+                        stacklevel=5,
+                    )
+        elif self.status_ == Status.MAX_ITER.value:
+            warnings.warn(
+                f"Solver {solver!r} met kappa but stopped at max_iter={self.max_iter} before its objective settled. "
+                "Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _encode_groups(
+    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None
+) -> tuple[np.ndarray, tuple]:
+    if sensitive_features is None:
+        return np.zeros(y.shape[0], dtype=np.int64), (None,)
+    encoder = GroupEncoder(sensitive_features)
+    check_consistent_length(y, encoder.codes)
+    if sample_weight is not None:
+        empty = [
+            label
+            for label, weight in zip(encoder.labels, np.bincount(encoder.codes, sample_weight), strict=True)
+            if weight == 0
+        ]
+        if empty:
+            raise ValueError(f"groups {empty} have no row with a positive sample_weight; drop their rows.")
+    return encoder.codes, encoder.labels
+
+
+def _as_labels(labels: tuple) -> np.ndarray:
+    """Labels as a vector; combinations of several columns stay tuples."""
+    if not any(isinstance(label, tuple) for label in labels):
+        return np.array(labels)
+    vector = np.empty(len(labels), dtype=object)
+    vector[:] = labels
+    return vector

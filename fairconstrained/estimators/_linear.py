@@ -1,0 +1,209 @@
+"""Linear scores, and what classifiers and regressors make of scores."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.models import LinearModel
+
+__all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores"]
+
+
+class LinearScores(BaseFairEstimator):
+    """Estimators with linear scores, shared by all groups or with coefficients of their own for each group."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseFairEstimator._parameter_constraints,
+        "group_interactions": ["boolean"],
+        "fit_intercept": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def _model(self, data: FairData) -> LinearModel:
+        copies = data.n_groups if self.group_interactions else 1
+        return LinearModel(data.n_features, copies, self.fit_intercept, self.alpha)
+
+    def _set_params(self, model: LinearModel, params: np.ndarray, target: Target) -> None:
+        coefficients, intercepts = model.unpack(params)
+        self.coef_ = coefficients * target.scale
+        self.intercept_ = intercepts * target.scale + target.offset
+
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        coefficients, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        if intercepts.size == 1:
+            return X @ coefficients[0] + intercepts[0]
+        if sensitive_features is None:
+            raise ValueError(
+                "This model has coefficients of its own for every group (group_interactions=True): pass "
+                "sensitive_features to predict."
+            )
+        codes = GroupEncoder.encode(sensitive_features, self._labels)
+        check_consistent_length(X, codes)
+        scores = np.empty(X.shape[0])
+        for group in range(len(self._labels)):
+            rows = np.flatnonzero(codes == group)
+            scores[rows] = X[rows] @ coefficients[group] + intercepts[group]
+        return scores
+
+
+class FairClassifierMixin(ClassifierMixin):
+    """Binary classification by a threshold on the score."""
+
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        present = codes if sample_weight is None else codes[sample_weight > 0]
+        if np.unique(present).size < 2:
+            raise ValueError(
+                f"y has one class only ({self.classes_[present[0]]!r}, counting rows of positive weight); a "
+                "classifier needs two classes."
+            )
+        return Target(2.0 * codes - 1)
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores; above ``threshold`` the positive class ``classes_[1]`` is predicted.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Needed, and used, only by models with coefficients of their own for every group.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            For invalid X, or a group that was not seen in `fit`.
+        """
+        return self._scores(X, sensitive_features)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Predicted class of every row; deterministic.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `decision_function`.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        positive = self._scores(X, sensitive_features) > self.threshold
+        return self.classes_[positive.astype(int)]
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probability of each class, as the objective's link function gives it.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `decision_function`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``. The logistic objective estimates probabilities; those of the
+            truncated logistic, hinge and zero-one objectives rank rows correctly but are not calibrated.
+        """
+        positive = self._objective().probability(self._scores(X, sensitive_features))
+        return np.column_stack([1 - positive, positive])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Accuracy of `predict`.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `decision_function`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        accuracy : float
+            In [0, 1].
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class FairRegressorMixin(RegressorMixin):
+    """Regression: the score is the prediction.
+
+    The target is standardised for the solver, so that the surrogates' widths fit whatever its units are.
+    """
+
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        y = np.asarray(y, dtype=np.float64)
+        mean = float(np.average(y, weights=sample_weight))
+        scale = float(np.sqrt(np.average((y - mean) ** 2, weights=sample_weight))) or 1.0
+        # Without an intercept the model could not undo a shift.
+        offset = mean if self.fit_intercept else 0.0
+        return Target((y - offset) / scale, offset, scale)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Predicted target of every row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Needed, and used, only by models with coefficients of their own for every group.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            In the units of ``y``.
+
+        Raises
+        ------
+        ValueError
+            For invalid X, or a group that was not seen in `fit`.
+        """
+        return self._scores(X, sensitive_features)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Coefficient of determination of `predict`.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        r2 : float
+            At most 1.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return r2_score(y, predicted, sample_weight=sample_weight)

@@ -1,0 +1,328 @@
+"""Classification and regression under partial parity on a percentile interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.constraints import Constraint, DemographicParity, StatisticalParity
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin, LinearScores
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Hinge, Logistic, Loss, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.surrogates import SURROGATES
+
+__all__ = ["PartialParityClassifier", "PartialParityRegressor"]
+
+
+#: What ``parity`` may be.
+PARITIES: dict[str, type[Constraint]] = {
+    "statistical": StatisticalParity,
+    "demographic": DemographicParity,
+}
+#: What ``objective`` may be: from the estimator to the loss.
+OBJECTIVES: dict[str, Callable[[Any], Loss]] = {
+    "logistic": lambda estimator: Logistic(),
+    "truncated_logistic": lambda estimator: TruncatedLogistic(estimator.truncation),
+    "hinge": lambda estimator: Hinge(),
+    "squared": lambda estimator: Squared(),
+    "zero_one": lambda estimator: ZeroOne(),
+}
+
+
+class _PartialParity(LinearScores):
+    """The constraints that both estimators share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearScores._parameter_constraints,
+        "parity": [StrOptions(set(PARITIES))],
+        "normalize": ["boolean"],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+        "surrogate": [StrOptions(set(SURROGATES))],
+        "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+    }
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        width = self.surrogate_width
+        values = {
+            "kappa": 1.0 if self.kappa is None else self.kappa,  # a gap of shares cannot exceed 1
+            "interval": self.interval,
+            "normalize": self.normalize,
+            "threshold": (self.threshold - target.offset) / target.scale,
+            "surrogate": self.surrogate,
+            "surrogate_width": width if isinstance(width, str) else width / target.scale,
+            "n_levels": self.n_levels,
+        }
+        notion = PARITIES[self.parity]
+        return [notion(**{name: values[name] for name in notion().get_params()})]
+
+
+class PartialParityClassifier(FairClassifierMixin, _PartialParity):
+    r"""Linear classifier with a bound on the partial parity gap of its scores.
+
+    .. math:: \min_w \; \frac{1}{n} \sum_i \ell(h_w(x_i), y_i) + \frac{\alpha}{2} \|w\|^2
+              \quad \text{s.t.} \quad
+              \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
+
+    The gap is the partial statistical parity gap
+    :math:`\max_\theta |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha)`,
+    where :math:`\bar F_g(\theta)` is the share of group g that scores above :math:`\theta` and
+    :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, or the same at one threshold
+    (partial demographic parity).
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training data* by
+        `fairconstrained.metrics.partial_statistical_parity_gap` (or ``partial_demographic_parity_gap``), in
+        [0, 1]. With ``solver="auto"`` the fitted model keeps it up to the metric's granularity, or `fit` warns
+        and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+    interval : pair of floats, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
+        best-scored 20 % of every group.
+    parity : {"statistical", "demographic"}, default="statistical"
+        Whether the scores must agree at every threshold or at ``threshold`` only.
+    normalize : bool, default=True
+        False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
+        the interval.
+    threshold : float, default=0.0
+        Score above which the positive class is predicted.
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
+        The loss. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
+        calibrated probabilities for accuracy.
+    group_interactions : bool, default=False
+        One coefficient vector and intercept per group; prediction then needs ``sensitive_features``.
+    fit_intercept : bool, default=True
+    alpha : float, default=1e-4
+        Weight of the l2 penalty on the coefficients.
+    truncation : float, default=0.5
+        The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+        What stands in for the indicator while optimising.
+    surrogate_width : float or "auto", default="auto"
+        Width of the surrogate in units of the score. "auto": chosen and narrowed by "auto" solvers, 1
+        (the paper's) for the others.
+    n_levels : int or "auto", default="auto"
+        Number of ranks p at which the constraint is imposed to begin with (10). The "auto" solver adds more.
+    solver : {"auto", "augmented_lagrangian", "idca", "switching_subgradient"}, default="auto"
+        "auto" is "augmented_lagrangian", the only one that bounds the reported metric; the other two follow
+        the paper and bound its surrogate.
+    solver_options : dict, optional
+        Options of the solver, see its class.
+    max_iter : int, default=50
+        Outer iterations of the solver.
+    tol : float, default=2e-4
+        Relative improvement of the objective below which "auto" stops.
+    random_state : int, RandomState instance or None, default=None
+        Seeds stochastic solvers; the present ones are deterministic.
+    verbose : int, default=0
+        Positive: print a line per iteration.
+    warm_start : bool, default=False
+        Start from the last fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
+    intercept_ : ndarray of shape (1,) or (n_groups,)
+    classes_ : ndarray of shape (2,)
+        The second one is the positive class.
+    groups_ : ndarray of shape (n_groups,)
+        The groups, in the order of the rows of ``coef_``; empty if none were given.
+    status_ : {"optimal", "completed", "max_iter", "infeasible"}
+        "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
+        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa.
+    constraint_values_ : dict
+        The *exact* gap on the training data, by the constraint's name.
+    violation_ : float
+        What the exact gap exceeds ``kappa`` by, at least 0.
+    objective_ : float
+        Objective with its penalty at the solution of the solver.
+    multipliers_ : dict
+        Multipliers of the surrogate's active components: the price of fairness, as objective per unit of rate.
+    n_iter_, n_evaluations_ : int
+        Outer iterations and full-batch evaluations.
+    history_ : list of dict
+        One record per iteration.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only for input with string column names.
+
+    References
+    ----------
+    Partial fairness by difference-of-convex optimisation: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
+    (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
+
+    Examples
+    --------
+    >>> from fairconstrained import PartialParityClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = PartialParityClassifier(kappa=0.05, interval=(0.0, 0.3)).fit(X, y, sensitive_features=group)
+    >>> model.status_
+    'optimal'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_PartialParity._parameter_constraints,
+        "objective": [StrOptions(set(OBJECTIVES))],
+        "truncation": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        interval: Any = (0.0, 1.0),
+        parity: str = "statistical",
+        normalize: bool = True,
+        threshold: float = 0.0,
+        objective: str = "logistic",
+        group_interactions: bool = False,
+        fit_intercept: bool = True,
+        alpha: float = 1e-4,
+        truncation: float = 0.5,
+        surrogate: str = "smoothstep",
+        surrogate_width: float | str = "auto",
+        n_levels: int | str = "auto",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int = 50,
+        tol: float = 2e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.interval = interval
+        self.parity = parity
+        self.normalize = normalize
+        self.threshold = threshold
+        self.objective = objective
+        self.group_interactions = group_interactions
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.truncation = truncation
+        self.surrogate = surrogate
+        self.surrogate_width = surrogate_width
+        self.n_levels = n_levels
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Loss:
+        return OBJECTIVES[self.objective](self)
+
+
+class PartialParityRegressor(FairRegressorMixin, _PartialParity):
+    r"""Linear least squares with a bound on the partial parity gap of the predictions.
+
+    .. math:: \min_w \; \frac{1}{2 n} \sum_i (h_w(x_i) - y_i)^2 + \frac{\alpha}{2} \|w\|^2
+              \quad \text{s.t.} \quad \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
+
+    with the gaps of `PartialParityClassifier`.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training data* by
+        `fairconstrained.metrics.partial_statistical_parity_gap` (or ``partial_demographic_parity_gap``), in
+        [0, 1]. With ``solver="auto"`` the fitted model keeps it up to the metric's granularity, or `fit` warns
+        and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+    interval : pair of floats, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the largest predictions.
+    parity : {"statistical", "demographic"}, default="statistical"
+        Whether the distributions of the predictions must agree at every threshold or at ``threshold`` only.
+    normalize : bool, default=True
+        False bounds the rank gap, see `PartialParityClassifier`.
+    threshold : float, default=0.0
+        The threshold of demographic parity, in units of ``y``.
+    group_interactions, fit_intercept, alpha, surrogate, n_levels, solver, solver_options, max_iter, tol
+        As in `PartialParityClassifier`.
+    surrogate_width : float or "auto", default="auto"
+        Width of the surrogate in units of ``y``.
+    random_state, verbose, warm_start
+        As in `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,) or (n_groups, n_features)
+    intercept_ : float or ndarray of shape (n_groups,)
+    groups_, status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+        As in `PartialParityClassifier`; multipliers refer to the standardised target.
+
+    References
+    ----------
+    Partial fairness by difference-of-convex optimisation: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
+    (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairconstrained import PartialParityRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 3)) + group[:, None]
+    >>> y = X @ [1.0, 2.0, 3.0] + rng.normal(size=1000)
+    >>> model = PartialParityRegressor(kappa=0.1).fit(X, y, sensitive_features=group)
+    >>> model.violation_ <= 0.01
+    True
+    """
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        interval: Any = (0.0, 1.0),
+        parity: str = "statistical",
+        normalize: bool = True,
+        threshold: float = 0.0,
+        group_interactions: bool = False,
+        fit_intercept: bool = True,
+        alpha: float = 1e-4,
+        surrogate: str = "smoothstep",
+        surrogate_width: float | str = "auto",
+        n_levels: int | str = "auto",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int = 50,
+        tol: float = 2e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.interval = interval
+        self.parity = parity
+        self.normalize = normalize
+        self.threshold = threshold
+        self.group_interactions = group_interactions
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.surrogate = surrogate
+        self.surrogate_width = surrogate_width
+        self.n_levels = n_levels
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Loss:
+        return Squared()
+
+    def _set_params(self, model: LinearModel, params: np.ndarray, target: Target) -> None:
+        super()._set_params(model, params, target)
+        if self.coef_.shape[0] == 1:
+            # the shapes of scikit-learn's regressors
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
