@@ -1,1 +1,39 @@
-"""metrics"""
+"""Fairness metrics as numpy functions whose definitions a user can check by hand.
+
+Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
+returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with the estimator response it
+reads. A new metric is one function with the ``register`` decorator and one line here.
+"""
+
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._registry import METRICS, MetricInfo
+from fairconstrained.metrics.partial import (
+    granularity,
+    partial_demographic_parity_gap,
+    partial_statistical_parity_gap,
+)
+from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
+from fairconstrained.metrics.threshold import (
+    equal_opportunity_gap,
+    inaccuracy,
+    independence_gap,
+    separation_gap,
+    sufficiency_gap,
+)
+
+__all__ = [
+    "METRICS",
+    "MetricInfo",
+    "PercentileIntervals",
+    "equal_opportunity_gap",
+    "granularity",
+    "inaccuracy",
+    "independence_gap",
+    "partial_demographic_parity_gap",
+    "partial_statistical_parity_gap",
+    "score_curve",
+    "separation_gap",
+    "statistical_parity_gap",
+    "sufficiency_gap",
+    "wasserstein_gap",
+]

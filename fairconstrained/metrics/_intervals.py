@@ -1,0 +1,129 @@
+"""Percentile intervals: what a user may write, validated once and ready for arrays of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RANK_TOLERANCE", "PercentileIntervals"]
+
+# Ranks are sums of weights divided by a total, so they carry rounding error; no row of a data set that fits
+# in memory weighs this little, so ranks closer than this are the same rank.
+RANK_TOLERANCE = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class PercentileIntervals:
+    """One union of disjoint intervals ``[alpha, beta)`` of ranks for every group.
+
+    Build it with :meth:`parse`. A rank is the share of a group that scores higher, so 0 is the top.
+
+    Parameters
+    ----------
+    alpha, beta : ndarray of shape (n_pieces, n_groups) or (n_pieces, 1)
+        Ends of the pieces. One column means that all groups share the intervals; a group with fewer pieces
+        than another is padded with pieces of length zero.
+    """
+
+    alpha: np.ndarray
+    beta: np.ndarray
+
+    @classmethod
+    def parse(cls, interval: Any, labels: Sequence[Hashable]) -> PercentileIntervals:
+        """Read what the user wrote.
+
+        Parameters
+        ----------
+        interval : pair of floats, list of pairs, or mapping from group label to either
+            Fractions, ``0 <= alpha < beta <= 1``. A list stands for the union of its disjoint pieces.
+        labels : sequence
+            Group labels, in the order of the group codes.
+
+        Returns
+        -------
+        intervals : PercentileIntervals
+
+        Raises
+        ------
+        ValueError
+            If an interval is empty, reversed, outside [0, 1], not a pair, overlaps another piece, or if the
+            mapping lacks a group or names an unknown one.
+        """
+        if not isinstance(interval, Mapping):
+            pieces = _parse_union(interval)
+            return cls(pieces[:, :1], pieces[:, 1:])
+        if set(interval) != set(labels):
+            raise ValueError(
+                f"interval must have one entry for each of the groups {list(labels)}; "
+                f"got entries for {list(interval)}."
+            )
+        unions = [_parse_union(interval[label]) for label in labels]
+        padded = np.zeros((max(map(len, unions)), len(unions), 2))
+        for group, pieces in enumerate(unions):
+            padded[: len(pieces), group] = pieces
+        return cls(padded[..., 0], padded[..., 1])
+
+    @property
+    def length(self) -> np.ndarray:
+        """Total length of the pieces, ``beta - alpha``; shape (n_groups,) or (1,)."""
+        return (self.beta - self.alpha).sum(axis=0)
+
+    def clip(self, ranks: np.ndarray) -> np.ndarray:
+        """Part of the top ``ranks`` that lies in the interval.
+
+        ``clip(F) = min(F, beta) - min(F, alpha)``, summed over the pieces; in ``[0, length]``.
+
+        Parameters
+        ----------
+        ranks : ndarray of shape (..., n_groups)
+
+        Returns
+        -------
+        clipped : ndarray of shape (..., n_groups)
+        """
+        clipped = np.zeros_like(ranks)
+        for alpha, beta in zip(self.alpha, self.beta, strict=True):
+            clipped += np.clip(ranks, alpha, beta) - alpha
+        return clipped
+
+    def contains(self, ranks: np.ndarray) -> np.ndarray:
+        """Whether each rank lies in its group's interval; half-open, and robust to rounding at the ends.
+
+        Parameters
+        ----------
+        ranks : ndarray of shape (..., n_groups)
+
+        Returns
+        -------
+        inside : ndarray of bool, of shape (..., n_groups)
+        """
+        inside = np.zeros_like(ranks, dtype=bool)
+        for alpha, beta in zip(self.alpha, self.beta, strict=True):
+            inside |= (ranks >= alpha - RANK_TOLERANCE) & (ranks < beta - RANK_TOLERANCE)
+        return inside
+
+
+def _parse_union(interval: Any) -> np.ndarray:
+    """Pieces in increasing order, of shape (n_pieces, 2)."""
+    try:
+        pieces = np.atleast_2d(np.asarray(interval, dtype=float))
+    except (TypeError, ValueError):
+        pieces = np.empty((0, 0))
+    if pieces.ndim != 2 or pieces.shape[0] == 0 or pieces.shape[1] != 2:
+        raise ValueError(
+            "interval must be a pair (alpha, beta), e.g. (0.05, 0.3), or a list of such pairs; "
+            f"got {interval!r}."
+        )
+    if not np.all((pieces >= 0) & (pieces <= 1)):
+        raise ValueError(f"interval must lie in [0, 1]; got {interval!r}. Write 5% as 0.05.")
+    if np.any(pieces[:, 1] - pieces[:, 0] <= RANK_TOLERANCE):
+        raise ValueError(f"interval must have alpha < beta; got {interval!r}. Swap or widen the ends.")
+    pieces = pieces[np.argsort(pieces[:, 0])]
+    if np.any(pieces[:-1, 1] > pieces[1:, 0] + RANK_TOLERANCE):
+        raise ValueError(
+            f"the pieces of interval must not overlap; got {interval!r}. Merge the ones that do."
+        )
+    return pieces

@@ -1,0 +1,71 @@
+"""Rates within cells of groups, and how gaps between groups become one number. Array functions only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+__all__ = [
+    "AGGREGATES",
+    "Aggregate",
+    "aggregate_pairs",
+    "conditional_rates",
+    "largest_row_shares",
+    "pair_differences",
+]
+
+Aggregate = Literal["max", "mean"]
+AGGREGATES: dict[str, Callable[..., np.floating]] = {"max": np.max, "mean": np.mean}
+
+
+def conditional_rates(
+    event: np.ndarray,
+    condition: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_groups: int,
+    n_conditions: int,
+) -> np.ndarray:
+    """Weighted mean of ``event`` in every cell of group and condition.
+
+    Parameters
+    ----------
+    event : ndarray of shape (n_samples,)
+        Booleans for a probability, or numbers for a mean.
+    condition : ndarray of int or bool, of shape (n_samples,)
+        In ``0 .. n_conditions - 1``.
+    codes, weights : ndarray of shape (n_samples,)
+    n_groups, n_conditions : int
+
+    Returns
+    -------
+    rates : ndarray of shape (n_groups, n_conditions)
+        ``P(event | group, condition)``; NaN where a cell has no weight.
+    """
+    cells = codes * n_conditions + condition
+    shape, size = (n_groups, n_conditions), n_groups * n_conditions
+    mass = np.bincount(cells, weights, minlength=size).reshape(shape)
+    hits = np.bincount(cells, weights * event, minlength=size).reshape(shape)
+    return np.divide(hits, mass, out=np.full(shape, np.nan), where=mass > 0)
+
+
+def largest_row_shares(codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
+    """Share of its group that the heaviest row holds, of shape (n_groups,): the resolution of a rate."""
+    heaviest = np.zeros(n_groups)
+    np.maximum.at(heaviest, codes, weights)
+    return heaviest / np.bincount(codes, weights, minlength=n_groups)
+
+
+def pair_differences(rates: np.ndarray) -> np.ndarray:
+    """``|rates[g, v] - rates[g', v]|``, of shape (n_groups, n_groups, n_conditions)."""
+    return np.abs(rates[:, None] - rates[None, :])
+
+
+def aggregate_pairs(gaps: np.ndarray, agg: Aggregate) -> float:
+    """One number from the symmetric matrix of gaps between groups; 0 for a single group, NaN if any is."""
+    n_groups = gaps.shape[0]
+    if n_groups == 1:
+        return 0.0
+    return float(AGGREGATES[agg](gaps[np.triu_indices(n_groups, 1)]))

@@ -1,0 +1,42 @@
+"""Which metrics exist and which response of an estimator each one reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+__all__ = ["METRICS", "MetricInfo", "register"]
+
+Response = Literal["predict", "decision_function", "predict_proba"]
+Metric = TypeVar("Metric", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """A metric and the estimator response it is computed from.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(y_true, response, *, sensitive_features, sample_weight=None, ...)``, smaller is better.
+    response : {"predict", "decision_function", "predict_proba"}
+        The estimator method that yields the second argument. ``"decision_function"`` means raw scores;
+        ``"predict_proba"`` the probability of the positive class.
+    """
+
+    function: Callable[..., Any]
+    response: Response
+
+
+METRICS: dict[str, MetricInfo] = {}
+
+
+def register(response: Response) -> Callable[[Metric], Metric]:
+    """List the decorated metric in ``METRICS`` under its own name."""
+
+    def add(function: Metric) -> Metric:
+        METRICS[function.__name__] = MetricInfo(function, response)
+        return function
+
+    return add

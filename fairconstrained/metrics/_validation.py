@@ -1,0 +1,206 @@
+"""What the metrics accept: labels, scores, groups and weights become plain arrays, or a readable error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+
+from fairconstrained.groups import GroupEncoder
+
+__all__ = [
+    "BinaryLabels",
+    "GroupedRows",
+    "OnEmpty",
+    "check_binary_labels",
+    "check_cells",
+    "check_groups",
+    "check_labels",
+    "check_option",
+    "check_scores",
+]
+
+OnEmpty = Literal["raise", "nan"]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """The group and weight of every row.
+
+    Parameters
+    ----------
+    codes : ndarray of int, of shape (n_samples,)
+    weights : ndarray of shape (n_samples,)
+        Non-negative, with a positive sum in every group.
+    labels : tuple
+        The value each code stands for.
+    """
+
+    codes: np.ndarray
+    weights: np.ndarray
+    labels: tuple[Hashable, ...]
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.labels)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, int]:
+        """``(codes, weights, n_groups)``, the arguments every array function takes."""
+        return self.codes, self.weights, self.n_groups
+
+    @property
+    def index(self) -> pd.Index:
+        """The labels as an index; combinations of several columns stay tuples."""
+        return pd.Index(self.labels, name="group", tupleize_cols=False)
+
+    def table(self, **columns: Any) -> pd.DataFrame:
+        """One row per group: its number of rows, its weight, and the given columns."""
+        sizes = {
+            "n_samples": np.bincount(self.codes, minlength=self.n_groups),
+            "weight": np.bincount(self.codes, self.weights, minlength=self.n_groups),
+        }
+        return pd.DataFrame(sizes | columns, index=self.index)
+
+
+class BinaryLabels(NamedTuple):
+    """Labels as booleans, True for the positive one, with the names to print for negative and positive."""
+
+    y_true: np.ndarray
+    y_pred: np.ndarray
+    names: tuple[str, str]
+
+
+def check_option(name: str, value: str, allowed: Collection[str]) -> None:
+    """Raise a ValueError unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {sorted(allowed)}; got {value!r}.")
+
+
+def check_groups(sensitive_features: Any, sample_weight: npt.ArrayLike | None, n_samples: int) -> GroupedRows:
+    """Encode the groups and check the weights against ``n_samples`` rows."""
+    groups = GroupEncoder(sensitive_features)
+    if groups.codes.size != n_samples:
+        raise ValueError(
+            f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}."
+        )
+    if sample_weight is None:
+        return GroupedRows(groups.codes, np.ones(n_samples), groups.labels)
+    weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
+    if weights.shape != (n_samples,):
+        raise ValueError(f"sample_weight must have shape ({n_samples},); got {weights.shape}.")
+    if weights.min() < 0:
+        raise ValueError("sample_weight must not be negative.")
+    rows = GroupedRows(groups.codes, weights, groups.labels)
+    if not rows.table()["weight"].all():
+        raise ValueError(
+            f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}"
+        )
+    return rows
+
+
+def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) -> np.ndarray:
+    """One finite score per row, as float64; ``y_true`` only has to have as many rows."""
+    scores = check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    if scores.ndim != 1:
+        raise ValueError(
+            f"y_score must have one score per row; got shape {scores.shape}. "
+            "Pass the column of the positive class, e.g. predict_proba(X)[:, 1]."
+        )
+    check_consistent_length(y_true, scores)
+    return scores
+
+
+def check_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """Two columns of labels of the same length and kind, without missing values."""
+    actual, predicted = _label_column(y_true, "y_true"), _label_column(y_pred, "y_pred")
+    check_consistent_length(actual, predicted)
+    if actual.size == 0:
+        raise ValueError("y_true and y_pred are empty; a metric needs at least one row.")
+    if (actual.dtype.kind in "biuf") != (predicted.dtype.kind in "biuf"):
+        raise ValueError("y_true and y_pred must both be numbers or both be other labels, such as strings.")
+    return actual, predicted
+
+
+def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label: Any = None) -> BinaryLabels:
+    """Tell the positive label from the negative one, in any encoding.
+
+    Raises
+    ------
+    ValueError
+        If there are more than two labels, ``pos_label`` is not one of them, or a single label leaves open
+        whether it is the positive one.
+    """
+    actual, predicted = check_labels(y_true, y_pred)
+    observed = list(dict.fromkeys([*_distinct(actual), *_distinct(predicted)]))
+    if len(observed) > 2:
+        raise ValueError(
+            f"y_true and y_pred must hold two labels; got {len(observed)}: {observed[:5]}"
+            f"{' ...' if len(observed) > 5 else ''}. Group metrics of labels are for binary classification."
+        )
+    positive = _positive_label(observed, pos_label)
+    negative = next((f"{label}" for label in observed if label != positive), f"not {positive}")
+    return BinaryLabels(actual == positive, predicted == positive, (negative, f"{positive}"))
+
+
+def check_cells(
+    rates: np.ndarray, condition: np.ndarray, rows: GroupedRows, names: tuple[str, str], on_empty: OnEmpty
+) -> None:
+    """Raise on cells of group and condition without rows, printing the counts of all cells.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (n_groups, n_conditions_used)
+        NaN in empty cells.
+    condition : ndarray of bool, of shape (n_samples,)
+    rows : GroupedRows
+    names : tuple of two str
+        Headings of the counts of ``condition`` false and true.
+    on_empty : {"raise", "nan"}
+    """
+    check_option("on_empty", on_empty, ("raise", "nan"))
+    if on_empty == "nan" or rows.n_groups == 1 or not np.isnan(rates).any():
+        return
+    cells = (rows.codes * 2 + condition)[rows.weights > 0]
+    counts = np.bincount(cells, minlength=2 * rows.n_groups).reshape(-1, 2)
+    table = pd.DataFrame(counts, index=rows.index, columns=list(names))
+    raise ValueError(
+        "a cell that the metric compares has no rows (of positive weight). Merge small groups, use more "
+        f"data, or pass on_empty='nan'. Rows per cell:\n{table.to_string()}"
+    )
+
+
+def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
+    column = pd.Series(column_or_1d(labels)).infer_objects()
+    if column.isna().any():
+        raise ValueError(f"{name} contains NaN or missing values.")
+    values = column.to_numpy()
+    if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
+        raise ValueError(f"{name} holds continuous values; pass labels, i.e. threshold the scores first.")
+    return values
+
+
+def _distinct(labels: np.ndarray) -> list[Any]:
+    return pd.Series(labels).unique().tolist()
+
+
+def _positive_label(observed: list[Any], pos_label: Any) -> Any:
+    if pos_label is not None:
+        if len(observed) == 2 and pos_label not in observed:
+            raise ValueError(f"pos_label={pos_label!r} is not among the labels {observed}.")
+        return pos_label
+    if len(observed) == 2:
+        return max(observed)
+    if observed[0] in (0, 1, -1):
+        return 1
+    raise ValueError(
+        f"the only label is {observed[0]!r}; pass pos_label to say which label is the positive one."
+    )

@@ -1,0 +1,248 @@
+"""Gaps between groups of their rank distributions, on the whole or on a percentile interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps, rank_blocks, worst_gap
+from fairconstrained.metrics._rates import (
+    AGGREGATES,
+    Aggregate,
+    aggregate_pairs,
+    conditional_rates,
+    largest_row_shares,
+)
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._validation import GroupedRows, check_groups, check_option, check_scores
+
+__all__ = ["granularity", "partial_demographic_parity_gap", "partial_statistical_parity_gap"]
+
+
+@register("decision_function")
+def partial_statistical_parity_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    normalize: bool = True,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Distance of the groups' score distributions within a percentile interval (pSP).
+
+    With the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)` and :math:`I = [\alpha, \beta)`,
+
+    .. math::
+        \max_{g, g'} \max_\theta \left| P(s > \theta \mid g, \bar F_g(s) \in I)
+        - P(s > \theta \mid g', \bar F_{g'}(s) \in I) \right|
+        = \max_{g, g'} \max_\theta
+        \frac{|\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))|}{\beta - \alpha},
+
+    where :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`. Rank 0 is the top:
+    ``interval=(0, 0.2)`` compares the top fifths. With ``normalize=False`` it is the *rank gap*,
+
+    .. math:: \max_{g, g'} \max_{\theta: \bar F_g(\theta) \in I \text{ or } \bar F_{g'}(\theta) \in I}
+        |\bar F_g(\theta) - \bar F_{g'}(\theta)|.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
+        default compares the whole distributions.
+    normalize : bool, default=True
+        Divide by the length of the interval (of each group's own, if they differ); False for the rank gap.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
+        its ``rank`` in the group; ``partial_rank``, the rank within the interval. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
+        differ, or a group has no weight.
+
+    Notes
+    -----
+    Tied scores lie on the same side of every threshold, so no tie is ever broken and a constant score has
+    gap 0. A row (or a block of ties) that straddles an end of the interval counts with the fraction inside.
+    The rank gap is 0 if no observed score has a rank in the interval; compare :func:`granularity` with the
+    length of the interval. Time: one sort, then linear in the number of rows times groups.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.2, equation (6); remark 5.3 for
+       unions and intervals by group.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import partial_statistical_parity_gap
+    >>> group, score = list("aaaabbbb"), [8, 7, 4, 3, 8, 6, 2, 1]
+    >>> partial_statistical_parity_gap(None, score, sensitive_features=group, interval=(0, 0.5))
+    0.5
+    """
+    scores = check_scores(y_score, y_true)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    intervals = PercentileIntervals.parse(interval, rows.labels)
+    check_option("agg", agg, AGGREGATES)
+    worst = worst_gap(scores, *rows.arrays, intervals, normalize)
+    gap = worst.gap
+    if agg != "max":  # the maximum needs no loop over the pairs of groups
+        blocks = rank_blocks(scores, *rows.arrays)
+        by_pair = [pair_gaps(ranks, intervals, normalize) for _, ranks in blocks]
+        gap = aggregate_pairs(np.max(by_pair, axis=0), agg)
+    if not return_groups:
+        return gap
+    return gap, _rank_table_by_group(rows, worst.threshold, worst.ranks, intervals)
+
+
+@register("decision_function")
+def partial_demographic_parity_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    threshold: float = 0.0,
+    normalize: bool = True,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' positive rates within a percentile interval, at one threshold (pDP).
+
+    With the notation of :func:`partial_statistical_parity_gap` and the threshold :math:`\hat\theta`,
+
+    .. math::
+        \max_{g, g'} \left| P(s > \hat\theta \mid g, \bar F_g(s) \in I)
+        - P(s > \hat\theta \mid g', \bar F_{g'}(s) \in I) \right|
+        = \max_{g, g'} \frac{|\mathrm{clip}(\bar F_g(\hat\theta)) - \mathrm{clip}(\bar F_{g'}(\hat\theta))|}
+        {\beta - \alpha}.
+
+    With ``normalize=False`` a pair counts with :math:`|\bar F_g(\hat\theta) - \bar F_{g'}(\hat\theta)|` if
+    either rank lies in the interval, and with 0 otherwise.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
+        default gives the demographic parity gap at ``threshold``.
+    threshold : float, default=0.0
+        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
+        probabilities.
+    normalize : bool, default=True
+        Divide by the length of the interval (of each group's own, if they differ).
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``, ``threshold``; its ``rank`` in the group, which is the positive
+        rate; ``partial_rank``, the positive rate within the interval. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
+        differ, or a group has no weight.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.3, equation (10), and lemma 5.2;
+       equation (3) for the whole interval.
+    """
+    scores = check_scores(y_score, y_true)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    intervals = PercentileIntervals.parse(interval, rows.labels)
+    check_option("agg", agg, AGGREGATES)
+    everyone = np.zeros_like(rows.codes)
+    ranks = conditional_rates(scores > threshold, everyone, *rows.arrays, n_conditions=1).T
+    if agg == "max":
+        gap = float(gaps_by_threshold(ranks, intervals, normalize)[0])
+    else:
+        gap = aggregate_pairs(pair_gaps(ranks, intervals, normalize), agg)
+    return (gap, _rank_table_by_group(rows, threshold, ranks[0], intervals)) if return_groups else gap
+
+
+def granularity(
+    sensitive_features: Any,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    normalize: bool = True,
+) -> float:
+    r"""Change that moving one row can make in a gap: the resolution of the empirical metric.
+
+    .. math:: \max_g \frac{\max_{i \in g} w_i}{(\beta_g - \alpha_g) \sum_{i \in g} w_i}
+
+    Parameters
+    ----------
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        As in :func:`partial_statistical_parity_gap`.
+    normalize : bool, default=True
+        Divide by the length of the interval, as the normalised gaps do.
+
+    Returns
+    -------
+    granularity : float
+        1 / (size of the smallest group) without weights on the whole interval. No model can be told to be
+        fairer than this; a ``kappa`` below it asks for exact ties.
+
+    Raises
+    ------
+    ValueError
+        If the interval is not valid, lengths differ, or a group has no weight.
+    """
+    rows = check_groups(sensitive_features, sample_weight, len(sensitive_features))
+    share = largest_row_shares(*rows.arrays)
+    intervals = PercentileIntervals.parse(interval, rows.labels)
+    return float((share / intervals.length if normalize else share).max())
+
+
+def _rank_table_by_group(
+    rows: GroupedRows, threshold: float, ranks: np.ndarray, intervals: PercentileIntervals
+) -> pd.DataFrame:
+    partial_ranks = intervals.clip(ranks) / intervals.length
+    return rows.table(threshold=threshold, rank=ranks, partial_rank=partial_ranks)

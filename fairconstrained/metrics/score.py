@@ -1,0 +1,207 @@
+"""Distances between the groups' score distributions, and the curve of their ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._ranks import rank_table
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._transport import group_distributions, group_histograms, squared_wasserstein
+from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+from fairconstrained.metrics.partial import partial_statistical_parity_gap
+
+__all__ = ["score_curve", "statistical_parity_gap", "wasserstein_gap"]
+
+# float32 probabilities that sum to one after rounding may exceed it by this much.
+_PROBABILITY_TOLERANCE = 1e-6
+
+
+@register("decision_function")
+def statistical_parity_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Kolmogorov-Smirnov distance of the groups' score distributions (SP).
+
+    .. math:: \max_{g, g'} \max_\theta |P(s > \theta \mid g) - P(s > \theta \mid g')|
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
+        its ``rank`` in the group, P(s > threshold | g). Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, or a group has no weight.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (2).
+    """
+    result = partial_statistical_parity_gap(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        agg=agg,
+        return_groups=return_groups,
+    )
+    if isinstance(result, tuple):
+        return result[0], result[1].drop(columns="partial_rank")
+    return result
+
+
+@register("predict_proba")
+def wasserstein_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    n_bins: int | None = None,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Squared 2-Wasserstein distance of the groups' predicted probabilities (Wd).
+
+    With the quantile function :math:`Q_g` of the predicted probabilities in group :math:`g`,
+
+    .. math:: \max_{g, g'} W_2^2(g, g') = \max_{g, g'} \int_0^1 (Q_g(u) - Q_{g'}(u))^2 \, du
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Predicted probabilities of the positive class.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    n_bins : int, default=None
+        None is exact. Otherwise the probabilities are first moved to the centres of ``n_bins`` equal bins of
+        [0, 1], closed on the left, the last one closed on both sides.
+    agg : {"max", "mean"}, default="max"
+        How the distances of the pairs of groups become one number.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1] (squared units of probability), 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``mean_score``; ``gap``, the largest distance to another group.
+        Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If a probability is outside [0, 1], ``n_bins`` is not a positive integer, lengths differ, or a group
+        has no weight.
+
+    References
+    ----------
+    .. [1] A. Miroshnikov, K. Kotsiopoulos, R. Franks, A. Ravi Kannan, "Wasserstein-based fairness
+       interpretability framework for machine learning models", Machine Learning 111, 2022.
+    """
+    scores = check_scores(y_score, y_true)
+    if scores.min() < -_PROBABILITY_TOLERANCE or scores.max() > 1 + _PROBABILITY_TOLERANCE:
+        raise ValueError(
+            f"y_score must hold probabilities in [0, 1]; its range is [{scores.min():g}, {scores.max():g}]. "
+            "Pass predict_proba(X)[:, 1] rather than decision_function(X)."
+        )
+    scores = np.clip(scores, 0.0, 1.0)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    check_option("agg", agg, AGGREGATES)
+    if n_bins is None:
+        distributions = group_distributions(scores, *rows.arrays)
+    elif isinstance(n_bins, (int, np.integer)) and n_bins >= 1:
+        distributions = group_histograms(scores, *rows.arrays, int(n_bins))
+    else:
+        raise ValueError(f"n_bins must be a positive integer or None; got {n_bins!r}.")
+    distances = np.zeros((rows.n_groups, rows.n_groups))
+    for first, second in zip(*np.triu_indices(rows.n_groups, 1), strict=True):
+        distance = squared_wasserstein(distributions[first], distributions[second])
+        distances[first, second] = distances[second, first] = distance
+    gap = aggregate_pairs(distances, agg)
+    if not return_groups:
+        return gap
+    means = conditional_rates(scores, np.zeros_like(rows.codes), *rows.arrays, n_conditions=1)[:, 0]
+    return gap, rows.table(mean_score=means, gap=distances.max(axis=0))
+
+
+def score_curve(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+) -> pd.DataFrame:
+    r"""Positive rate of every group at every threshold, to plot one group's against the other's.
+
+    Two groups with the same score distribution give the diagonal; the largest distance of the curve from the
+    diagonal, measured along an axis, is :func:`statistical_parity_gap`.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores; only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+
+    Returns
+    -------
+    curve : DataFrame of shape (n_thresholds, n_groups)
+        :math:`\bar F_g(\theta) = P(s > \theta \mid g)`: one column for each group, one row for each distinct
+        score :math:`\theta` in decreasing order and a last one for :math:`-\infty`, so the rates run from 0
+        to 1. The index is called ``threshold``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, or a group has no weight.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.1.
+    """
+    scores = check_scores(y_score, y_true)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    thresholds, ranks = rank_table(scores, *rows.arrays)
+    return pd.DataFrame(ranks, index=pd.Index(thresholds, name="threshold"), columns=rows.index)

@@ -1,0 +1,359 @@
+"""Gaps between groups of the rates of binary predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._rates import (
+    AGGREGATES,
+    Aggregate,
+    aggregate_pairs,
+    conditional_rates,
+    pair_differences,
+)
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    OnEmpty,
+    check_binary_labels,
+    check_cells,
+    check_groups,
+    check_labels,
+    check_option,
+)
+
+__all__ = [
+    "equal_opportunity_gap",
+    "inaccuracy",
+    "independence_gap",
+    "separation_gap",
+    "sufficiency_gap",
+]
+
+AggregateLabels = Literal["sum", "max"]
+_OVER_LABELS: dict[str, Callable[..., np.ndarray]] = {"sum": np.sum, "max": np.max}
+
+
+@register("predict")
+def independence_gap(
+    y_true: npt.ArrayLike | None,
+    y_pred: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' rates of positive predictions (demographic parity).
+
+    .. math:: \max_{g, g'} |P(\hat y = 1 \mid g) - P(\hat y = 1 \mid g')|
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Tells which labels exist, when ``y_pred`` is constant; otherwise ignored.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels: 0/1, -1/1, booleans, strings, ...
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``selection_rate`` by group. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, lengths differ, or a group has no weight.
+
+    References
+    ----------
+    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
+       (independence).
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import independence_gap
+    >>> independence_gap([0, 1, 1, 0], [1, 1, 1, 0], sensitive_features=["a", "a", "b", "b"])
+    0.5
+    """
+    labels = check_binary_labels(y_pred if y_true is None else y_true, y_pred, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
+    everyone = np.zeros_like(rows.codes)
+    rates = conditional_rates(labels.y_pred, everyone, *rows.arrays, n_conditions=1)
+    return _gap_of_rates({"selection_rate": rates[:, 0]}, rows, agg, return_groups)
+
+
+@register("predict")
+def separation_gap(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    agg_labels: AggregateLabels = "sum",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' false and true positive rates (equalized odds).
+
+    .. math:: \max_{g, g'} \sum_{v \in \{0, 1\}} |P(\hat y = 1 \mid g, y = v) - P(\hat y = 1 \mid g', y = v)|
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels, in the same encoding.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    agg_labels : {"sum", "max"}, default="sum"
+        How the two rates of a pair are put together; ``"max"`` gives the equalized-odds difference.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives or no negatives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 2], or [0, 1] with ``agg_labels="max"``; 0 is fair; 0 for a single group.
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``false_positive_rate``, ``true_positive_rate`` by group. Only if
+        ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, lengths differ, a group has no weight, or a cell of group and label is
+        empty (the message prints the counts).
+
+    References
+    ----------
+    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
+       (separation).
+    .. [2] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
+       definition 2.1.
+    """
+    labels = check_binary_labels(y_true, y_pred, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
+    rates = conditional_rates(labels.y_pred, labels.y_true, *rows.arrays, n_conditions=2)
+    check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
+    columns = {"false_positive_rate": rates[:, 0], "true_positive_rate": rates[:, 1]}
+    return _gap_of_rates(columns, rows, agg, return_groups, agg_labels)
+
+
+@register("predict")
+def equal_opportunity_gap(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' true positive rates (equality of opportunity).
+
+    .. math:: \max_{g, g'} |P(\hat y = 1 \mid g, y = 1) - P(\hat y = 1 \mid g', y = 1)|
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels, in the same encoding.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``true_positive_rate`` by group. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, lengths differ, a group has no weight, or a group has no positives
+        (the message prints the counts).
+
+    References
+    ----------
+    .. [1] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
+       definition 2.2.
+    """
+    labels = check_binary_labels(y_true, y_pred, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
+    rates = conditional_rates(labels.y_pred, labels.y_true, *rows.arrays, n_conditions=2)[:, 1]
+    check_cells(rates, labels.y_true, rows, _headings("y_true", labels.names), on_empty)
+    return _gap_of_rates({"true_positive_rate": rates}, rows, agg, return_groups)
+
+
+@register("predict")
+def sufficiency_gap(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' rates of positives among equal predictions (predictive parity).
+
+    .. math:: \max_{g, g'} \sum_{v \in \{0, 1\}} |P(y = 1 \mid g, \hat y = v) - P(y = 1 \mid g', \hat y = v)|
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels, in the same encoding.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if one of the labels is never predicted in a group: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 2], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``false_omission_rate`` = P(y=1 | g, yhat=0) and ``precision`` =
+        P(y=1 | g, yhat=1) by group. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, lengths differ, a group has no weight, or a cell of group and predicted
+        label is empty (the message prints the counts).
+
+    References
+    ----------
+    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
+       (sufficiency).
+    """
+    labels = check_binary_labels(y_true, y_pred, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
+    rates = conditional_rates(labels.y_true, labels.y_pred, *rows.arrays, n_conditions=2)
+    check_cells(rates, labels.y_pred, rows, _headings("y_pred", labels.names), on_empty)
+    columns = {"false_omission_rate": rates[:, 0], "precision": rates[:, 1]}
+    return _gap_of_rates(columns, rows, agg, return_groups)
+
+
+@register("predict")
+def inaccuracy(
+    y_true: npt.ArrayLike,
+    y_pred: npt.ArrayLike,
+    *,
+    sensitive_features: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Share of wrong predictions, :math:`P(\hat y \ne y)`, that is 1 - accuracy.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels; two or more.
+    y_pred : array-like of shape (n_samples,)
+        Predicted labels, in the same encoding.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+        Group of every row; changes nothing but the table by group.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    return_groups : bool, default=False
+        Whether to return the table by group as well; needs ``sensitive_features``.
+
+    Returns
+    -------
+    share : float
+        In [0, 1].
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``inaccuracy`` by group. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ or the labels are numbers in one and strings in the other.
+    """
+    actual, predicted = check_labels(y_true, y_pred)
+    if sensitive_features is None:
+        if return_groups:
+            raise ValueError("return_groups=True needs sensitive_features.")
+        sensitive_features = np.zeros(actual.size, dtype=int)
+    rows = check_groups(sensitive_features, sample_weight, actual.size)
+    wrong = actual != predicted
+    share = float(np.average(wrong, weights=rows.weights))
+    if not return_groups:
+        return share
+    everyone = np.zeros_like(rows.codes)
+    rates = conditional_rates(wrong, everyone, *rows.arrays, n_conditions=1)
+    return share, rows.table(inaccuracy=rates[:, 0])
+
+
+def _headings(what: str, names: tuple[str, str]) -> tuple[str, str]:
+    return f"{what}={names[0]}", f"{what}={names[1]}"
+
+
+def _gap_of_rates(
+    rates: dict[str, np.ndarray],
+    rows: GroupedRows,
+    agg: Aggregate,
+    return_groups: bool,
+    agg_labels: AggregateLabels = "sum",
+) -> float | tuple[float, pd.DataFrame]:
+    check_option("agg", agg, AGGREGATES)
+    check_option("agg_labels", agg_labels, _OVER_LABELS)
+    differences = pair_differences(np.column_stack(list(rates.values())))
+    gap = aggregate_pairs(_OVER_LABELS[agg_labels](differences, axis=-1), agg)
+    return (gap, rows.table(**rates)) if return_groups else gap

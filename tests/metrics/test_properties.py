@@ -1,0 +1,119 @@
+"""Invariances that hold for every metric, on generated data."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
+
+quick = settings(max_examples=30, deadline=None, derandomize=True)
+PARTIAL = {"partial_statistical_parity_gap", "partial_demographic_parity_gap"}
+UPPER = {"separation_gap": 2.0, "sufficiency_gap": 2.0}
+
+
+@st.composite
+def samples(draw, max_groups=4):
+    """Rows in which every group has every pair of true and predicted label, so that no cell is empty."""
+    n_groups = draw(st.integers(1, max_groups))
+    row = st.tuples(st.integers(0, n_groups - 1), st.integers(0, 1), st.integers(0, 1), st.integers(0, 20))
+    corners = [(g, y, p, 4 * g + 2 * y) for g in range(n_groups) for y in (0, 1) for p in (0, 1)]
+    rows = np.array(corners + draw(st.lists(row, max_size=25)))
+    group, y_true, y_pred, score = rows.T
+    return {"group": group, "y_true": y_true, "predict": y_pred, "score": score / 20}
+
+
+@st.composite
+def intervals(draw):
+    ends = draw(st.lists(st.integers(0, 10), min_size=2, max_size=4, unique=True).map(sorted))
+    pieces = [(low / 10, high / 10) for low, high in zip(ends[::2], ends[1::2], strict=False)]
+    return pieces[0] if len(pieces) == 1 else pieces
+
+
+def evaluate(name, data, interval=(0.0, 1.0), **options):
+    if name in PARTIAL:
+        options |= {"interval": interval}
+    if name == "partial_demographic_parity_gap":
+        options |= {"threshold": 0.5}
+    info = METRICS[name]
+    response = data["predict"] if info.response == "predict" else data["score"]
+    return info.function(data["y_true"], response, sensitive_features=data["group"], **options)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@quick
+@given(data=samples(), interval=intervals(), seed=st.integers(0, 99))
+def test_order_of_rows_and_names_of_groups_do_not_matter(name, data, interval, seed):
+    value = evaluate(name, data, interval)
+    order = np.random.default_rng(seed).permutation(data["group"].size)
+    shuffled = {key: column[order] for key, column in data.items()}
+    assert evaluate(name, shuffled, interval) == pytest.approx(value, abs=1e-12)
+    renamed = data | {"group": np.array(["z", "m", "b", "a"])[data["group"]]}
+    assert evaluate(name, renamed, interval) == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@quick
+@given(data=samples(), interval=intervals(), seed=st.integers(0, 99))
+def test_integer_weights_are_repeated_rows(name, data, interval, seed):
+    weight = np.random.default_rng(seed).integers(1, 5, data["group"].size)
+    repeated = {key: np.repeat(column, weight) for key, column in data.items()}
+    value = evaluate(name, data, interval, sample_weight=weight)
+    assert value == pytest.approx(evaluate(name, repeated, interval), abs=1e-12)
+    # Rows of weight zero are not there.
+    kept = np.arange(data["group"].size) < 4 * (data["group"].max() + 1)
+    present = {key: column[kept] for key, column in data.items()}
+    value = evaluate(name, data, interval, sample_weight=kept.astype(float))
+    assert value == pytest.approx(evaluate(name, present, interval), abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+@quick
+@given(data=samples(), interval=intervals())
+def test_range_and_aggregation(name, data, interval):
+    value = evaluate(name, data, interval)
+    assert 0 <= value <= UPPER.get(name, 1.0)
+    if name == "inaccuracy":
+        return
+    mean = evaluate(name, data, interval, agg="mean")
+    assert 0 <= mean <= value + 1e-12
+    if data["group"].max() == 0:
+        assert value == mean == 0.0
+    with_table, table = evaluate(name, data, interval, return_groups=True)
+    assert with_table == value
+    assert table["n_samples"].tolist() == np.bincount(data["group"]).tolist()
+
+
+@quick
+@given(data=samples(), interval=intervals(), normalize=st.booleans())
+def test_only_the_order_of_scores_matters(data, interval, normalize):
+    value = evaluate("partial_statistical_parity_gap", data, interval, normalize=normalize)
+    stretched = data | {"score": np.exp(3 * data["score"]) - 5}
+    assert evaluate("partial_statistical_parity_gap", stretched, interval, normalize=normalize) == value
+
+
+@quick
+@given(data=samples(), normalize=st.booleans())
+def test_the_whole_interval_gives_statistical_parity(data, normalize):
+    whole = evaluate("partial_statistical_parity_gap", data, (0.0, 1.0), normalize=normalize)
+    pieces = evaluate("partial_statistical_parity_gap", data, [(0.0, 0.3), (0.3, 1.0)], normalize=normalize)
+    expected = evaluate("statistical_parity_gap", data)
+    assert whole == expected
+    assert pieces == pytest.approx(expected)
+
+
+@quick
+@given(
+    group=st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
+    score=st.floats(-1e6, 1e6),
+    interval=intervals(),
+    normalize=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_constant_scores_are_fair(group, score, interval, normalize, seed):
+    scores = np.full(len(group), score)
+    weight = np.random.default_rng(seed).uniform(0.1, 5, len(group))
+    options = {"sensitive_features": group, "sample_weight": weight}
+    assert statistical_parity_gap(None, scores, **options) == 0.0
+    options |= {"interval": interval, "normalize": normalize}
+    assert partial_statistical_parity_gap(None, scores, **options) == 0.0

@@ -1,0 +1,61 @@
+"""The registry lists every metric with its response, and the package reads numpy data only."""
+
+import ast
+import inspect
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fairconstrained.metrics as metrics
+from fairconstrained.metrics import METRICS
+
+NOT_METRICS = {"METRICS", "MetricInfo", "PercentileIntervals", "granularity", "score_curve"}
+RESPONSES = {
+    "inaccuracy": "predict",
+    "independence_gap": "predict",
+    "separation_gap": "predict",
+    "sufficiency_gap": "predict",
+    "equal_opportunity_gap": "predict",
+    "statistical_parity_gap": "decision_function",
+    "partial_statistical_parity_gap": "decision_function",
+    "partial_demographic_parity_gap": "decision_function",
+    "wasserstein_gap": "predict_proba",
+}
+
+
+def test_every_public_metric_is_registered_under_its_name():
+    assert set(METRICS) == set(metrics.__all__) - NOT_METRICS
+    for name, info in METRICS.items():
+        assert info.function is getattr(metrics, name)
+
+
+@pytest.mark.parametrize(("name", "response"), RESPONSES.items())
+def test_responses(name, response):
+    assert METRICS[name].response == response
+
+
+@pytest.mark.parametrize("info", METRICS.values(), ids=METRICS)
+def test_one_signature_and_a_plain_float(info):
+    parameters = list(inspect.signature(info.function).parameters.values())
+    assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
+    assert all(parameter.kind == inspect.Parameter.KEYWORD_ONLY for parameter in parameters[2:])
+    y_true, y_pred = [1, 1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 1, 1, 1, 0]
+    response = y_pred if info.response == "predict" else [0, 0.9, 0.4, 0, 0.6, 0.7, 0.8, 0.9, 0.5]
+    value = info.function(y_true, response, sensitive_features=list("aaaabbbbb"), sample_weight=np.ones(9))
+    assert type(value) is float
+    assert value > 0
+
+
+def test_pickle():
+    info = METRICS["sufficiency_gap"]
+    assert pickle.loads(pickle.dumps(info)) == info
+
+
+def test_no_torch():
+    for path in Path(metrics.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.split(".")[0] == "torch" for name in names), path
