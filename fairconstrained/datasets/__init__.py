@@ -1,1 +1,23 @@
-"""datasets"""
+"""Data for fairness problems: bundled (``load_*``), downloaded (``fetch_*``) or generated (``make_*``).
+
+Every loader returns a Bunch with ``data``, ``target``, ``sensitive_features``, ``feature_names``,
+``sensitive_names``, ``target_names``, ``categories``, ``frame`` and ``DESCR``. The sensitive features stay
+out of ``data`` unless ``include_sensitive=True``. The generators return ``(X, y, sensitive_features)``.
+"""
+
+from fairconstrained.datasets._acs_income import fetch_acs_income
+from fairconstrained.datasets._adult import fetch_adult
+from fairconstrained.datasets._bank_marketing import fetch_bank_marketing
+from fairconstrained.datasets._compas import fetch_compas
+from fairconstrained.datasets._generators import make_biased_classification, make_biased_regression
+from fairconstrained.datasets._law_school import load_law_school
+
+__all__ = [
+    "fetch_acs_income",
+    "fetch_adult",
+    "fetch_bank_marketing",
+    "fetch_compas",
+    "load_law_school",
+    "make_biased_classification",
+    "make_biased_regression",
+]

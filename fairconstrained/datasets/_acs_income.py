@@ -1,0 +1,205 @@
+"""ACSIncome: census microdata, through folktables."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import get_data_home
+from sklearn.utils import Bunch
+
+from fairconstrained.datasets._bunch import (
+    binary_target,
+    build_bunch,
+    chosen_columns,
+    require_columns,
+    select_return,
+)
+from fairconstrained.datasets._download import or_connection_error
+
+__all__ = ["fetch_acs_income"]
+
+SENSITIVE = ("RAC1P", "SEX")
+# fmt: off
+STATES = (
+    "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY",
+    "LA", "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH", "NJ", "NM", "NY", "NC", "ND",
+    "OH", "OK", "OR", "PA", "RI", "SC", "SD", "TN", "TX", "UT", "VT", "VA", "WA", "WV", "WI", "WY", "PR",
+)
+# fmt: on
+YEARS = range(2014, 2019)  # folktables starts in 2014; from 2019 on RELP is RELSHIPP with other codes
+THRESHOLD = 50_000  # dollars a year
+
+_FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]
+_NOT_APPLICABLE = -1
+
+DESCR = """\
+ACSIncome (American Community Survey, public use microdata sample, 1-year person file)
+--------------------------------------------------------------------------------------
+
+Does a working adult in the chosen US states and year earn more than 50,000 dollars a year?
+
+:Number of rows: depends on states and year; Oklahoma 2018 has 17917
+:Label: PINCP, 1 = total income above 50,000 USD a year, 0 = not
+:Sensitive features: RAC1P (race) and SEX, as the codes of the census
+
+======  ===========================================================================================
+Column  Meaning and unit (the codes are nominal unless a unit or an order is given)
+======  ===========================================================================================
+AGEP    age, years, 17 .. 99
+COW     class of worker, 1 .. 8
+SCHL    educational attainment, ordered, 1 (none) .. 24 (doctorate)
+MAR     marital status: 1 married, 2 widowed, 3 divorced, 4 separated, 5 never married
+OCCP    occupation, census code
+POBP    place of birth, census code
+RELP    relationship to the reference person, 0 (the person itself) .. 17
+WKHP    usual hours worked in a week, 1 .. 99
+SEX     1 male, 2 female
+RAC1P   1 White, 2 Black or African American, 3 American Indian, 4 Alaska Native, 5 American Indian or
+        Alaska Native not specified, 6 Asian, 7 Native Hawaiian or Pacific Islander, 8 some other race,
+        9 two or more races
+======  ===========================================================================================
+
+As in folktables, a row is kept if age > 16, income > 100 USD, hours > 0 and person weight >= 1. A value that
+the survey does not ask of a person is -1; after the filter none is known to occur.
+
+Reference: F. Ding, M. Hardt, J. Miller, L. Schmidt, "Retiring Adult: new datasets for fair machine learning",
+NeurIPS 2021.
+"""
+
+
+def fetch_acs_income(
+    states: str | Sequence[str] = ("OK",),
+    year: int = 2018,
+    sensitive: str | Sequence[str] = "RAC1P",
+    *,
+    data_home: str | PathLike[str] | None = None,
+    include_sensitive: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch ACSIncome for some US states and one year through folktables, or read it from the cache.
+
+    Needs folktables: ``pip install 'fairconstrained[datasets]'``.
+
+    Parameters
+    ----------
+    states : str or sequence of str, default=("OK",)
+        Two-letter codes of states, or ``"PR"``.
+    year : int, default=2018
+        Survey year, 2014 to 2018; from 2019 on the census replaced ``RELP`` by another variable.
+    sensitive : {"RAC1P", "SEX"} or sequence of them, default="RAC1P"
+        The sensitive feature, or several: then ``sensitive_features`` has one column for each.
+    data_home : str or path-like, default=None
+        Cache folder, by default that of scikit-learn; the files go to its subfolder ``folktables``.
+    include_sensitive : bool, default=False
+        Keep the sensitive columns in ``data`` too, as the ACSIncome task of folktables does.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
+    as_frame : bool, default=True
+        Return pandas objects instead of NumPy arrays.
+
+    Returns
+    -------
+    bunch : Bunch
+        With the attributes
+
+        data : DataFrame or ndarray of shape (n_samples, 9)
+            Float columns AGEP, COW, SCHL, MAR, OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones;
+            ``DESCR`` gives units and codes.
+        target : Series or ndarray of shape (n_samples,)
+            1 if the total income exceeds 50,000 USD a year, else 0.
+        sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
+            Integer codes.
+        feature_names, sensitive_names : list of str
+        target_names : ndarray of shape (2,)
+        categories : dict
+            Empty: the codes are numbers.
+        frame : DataFrame or None
+            ``data``, the sensitive columns and the label together when ``as_frame``.
+        DESCR : str
+
+    (data, target) : tuple, if ``return_X_y``
+
+    Raises
+    ------
+    ImportError
+        If folktables is not installed.
+    ValueError
+        If a state, the year or ``sensitive`` is not offered.
+    ConnectionError
+        If the data are not in the cache and the census bureau cannot be reached.
+
+    References
+    ----------
+    .. [1] F. Ding, M. Hardt, J. Miller, L. Schmidt, "Retiring Adult: new datasets for fair machine
+       learning", NeurIPS 2021 (the task ACSIncome).
+    """
+    chosen_columns(sensitive, SENSITIVE)
+    codes = [states] if isinstance(states, str) else list(states)
+    unknown = [code for code in codes if code not in STATES]
+    if unknown or not codes:
+        raise ValueError(f"states must be two-letter codes such as 'OK'; got {states!r}.")
+    if year not in YEARS:
+        raise ValueError(f"year must be from {YEARS[0]} to {YEARS[-1]}; got {year!r}.")
+    table = _fetch_table(codes, year, Path(get_data_home(data_home)) / "folktables")
+    bunch = acs_income_from_table(table, sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
+    return select_return(bunch, return_X_y)
+
+
+def acs_income_from_table(
+    table: pd.DataFrame,
+    *,
+    sensitive: str | Sequence[str] = "RAC1P",
+    include_sensitive: bool = False,
+    as_frame: bool = True,
+) -> Bunch:
+    """The Bunch of :func:`fetch_acs_income` from a person file of the census.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or ``sensitive`` is not offered.
+    """
+    names = chosen_columns(sensitive, SENSITIVE)
+    require_columns(table, [*_FEATURES, "PINCP", "PWGTP"], "an ACS person file of 2014 to 2018")
+    working_adult = (table["AGEP"] > 16) & (table["PINCP"] > 100) & (table["WKHP"] > 0) & (table["PWGTP"] >= 1)
+    rows = table[working_adult]
+    features = rows[_FEATURES].astype(np.float64).fillna(_NOT_APPLICABLE)
+    return build_bunch(
+        features,
+        binary_target(rows["PINCP"] > THRESHOLD, {"False": 0, "True": 1}, "PINCP"),
+        features[names].astype(np.int64),
+        target_names=("at most 50000 USD", "more than 50000 USD"),
+        include_sensitive=include_sensitive,
+        as_frame=as_frame,
+        descr=DESCR,
+    )
+
+
+def _fetch_table(states: list[str], year: int, folder: Path) -> pd.DataFrame:
+    try:
+        from folktables import ACSDataSource
+    except ImportError as error:
+        raise ImportError(
+            "fetch_acs_income needs the package folktables: pip install 'fairconstrained[datasets]'"
+        ) from error
+    folder.mkdir(parents=True, exist_ok=True)
+    survey = ACSDataSource(survey_year=str(year), horizon="1-Year", survey="person", root_dir=str(folder))
+
+    def read() -> pd.DataFrame:
+        # folktables prints a failed download and goes on until the file is missed; the error says it once.
+        with contextlib.redirect_stdout(io.StringIO()):
+            return survey.get_data(states=states, download=True)
+
+    return or_connection_error(
+        read,
+        what=f"the ACS person files of {', '.join(states)} for {year} from the US census bureau",
+        remedy=f"copy the folder '{year}' from a machine that has fetched them into '{folder}'",
+    )

@@ -1,0 +1,171 @@
+"""Adult (census income), from OpenML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from fairconstrained.datasets._bunch import (
+    binary_target,
+    build_bunch,
+    categorical,
+    chosen_columns,
+    require_columns,
+    select_return,
+)
+from fairconstrained.datasets._download import fetch_openml_table
+
+__all__ = ["fetch_adult"]
+
+OPENML_ID = 1590  # "adult", version 2: the UCI training and test files merged
+SENSITIVE = ("sex", "race")
+
+_NUMERIC = ["age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"]
+_COLUMNS = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+]
+
+DESCR = """\
+Adult, or census income (UCI; OpenML "adult" version 2)
+-------------------------------------------------------
+
+Adults in the US Current Population Survey of 1994: does a person earn more than 50,000 dollars a year?
+
+:Number of rows: 48842
+:Label: class, 1 = income above 50,000 USD a year (23.93 %), 0 = not
+:Sensitive features: sex (Female 16192 rows, 10.93 % positive; Male 32650 rows, 30.38 %), race
+
+==============  ==================================================================================
+Column          Meaning and unit
+==============  ==================================================================================
+age             years, 17 .. 90
+workclass       kind of employer (category, '?' = not stated)
+fnlwgt          census weight: how many people the row stands for
+education       highest level (category)
+education-num   the same level as a number, 1 .. 16
+marital-status  category
+occupation      category, '?' = not stated
+relationship    category
+race            category, five values
+sex             category, Female or Male
+capital-gain    USD a year
+capital-loss    USD a year
+hours-per-week  hours worked in a week, 1 .. 99
+native-country  category, '?' = not stated
+==============  ==================================================================================
+
+'?' stays a category of its own, so that no row is dropped: 3620 rows have at least one.
+
+Reference: B. Becker, R. Kohavi, "Adult", UCI Machine Learning Repository, 1996.
+"""
+
+
+def fetch_adult(
+    *,
+    sensitive: str | Sequence[str] = "sex",
+    data_home: str | PathLike[str] | None = None,
+    include_sensitive: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch the Adult (census income) data from OpenML, or from scikit-learn's cache.
+
+    Parameters
+    ----------
+    sensitive : {"sex", "race"} or sequence of them, default="sex"
+        The sensitive feature, or several: then ``sensitive_features`` has one column for each.
+    data_home : str or path-like, default=None
+        Cache folder; by default that of scikit-learn.
+    include_sensitive : bool, default=False
+        Keep the sensitive columns in ``data`` too.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
+    as_frame : bool, default=True
+        Return pandas objects; otherwise ``data`` is a float array in which a category is its position in
+        ``categories``.
+
+    Returns
+    -------
+    bunch : Bunch
+        With the attributes
+
+        data : DataFrame or ndarray of shape (48842, 13)
+            14 columns less the sensitive ones. Not-stated values are the category ``'?'``.
+        target : Series or ndarray of shape (48842,)
+            1 if the income exceeds 50,000 USD a year, else 0.
+        sensitive_features : Series or ndarray of shape (48842,), or (48842, n_sensitive)
+        feature_names, sensitive_names : list of str
+        target_names : ndarray of shape (2,)
+        categories : dict
+            Values of each categorical column of ``data``.
+        frame : DataFrame or None
+            ``data``, the sensitive columns and the label together when ``as_frame``.
+        DESCR : str
+
+    (data, target) : tuple, if ``return_X_y``
+
+    Raises
+    ------
+    ValueError
+        If ``sensitive`` names anything else.
+    ConnectionError
+        If the data are not in the cache and OpenML cannot be reached.
+
+    References
+    ----------
+    .. [1] B. Becker, R. Kohavi, "Adult", UCI Machine Learning Repository, 1996.
+    """
+    chosen_columns(sensitive, SENSITIVE)
+    table = fetch_openml_table(OPENML_ID, "the Adult data", data_home)
+    bunch = adult_from_table(table, sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
+    return select_return(bunch, return_X_y)
+
+
+def adult_from_table(
+    table: pd.DataFrame,
+    *,
+    sensitive: str | Sequence[str] = "sex",
+    include_sensitive: bool = False,
+    as_frame: bool = True,
+) -> Bunch:
+    """The Bunch of :func:`fetch_adult` from a table with OpenML's columns.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a label is unknown or ``sensitive`` is not offered.
+    """
+    names = chosen_columns(sensitive, SENSITIVE)
+    require_columns(table, [*_COLUMNS, "class"], "OpenML's 'adult', version 2")
+    features = pd.DataFrame(
+        {
+            name: pd.to_numeric(table[name]) if name in _NUMERIC else categorical(table[name], missing="?")
+            for name in _COLUMNS
+        }
+    )
+    return build_bunch(
+        features,
+        binary_target(table["class"], {"<=50K": 0, ">50K": 1}, "class"),
+        features[names].astype(str),
+        target_names=("<=50K", ">50K"),
+        include_sensitive=include_sensitive,
+        as_frame=as_frame,
+        descr=DESCR,
+    )

@@ -1,0 +1,236 @@
+"""COMPAS two-year recidivism, from OpenML or from ProPublica's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.datasets import fetch_file, get_data_home
+from sklearn.utils import Bunch
+
+from fairconstrained.datasets._bunch import (
+    binary_target,
+    build_bunch,
+    categorical,
+    chosen_columns,
+    require_columns,
+    select_return,
+)
+from fairconstrained.datasets._download import fetch_openml_table, or_connection_error
+
+__all__ = ["fetch_compas"]
+
+OPENML_ID = 42193  # "compas-two-years": filtered as ProPublica did, two races, one-hot columns
+PROPUBLICA_FILE = "compas-scores-two-years.csv"
+PROPUBLICA_URL = f"https://raw.githubusercontent.com/propublica/compas-analysis/master/{PROPUBLICA_FILE}"
+SENSITIVE = ("race", "sex", "age_cat")
+
+_COUNTS = ["age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"]
+_CATEGORIES = ["sex", "age_cat", "c_charge_degree", "race"]
+_ONE_HOT = {
+    "age_cat": {"25-45": "25 - 45", "Greaterthan45": "Greater than 45", "Lessthan25": "Less than 25"},
+    "c_charge_degree": {"F": "F", "M": "M"},
+    "race": {"African-American": "African-American", "Caucasian": "Caucasian"},
+}
+
+DESCR = """\
+COMPAS two-year recidivism (ProPublica; OpenML "compas-two-years")
+------------------------------------------------------------------
+
+Defendants screened in Broward County, Florida, 2013 and 2014: is a person charged again within two years?
+
+:Number of rows: 5278 from OpenML (African-American 3175, Caucasian 2103); 6172 from ProPublica (all races)
+:Label: two_year_recid, 1 = charged again (47.04 % of the OpenML rows, 45.51 % of ProPublica's), 0 = not
+:Sensitive features: race, sex, age_cat
+
+===============  ================================================================================
+Column           Meaning and unit
+===============  ================================================================================
+age              years
+juv_fel_count    juvenile felony charges, number
+juv_misd_count   juvenile misdemeanour charges, number
+juv_other_count  other juvenile charges, number
+priors_count     prior charges, number
+sex              Female or Male
+age_cat          "Less than 25", "25 - 45" or "Greater than 45" years
+c_charge_degree  F = felony, M = misdemeanour
+race             category
+===============  ================================================================================
+
+ProPublica's filter keeps a row if the charge lies within 30 days of the screening, recidivism was recorded
+(is_recid is not -1), the charge is not an ordinary traffic offence (degree "O") and a score was given.
+OpenML's copy went through it, keeps two races and codes the categories as 0/1 columns; they are joined again
+here, so that both sources have the same columns. An arrest is not a crime committed: the label carries the
+policing of the place and time.
+
+Reference: J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How we analyzed the COMPAS recidivism algorithm",
+ProPublica, 2016.
+"""
+
+
+def fetch_compas(
+    *,
+    source: str = "openml",
+    sensitive: str | Sequence[str] = "race",
+    data_home: str | PathLike[str] | None = None,
+    include_sensitive: bool = False,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+) -> Any:
+    """Fetch the COMPAS two-year recidivism data, or read them from scikit-learn's cache.
+
+    Parameters
+    ----------
+    source : {"openml", "propublica"}, default="openml"
+        OpenML has the two largest races (5,278 rows); ProPublica's file has all six (6,172 rows).
+    sensitive : {"race", "sex", "age_cat"} or sequence of them, default="race"
+        The sensitive feature, or several: then ``sensitive_features`` has one column for each.
+    data_home : str or path-like, default=None
+        Cache folder; by default that of scikit-learn.
+    include_sensitive : bool, default=False
+        Keep the sensitive columns in ``data`` too.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
+    as_frame : bool, default=True
+        Return pandas objects; otherwise ``data`` is a float array in which a category is its position in
+        ``categories``.
+
+    Returns
+    -------
+    bunch : Bunch
+        With the attributes
+
+        data : DataFrame or ndarray of shape (n_samples, 8)
+            Nine columns less the sensitive ones, described with their units in ``DESCR``; the COMPAS score
+            itself is not among them.
+        target : Series or ndarray of shape (n_samples,)
+            1 if the person was charged again within two years, else 0.
+        sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
+        feature_names, sensitive_names : list of str
+        target_names : ndarray of shape (2,)
+        categories : dict
+            Values of each categorical column of ``data``.
+        frame : DataFrame or None
+            ``data``, the sensitive columns and the label together when ``as_frame``.
+        DESCR : str
+
+    (data, target) : tuple, if ``return_X_y``
+
+    Raises
+    ------
+    ValueError
+        If ``source`` or ``sensitive`` names anything else.
+    ConnectionError
+        If the data are not in the cache and the source cannot be reached.
+
+    References
+    ----------
+    .. [1] J. Larson, S. Mattu, L. Kirchner, J. Angwin, "How we analyzed the COMPAS recidivism algorithm",
+       ProPublica, 2016.
+    """
+    chosen_columns(sensitive, SENSITIVE)
+    if source not in _SOURCES:
+        raise ValueError(f"source must be one of {list(_SOURCES)}; got {source!r}.")
+    fetch, parse = _SOURCES[source]
+    bunch = parse(fetch(data_home), sensitive=sensitive, include_sensitive=include_sensitive, as_frame=as_frame)
+    return select_return(bunch, return_X_y)
+
+
+def compas_from_openml(
+    table: pd.DataFrame,
+    *,
+    sensitive: str | Sequence[str] = "race",
+    include_sensitive: bool = False,
+    as_frame: bool = True,
+) -> Bunch:
+    """The Bunch of :func:`fetch_compas` from OpenML's one-hot table.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a row has not exactly one value of a category, a label is unknown or
+        ``sensitive`` is not offered.
+    """
+    one_hot = [f"{name}_{value}" for name, values in _ONE_HOT.items() for value in values]
+    require_columns(table, [*_COUNTS, "sex", *one_hot, "twoyearrecid"], "OpenML's 'compas-two-years'")
+    table = table.astype(str).astype(float).astype(np.int64)
+    joined = {name: _join_one_hot(table, name, values) for name, values in _ONE_HOT.items()}
+    sex = table["sex"].map({0: "Female", 1: "Male"})
+    plain = table.assign(sex=sex, two_year_recid=table["twoyearrecid"], **joined)
+    return _to_bunch(plain, sensitive, include_sensitive, as_frame)
+
+
+def compas_from_propublica(
+    table: pd.DataFrame,
+    *,
+    sensitive: str | Sequence[str] = "race",
+    include_sensitive: bool = False,
+    as_frame: bool = True,
+) -> Bunch:
+    """The Bunch of :func:`fetch_compas` from ProPublica's ``compas-scores-two-years.csv``, with their filter.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, a label is unknown or ``sensitive`` is not offered.
+    """
+    filtered_by = ["days_b_screening_arrest", "is_recid", "c_charge_degree", "score_text"]
+    needed = [*_COUNTS, *_CATEGORIES, *filtered_by, "two_year_recid"]
+    require_columns(table, needed, f"ProPublica's {PROPUBLICA_FILE}")
+    keep = (
+        table["days_b_screening_arrest"].between(-30, 30)
+        & (table["is_recid"] != -1)
+        & (table["c_charge_degree"] != "O")
+        & table["score_text"].notna()
+        & (table["score_text"] != "N/A")
+    )
+    return _to_bunch(table[keep], sensitive, include_sensitive, as_frame)
+
+
+def _join_one_hot(table: pd.DataFrame, name: str, values: dict[str, str]) -> pd.Series[Any]:
+    block = table[[f"{name}_{value}" for value in values]].to_numpy()
+    if not ((block == 0) | (block == 1)).all() or (block.sum(axis=1) != 1).any():
+        raise ValueError(f"The columns {name}_* must hold exactly one 1 in every row.")
+    return pd.Series(np.array(list(values.values()), dtype=object)[block.argmax(axis=1)], index=table.index)
+
+
+def _to_bunch(table: pd.DataFrame, sensitive: str | Sequence[str], include_sensitive: bool, as_frame: bool) -> Bunch:
+    names = chosen_columns(sensitive, SENSITIVE)
+    features = pd.DataFrame(
+        {name: table[name].astype(np.int64) for name in _COUNTS}
+        | {name: categorical(table[name]) for name in _CATEGORIES}
+    )
+    return build_bunch(
+        features,
+        binary_target(table["two_year_recid"], {"0": 0, "1": 1}, "two_year_recid"),
+        features[names].astype(str),
+        target_names=("not charged again", "charged again"),
+        include_sensitive=include_sensitive,
+        as_frame=as_frame,
+        descr=DESCR,
+    )
+
+
+def _fetch_openml(data_home: str | PathLike[str] | None) -> pd.DataFrame:
+    return fetch_openml_table(OPENML_ID, "the COMPAS data", data_home)
+
+
+def _fetch_propublica(data_home: str | PathLike[str] | None) -> pd.DataFrame:
+    folder = Path(get_data_home(data_home)) / "compas"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = or_connection_error(
+        lambda: fetch_file(PROPUBLICA_URL, folder=folder, local_filename=PROPUBLICA_FILE),
+        what=f"ProPublica's {PROPUBLICA_FILE}",
+        remedy=f"copy that file into '{folder}'",
+    )
+    return pd.read_csv(path)
+
+
+_SOURCES: dict[str, tuple[Callable[[Any], pd.DataFrame], Callable[..., Bunch]]] = {
+    "openml": (_fetch_openml, compas_from_openml),
+    "propublica": (_fetch_propublica, compas_from_propublica),
+}
