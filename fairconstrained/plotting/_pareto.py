@@ -1,0 +1,388 @@
+"""Performance against fairness, and the front that no candidate beats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import accuracy_score
+
+from fairconstrained.metrics import independence_gap
+from fairconstrained.model_selection import FairnessScorer, get_fairness_scorer, pareto_front
+from fairconstrained.plotting._style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ParetoFrontDisplay"]
+
+Scoring = str | Callable[..., float]
+
+# How the candidates of one axes were drawn, told by the gid of the front; also names the dominated points.
+_BY_GAP, _BY_FAIRNESS, _DOMINATED = "front-by-gap", "front-by-fairness", "dominated"
+
+
+class ParetoFrontDisplay:
+    """Performance against fairness of several candidates, with their Pareto front.
+
+    The horizontal axis shows the gap (smaller is fairer) if all fairness values are at most 0, as those of
+    the scorers are, and the values themselves (larger is fairer) otherwise. Plot several methods into the
+    same axes to compare them.
+
+    Use :meth:`from_cv_results`, :meth:`from_estimator` or :meth:`from_predictions` to create one.
+
+    Parameters
+    ----------
+    performance, fairness : array-like of shape (n_candidates,)
+        Greater is better. Candidates with a NaN are not drawn.
+    performance_std, fairness_std : array-like of shape (n_candidates,), default=None
+        Standard deviations, for error bars.
+    performance_name, fairness_name : str
+        What the axes are called.
+    name : str, default=None
+        Name of the method in the legend.
+
+    Attributes
+    ----------
+    front : ndarray of int, of shape (n_front,)
+        Positions of the candidates on the front, from the least to the most fair.
+    line_ : matplotlib Line2D
+        The front.
+    dominated_ : matplotlib PathCollection
+        The other candidates.
+    error_bars_ : matplotlib ErrorbarContainer or None
+        The error bars.
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    Examples
+    --------
+    >>> from fairconstrained.plotting import ParetoFrontDisplay
+    >>> display = ParetoFrontDisplay([0.90, 0.85, 0.80], [-0.30, -0.08, -0.10])
+    >>> display.front.tolist()
+    [0, 1]
+    """
+
+    def __init__(
+        self,
+        performance: Any,
+        fairness: Any,
+        *,
+        performance_std: Any = None,
+        fairness_std: Any = None,
+        performance_name: str = "performance",
+        fairness_name: str = "fairness",
+        name: str | None = None,
+    ) -> None:
+        self.performance = np.asarray(performance, dtype=float)
+        self.fairness = np.asarray(fairness, dtype=float)
+        if self.performance.shape != self.fairness.shape or self.performance.ndim != 1:
+            raise ValueError(
+                "performance and fairness must be two columns of the same length; "
+                f"got shapes {self.performance.shape} and {self.fairness.shape}."
+            )
+        self.performance_std = performance_std
+        self.fairness_std = fairness_std
+        self.performance_name = performance_name
+        self.fairness_name = fairness_name
+        self.name = name
+        table = pd.DataFrame({"performance": self.performance, "fairness": self.fairness})
+        self.front = pareto_front(table, "performance", "fairness").index.to_numpy()
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        results: Mapping[str, Any] | pd.DataFrame,
+        *,
+        performance: str = "mean_test_accuracy",
+        fairness: str = "mean_test_pSP",
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ParetoFrontDisplay:
+        """Draw the candidates of a search.
+
+        Parameters
+        ----------
+        results : dict or DataFrame
+            ``cv_results_`` of a search with several scorers, or any table of candidates.
+        performance, fairness : str
+            Columns, both greater is better (a negated gap, as the scorers give it). The columns
+            ``std_test_...`` beside ``mean_test_...`` serve as error bars.
+        name : str, default=None
+            Name of the method in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+
+        Raises
+        ------
+        KeyError
+            If a column is missing.
+        """
+        require_matplotlib(f"{cls.__name__}.from_cv_results")
+        pareto_front(results, performance, fairness)  # names the columns there are, if one is missing
+        display = cls(
+            results[performance],
+            results[fairness],
+            performance_std=_deviation(results, performance),
+            fairness_std=_deviation(results, fairness),
+            performance_name=_words(performance),
+            fairness_name=_words(fairness),
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimators: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        performance: Scoring = "accuracy",
+        fairness: Scoring = "neg_independence_gap",
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ParetoFrontDisplay:
+        """Draw fitted estimators, measured on the same data.
+
+        Parameters
+        ----------
+        estimators : estimator or iterable of estimators
+            Fitted classifiers or regressors.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to measure them on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            Their groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        performance, fairness : str or scorer
+            A name that :func:`~fairconstrained.model_selection.get_fairness_scorer` knows, or a scorer called
+            as ``scorer(estimator, X, y, sensitive_features=...)``.
+        name : str, default=None
+            Name of the method in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        candidates = [estimators] if hasattr(estimators, "fit") else list(estimators)
+        scorers = [get_fairness_scorer(s) if isinstance(s, str) else s for s in (performance, fairness)]
+        metadata = _metadata(sensitive_features, sample_weight)
+        values = [[scorer(candidate, X, y, **metadata) for candidate in candidates] for scorer in scorers]
+        names = [_words(s) if isinstance(s, str) else _name_of(s) for s in (performance, fairness)]
+        display = cls(*values, performance_name=names[0], fairness_name=names[1], name=name)
+        return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_preds: Iterable[Any],
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        performance: Callable[..., float] = accuracy_score,
+        gap: Callable[..., Any] = independence_gap,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ParetoFrontDisplay:
+        """Draw candidates known by their predictions (or scores, for metrics of scores).
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_preds : iterable of array-like of shape (n_samples,)
+            The predictions of every candidate.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            Groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        performance : callable, default=accuracy_score
+            ``performance(y_true, y_pred)``, greater is better.
+        gap : callable, default=independence_gap
+            ``gap(y_true, y_pred, sensitive_features=...)``, smaller is better.
+        name : str, default=None
+            Name of the method in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_predictions")
+        weights = _metadata(None, sample_weight)
+        candidates = list(y_preds)
+        display = cls(
+            [performance(y_true, y_pred, **weights) for y_pred in candidates],
+            [-gap(y_true, y_pred, sensitive_features=sensitive_features, **weights) for y_pred in candidates],
+            performance_name=_name_of(performance),
+            fairness_name=_name_of(gap),
+            name=name,
+        )
+        return display.plot(ax, **kwargs)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        name: str | None = None,
+        step: bool = True,
+        error_bars: bool = False,
+        **kwargs: Any,
+    ) -> ParetoFrontDisplay:
+        """Draw the candidates and their front.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        name : str, default=None
+            Name of the method in the legend; by default the one it was created with.
+        step : bool, default=True
+            Join the front by steps, which show what can be reached at every gap; False for straight lines.
+        error_bars : bool, default=False
+            Draw one standard deviation around the candidates on the front.
+        **kwargs : object
+            Style of the front, passed to :meth:`matplotlib.axes.Axes.plot`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        ValueError
+            If ``error_bars`` are asked for without standard deviations, or the axes show a front by gaps and
+            this one has fairness values, or the reverse.
+        """
+        ax = prepare_axes(ax, "ParetoFrontDisplay.plot", size=(5.6, 4.2))
+        by_gap = not np.any(self.fairness > 0)
+        kind = _claim_axes(ax, by_gap)
+        x = 0.0 - self.fairness if by_gap else self.fairness
+        # From the least to the most fair, "pre" is the best performance at each bound on the gap in between.
+        defaults = {
+            "marker": "o",
+            "markersize": 5,
+            "linewidth": 1.3,
+            "drawstyle": "steps-pre" if step else "default",
+            "label": name or self.name or "Pareto front",
+            "gid": kind,
+            "zorder": 3,
+        }
+        (self.line_,) = ax.plot(x[self.front], self.performance[self.front], **line_style(defaults, kwargs))
+        color = self.line_.get_color()
+        rest = np.setdiff1d(np.arange(x.size), self.front)
+        self.dominated_ = ax.scatter(
+            x[rest],
+            self.performance[rest],
+            s=18,
+            color=color,
+            alpha=0.3,
+            linewidths=0,
+            gid=_DOMINATED,
+            zorder=2,
+        )
+        self.error_bars_ = self._plot_error_bars(ax, x, color) if error_bars else None
+        # a name says what the values are, and here they are negated back
+        fairness_name = self.fairness_name.removeprefix("negated ") if by_gap else self.fairness_name
+        ax.set_xlabel(f"{fairness_name} ({'smaller' if by_gap else 'larger'} is fairer)")
+        ax.set_ylabel(self.performance_name)
+        add_legend(ax, extra=_dominated_key(ax))
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _plot_error_bars(self, ax: Axes, x: np.ndarray, color: Any) -> Any:
+        if self.performance_std is None and self.fairness_std is None:
+            raise ValueError("error_bars needs performance_std or fairness_std, as from_cv_results finds them.")
+        deviations = [
+            None if std is None else np.asarray(std, dtype=float)[self.front]
+            for std in (self.fairness_std, self.performance_std)
+        ]
+        return ax.errorbar(
+            x[self.front],
+            self.performance[self.front],
+            xerr=deviations[0],
+            yerr=deviations[1],
+            fmt="none",
+            ecolor=color,
+            elinewidth=0.8,
+            alpha=0.6,
+            zorder=2.5,
+        )
+
+
+def _claim_axes(ax: Axes, by_gap: bool) -> str:
+    """The gid that marks a front, after making sure that all fronts of the axes share one horizontal axis."""
+    kind, other = (_BY_GAP, _BY_FAIRNESS) if by_gap else (_BY_FAIRNESS, _BY_GAP)
+    if any(line.get_gid() == other for line in ax.lines):
+        raise ValueError(
+            "These axes show gaps (all fairness values at most 0) and this front fairness values, or the "
+            "reverse. Use the same measure for every method."
+        )
+    return kind
+
+
+def _dominated_key(ax: Axes) -> list[Any]:
+    """One entry of the legend for the dominated points of all methods, if there are any."""
+    from matplotlib.lines import Line2D
+
+    points = [c for c in ax.collections if c.get_gid() == _DOMINATED and len(np.asarray(c.get_offsets()))]
+    style: dict[str, Any] = {
+        "marker": "o",
+        "markersize": 4.5,
+        "color": GREY,
+        "alpha": 0.4,
+        "markeredgewidth": 0,
+    }
+    return [Line2D([], [], linestyle="none", label="dominated", **style)] if points else []
+
+
+def _deviation(results: Mapping[str, Any] | pd.DataFrame, column: str) -> Any:
+    name = column.replace("mean_", "std_", 1)
+    return results[name] if column.startswith("mean_") and name in results else None
+
+
+def _words(name: str) -> str:
+    """Words for a column of ``cv_results_`` or a scorer: "accuracy, mean of test folds"."""
+    short = name.removeprefix("mean_test_")
+    words = short.removeprefix("neg_").replace("_", " ")
+    negated = "negated " if short.startswith("neg_") else ""
+    return negated + words + (", mean of test folds" if short != name else "")
+
+
+def _name_of(function: Any) -> str:
+    metric = function.metric if isinstance(function, FairnessScorer) else function
+    return _words(getattr(metric, "__name__", None) or repr(metric))
+
+
+def _metadata(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:
+    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    return {key: value for key, value in metadata.items() if value is not None}

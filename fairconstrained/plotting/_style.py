@@ -1,0 +1,93 @@
+"""How the Displays look: matplotlib on demand, colours, legends outside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "COLORS",
+    "GREY",
+    "LEGEND_ROW",
+    "add_legend",
+    "line_style",
+    "prepare_axes",
+    "require_matplotlib",
+]
+
+# Okabe and Ito (2008), told apart with every kind of colour vision; without their yellow, too pale on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+GREY = "#777777"
+LEGEND_ROW = 0.21  # inches
+
+
+def require_matplotlib(caller: str) -> Any:
+    """Import and return ``matplotlib.pyplot``.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is missing, with the command that installs it.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(f"{caller} needs matplotlib. Install it with: pip install 'fairconstrained[plot]'") from error
+    return plt
+
+
+def prepare_axes(ax: Axes | None, caller: str, size: tuple[float, float]) -> Axes:
+    """The given axes, or new ones in a figure of ``size`` inches; empty ones get our colours and spines."""
+    plt = require_matplotlib(caller)
+    if ax is None:
+        # the constrained layout is what makes room for a legend outside of the axes
+        _, ax = plt.subplots(figsize=size, layout="constrained")
+    assert ax is not None
+    if not ax.has_data():
+        ax.set_prop_cycle(color=list(COLORS))
+        ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def line_style(defaults: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Defaults overridden by what the user wrote, short names such as ``lw`` included."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return defaults | normalize_kwargs(kwargs, Line2D)
+
+
+def add_legend(ax: Axes, extra: Sequence[Any] = ()) -> None:
+    """Legend below the axes: the labelled artists, those in front first, then ``extra``."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.transforms import ScaledTranslation
+
+    handles = sorted(ax.get_legend_handles_labels()[0], key=lambda artist: -artist.get_zorder()) + list(extra)
+    if not handles:
+        return
+    points = {
+        key: FontProperties(size=rcParams[key]).get_size_in_points()
+        for key in ("xtick.labelsize", "axes.labelsize", "legend.fontsize")
+    }
+    # below the tick labels and the label of the axis, whatever the height of the axes
+    down = 1.4 * (points["xtick.labelsize"] + points["axes.labelsize"]) + 12
+    offset = ScaledTranslation(0, -down / 72, ax.figure.dpi_scale_trans)
+    # as many columns as fit side by side, a letter being about half as wide as high
+    letters = ax.bbox.width / ax.figure.dpi * 72 / (0.5 * points["legend.fontsize"])
+    longest = max(len(handle.get_label()) for handle in handles) + 8
+    ax.legend(
+        handles=handles,
+        loc="upper left",
+        bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=ax.transAxes + offset,
+        borderaxespad=0.0,
+        borderpad=0.0,
+        frameon=False,
+        ncols=int(np.clip(letters // longest, 1, 3)),
+    )

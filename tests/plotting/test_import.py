@@ -1,0 +1,44 @@
+"""matplotlib is optional: imported late, and missed in plain words."""
+
+import subprocess
+import sys
+
+import pytest
+
+from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
+
+SCORES, GROUPS = [1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"]
+
+CALLS = {
+    "ParetoFrontDisplay.plot": lambda: ParetoFrontDisplay([0.9], [-0.1]).plot(),
+    "ParetoFrontDisplay.from_cv_results": lambda: ParetoFrontDisplay.from_cv_results({}),
+    "ParetoFrontDisplay.from_estimator": lambda: ParetoFrontDisplay.from_estimator(
+        [], None, None, sensitive_features=None
+    ),
+    "ParetoFrontDisplay.from_predictions": lambda: ParetoFrontDisplay.from_predictions(
+        None, [], sensitive_features=None
+    ),
+    "ScoreCurveDisplay.from_estimator": lambda: ScoreCurveDisplay.from_estimator(None, None, sensitive_features=None),
+    "ScoreCurveDisplay.from_predictions": lambda: ScoreCurveDisplay.from_predictions(SCORES, sensitive_features=GROUPS),
+    "ScoreDensityDisplay.from_estimator": lambda: ScoreDensityDisplay.from_estimator(
+        None, None, sensitive_features=None
+    ),
+    "ScoreDensityDisplay.from_predictions": lambda: ScoreDensityDisplay.from_predictions(
+        SCORES, sensitive_features=GROUPS
+    ),
+}
+
+
+@pytest.mark.parametrize("caller", CALLS)
+def test_missing_matplotlib_says_how_to_install_it(monkeypatch, caller):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=rf"{caller} needs matplotlib.*pip install 'fairconstrained\[plot\]'"):
+        CALLS[caller]()
+
+
+def test_importing_does_not_import_matplotlib():
+    code = (
+        "import sys, fairconstrained.plotting, fairconstrained.model_selection as m; print('matplotlib' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "False"
