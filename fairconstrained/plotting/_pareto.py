@@ -287,30 +287,14 @@ class ParetoFrontDisplay:
         by_gap = not np.any(self.fairness > 0)
         kind = _claim_axes(ax, by_gap)
         x = 0.0 - self.fairness if by_gap else self.fairness
-        # From the least to the most fair, "pre" is the best performance at each bound on the gap in between.
         defaults = {
-            "marker": "o",
-            "markersize": 5,
-            "linewidth": 1.3,
+            # from the least to the most fair, "pre" is the best performance at each bound on the gap in between
             "drawstyle": "steps-pre" if step else "default",
             "label": name or self.name or "Pareto front",
             "gid": kind,
-            "zorder": 3,
         }
-        (self.line_,) = ax.plot(x[self.front], self.performance[self.front], **line_style(defaults, kwargs))
-        color = self.line_.get_color()
-        rest = np.setdiff1d(np.arange(x.size), self.front)
-        self.dominated_ = ax.scatter(
-            x[rest],
-            self.performance[rest],
-            s=18,
-            color=color,
-            alpha=0.3,
-            linewidths=0,
-            gid=_DOMINATED,
-            zorder=2,
-        )
-        self.error_bars_ = self._plot_error_bars(ax, x, color) if error_bars else None
+        self._plot_candidates(ax, x, line_style(defaults, kwargs))
+        self.error_bars_ = self._plot_error_bars(ax, x) if error_bars else None
         # a name says what the values are, and here they are negated back
         fairness_name = self.fairness_name.removeprefix("negated ") if by_gap else self.fairness_name
         ax.set_xlabel(f"{fairness_name} ({'smaller' if by_gap else 'larger'} is fairer)")
@@ -319,7 +303,22 @@ class ParetoFrontDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _plot_error_bars(self, ax: Axes, x: np.ndarray, color: Any) -> Any:
+    def _plot_candidates(self, ax: Axes, x: np.ndarray, style: dict[str, Any]) -> None:
+        style = {"marker": "o", "markersize": 5, "linewidth": 1.3, "zorder": 3} | style
+        (self.line_,) = ax.plot(x[self.front], self.performance[self.front], **style)
+        rest = np.setdiff1d(np.arange(x.size), self.front)
+        self.dominated_ = ax.scatter(
+            x[rest],
+            self.performance[rest],
+            s=18,
+            color=self.line_.get_color(),
+            alpha=0.3,
+            linewidths=0,
+            gid=_DOMINATED,
+            zorder=2,
+        )
+
+    def _plot_error_bars(self, ax: Axes, x: np.ndarray) -> Any:
         if self.performance_std is None and self.fairness_std is None:
             raise ValueError("error_bars needs performance_std or fairness_std, as from_cv_results finds them.")
         deviations = [
@@ -332,7 +331,7 @@ class ParetoFrontDisplay:
             xerr=deviations[0],
             yerr=deviations[1],
             fmt="none",
-            ecolor=color,
+            ecolor=self.line_.get_color(),
             elinewidth=0.8,
             alpha=0.6,
             zorder=2.5,
