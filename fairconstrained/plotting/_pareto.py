@@ -304,8 +304,8 @@ class ParetoFrontDisplay:
         return self
 
     def _plot_candidates(self, ax: Axes, x: np.ndarray, style: dict[str, Any]) -> None:
-        style = {"marker": "o", "markersize": 5, "linewidth": 1.3, "zorder": 3} | style
-        (self.line_,) = ax.plot(x[self.front], self.performance[self.front], **style)
+        defaults: dict[str, Any] = {"marker": "o", "markersize": 5, "linewidth": 1.3, "zorder": 3}
+        (self.line_,) = ax.plot(x[self.front], self.performance[self.front], **(defaults | style))
         rest = np.setdiff1d(np.arange(x.size), self.front)
         self.dominated_ = ax.scatter(
             x[rest],
