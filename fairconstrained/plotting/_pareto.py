@@ -288,7 +288,7 @@ class ParetoFrontDisplay:
         kind = _claim_axes(ax, by_gap)
         x = 0.0 - self.fairness if by_gap else self.fairness
         defaults = {
-            # from the least to the most fair, "pre" is the best performance at each bound on the gap in between
+            # from least to most fair, "pre" is the best performance at each bound on the gap in between
             "drawstyle": "steps-pre" if step else "default",
             "label": name or self.name or "Pareto front",
             "gid": kind,
@@ -320,7 +320,9 @@ class ParetoFrontDisplay:
 
     def _plot_error_bars(self, ax: Axes, x: np.ndarray) -> Any:
         if self.performance_std is None and self.fairness_std is None:
-            raise ValueError("error_bars needs performance_std or fairness_std, as from_cv_results finds them.")
+            raise ValueError(
+                "error_bars needs performance_std or fairness_std, as from_cv_results finds them."
+            )
         deviations = [
             None if std is None else np.asarray(std, dtype=float)[self.front]
             for std in (self.fairness_std, self.performance_std)

@@ -11,7 +11,14 @@ import pandas as pd
 from fairconstrained.metrics import PercentileIntervals, score_curve
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name, interval_name, largest_group, pieces_of
-from fairconstrained.plotting._style import GREY, LEGEND_ROW, add_legend, line_style, prepare_axes, require_matplotlib
+from fairconstrained.plotting._style import (
+    GREY,
+    LEGEND_ROW,
+    add_legend,
+    line_style,
+    prepare_axes,
+    require_matplotlib,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -291,7 +298,13 @@ class ScoreCurveDisplay:
         if any(patch.get_gid() == gid for patch in ax.patches):
             return
         label: str | None = f"{interval_name(across)} of {'each' if same else group_name(self.reference)}"
-        band: dict[str, Any] = {"facecolor": GREY, "edgecolor": "none", "alpha": 0.16, "zorder": 0, "gid": gid}
+        band: dict[str, Any] = {
+            "facecolor": GREY,
+            "edgecolor": "none",
+            "alpha": 0.16,
+            "zorder": 0,
+            "gid": gid,
+        }
         for low, high in across:
             ax.axvspan(low, high, label=label, **band)
             label = None

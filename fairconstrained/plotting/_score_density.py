@@ -13,7 +13,14 @@ from fairconstrained.metrics._intervals import RANK_TOLERANCE
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name, interval_name, pieces_of
-from fairconstrained.plotting._style import GREY, LEGEND_ROW, add_legend, line_style, prepare_axes, require_matplotlib
+from fairconstrained.plotting._style import (
+    GREY,
+    LEGEND_ROW,
+    add_legend,
+    line_style,
+    prepare_axes,
+    require_matplotlib,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -275,7 +282,9 @@ def _densities(
     return densities
 
 
-def _kernel_estimate(own: np.ndarray, weights: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _kernel_estimate(
+    own: np.ndarray, weights: np.ndarray, everyone: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     # Scott's rule for the rows, before any binning: gaussian_kde would count the bins as rows
     scott = (weights.sum() ** 2 / (weights**2).sum()) ** -0.2
     low, high = own.min(), own.max()
