@@ -97,9 +97,7 @@ class FairData:
     def slices(self) -> tuple[slice, ...]:
         """Where the rows of every group stand."""
         ends = np.cumsum([block.shape[0] for block in self.blocks])
-        return tuple(
-            slice(int(b) - block.shape[0], int(b)) for b, block in zip(ends, self.blocks, strict=True)
-        )
+        return tuple(slice(int(b) - block.shape[0], int(b)) for b, block in zip(ends, self.blocks, strict=True))
 
     @cached_property
     def codes(self) -> np.ndarray:

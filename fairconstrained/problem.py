@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from fairconstrained.constraints import BoundConstraint
+from fairconstrained.constraints._offsets import shared_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
@@ -57,6 +57,8 @@ class Problem:
     data : FairData
     domain : Domain, optional
         The set of the parameters ``w``; None is the whole space.
+    threshold : float
+        Score above which a row is predicted positive.
     """
 
     model: Model
@@ -64,6 +66,7 @@ class Problem:
     constraints: tuple[BoundConstraint, ...]
     data: FairData
     domain: Domain | None = None
+    threshold: float = 0.0
 
     @property
     def n_params(self) -> int:
@@ -146,12 +149,43 @@ class Problem:
         return np.concatenate([self.domain.project(z[: self.n_params]), z[self.n_params :]])
 
     def finish(self, params: np.ndarray) -> np.ndarray:
-        """``params`` with what the objective can still gain by an exact search; see `Loss.finish`."""
+        """``params`` with the intercepts that an error-counting objective prefers, by exact search.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+
+        Returns
+        -------
+        params : ndarray of shape (n_params,)
+            Unchanged for other objectives, for models without intercepts, and where the search would break a
+            constraint: with several of them, each one's search sees its own only.
+        """
+        gains = self.objective.loss.gains(self.data.y, self.data.weights)
+        if gains is None:
+            return params
+        directions = self.model.shift_directions(self.data)
+        if not len(directions):
+            return params
+        shared = len(directions) < self.data.n_groups
+        scores = self.scores(params)
+        searches = [constraint.offsets for constraint in self.constraints] or [_unconstrained_offsets]
+        for search in searches:
+            offsets = search(scores, gains.numpy(), self.threshold, shared)
+            shifted = params + offsets[: len(directions)] @ directions
+            moved = self.scores(shifted)
+            if all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
+                params, scores = shifted, moved
         return params
 
     def without_constraints(self) -> Problem:
         """The same objective, unconstrained."""
         return replace(self, constraints=())
+
+
+def _unconstrained_offsets(scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+    """`BoundConstraint.offsets` where nothing constrains a single group."""
+    return np.array([shared_offset(scores, gains, np.ones_like, threshold)])
 
 
 class _Point:

@@ -157,9 +157,7 @@ class _PolynomialGroupMeans(torch.autograd.Function):
         powers = np.arange(1, cells.local.shape[2])
         slopes = cells.local[:, :, 1:] * powers
         combined = np.einsum("gp,pcj->gcj", grads[0].numpy(), slopes)
-        d_thresholds = -np.einsum(
-            "gp,gcj,pcj->p", grads[0].numpy(), cells.moments[:, :, : powers.size], slopes
-        )
+        d_thresholds = -np.einsum("gp,gcj,pcj->p", grads[0].numpy(), cells.moments[:, :, : powers.size], slopes)
         table = torch.from_numpy(combined.reshape(-1, powers.size))
         d_scores = table[:, -1].index_select(0, cells.index)
         for column in reversed(range(powers.size - 1)):
@@ -277,6 +275,8 @@ class Surrogate:
 
     def rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> Tensor:
         """Smooth share of every group above every threshold; Tensor of shape (n_groups, n_thresholds)."""
+        if not thresholds.numel():
+            return scores.new_zeros(data.n_groups, 0)
         return self.value.group_means(scores, thresholds, self.width, data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> tuple[Tensor, Tensor]:

@@ -25,6 +25,7 @@ class BoundConstraint(Exact):
     name: str
     #: Bound on the metric that the user reads.
     kappa: float
+    data: FairData
 
     @property
     @abstractmethod
@@ -43,6 +44,26 @@ class BoundConstraint(Exact):
     def fair_aux(self) -> np.ndarray:
         """Auxiliary variables with which the surrogate holds when all scores are zero; shape (n_aux,)."""
         return np.empty(0)
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """What to add to the scores of every group for the largest gain within the exact constraint.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        gains : ndarray of shape (n_samples,)
+            What predicting a row positive is worth.
+        threshold : float
+            Score above which a row is positive.
+        shared : bool
+            Whether all groups must move alike.
+
+        Returns
+        -------
+        offsets : ndarray of shape (n_groups,)
+            Zero, unless the constraint knows better.
+        """
+        return np.zeros(self.data.n_groups)
 
     def exact(self, scores: np.ndarray) -> float:
         """The metric minus kappa: positive is a violation."""

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._offsets import group_offsets, shared_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate, single_interval
 from fairconstrained.data import FairData
 from fairconstrained.metrics._ranks import gaps_by_threshold
@@ -43,7 +44,7 @@ class DemographicParity(Constraint):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation: Definition 4.3, Lemma 5.2, eq. 21.
+    He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.3, Lemma 5.2, eq. 21.
     """
 
     def __init__(
@@ -123,6 +124,26 @@ class BoundDemographicParity(BoundParity):
         is left out, which makes the convex model tighter.
         """
         return self._part(scores, 1)
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """See `BoundConstraint.offsets`; the rates that the window allows, by sorting."""
+        data, weights = self.data, self.data.group_weights.numpy()
+        if shared:
+
+            def allowed(thresholds: np.ndarray) -> np.ndarray:
+                tables = [(np.sort(scores[rows]), weights[rows][np.argsort(scores[rows])]) for rows in data.slices]
+                ranks = [
+                    1 - np.append(0.0, np.cumsum(w))[np.searchsorted(s, thresholds, side="right")] for s, w in tables
+                ]
+                return gaps_by_threshold(np.column_stack(ranks), self.intervals, self.normalize) <= self.kappa
+
+            return np.full(data.n_groups, shared_offset(scores, gains, allowed, threshold))
+
+        def value(rates: np.ndarray) -> np.ndarray:
+            return self.intervals.clip(rates[:, None])[:, 0] if self.normalize else rates
+
+        by_group = [[column[rows] for rows in data.slices] for column in (scores, weights, gains)]
+        return group_offsets(*by_group, value, self.kappa * self.scale, threshold)
 
     def _part(self, scores: Tensor, part: int) -> Tensor:
         plus, minus = (r[:, 0] for r in self.surrogate.split_rates(scores, self._thresholds(), self.data))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._offsets import shared_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate, single_interval
 from fairconstrained.data import FairData
 from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table, worst_gap
@@ -50,7 +51,7 @@ class StatisticalParity(Constraint):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation: Definition 4.2, Lemma 5.1, eq. 15.
+    He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.2, Lemma 5.1, eq. 15.
     """
 
     def __init__(
@@ -161,6 +162,12 @@ class BoundStatisticalParity(BoundParity):
         """See `Exact.refined`; where the metric exceeds kappa most between two levels, a level is added."""
         refined = super().refined(scores, blur=blur, margin=margin)
         return replace(refined, levels=np.concatenate([self.levels, self._cuts(scores)]))
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
+        everything_allowed = np.ones_like
+        offset = shared_offset(scores, gains, everything_allowed, threshold)
+        return np.full(self.data.n_groups, offset)
 
     def _bounds(self) -> tuple[Tensor, Tensor]:
         # A margin narrows the window around its centre, so that the thresholds stay where they are.

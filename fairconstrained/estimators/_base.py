@@ -77,6 +77,10 @@ class BaseFairEstimator(BaseEstimator, ABC):
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         """The targets in the units of the solver; sets what prediction needs to translate back."""
 
+    def _decision_threshold(self) -> float:
+        """Score above which a classifier predicts the positive class."""
+        return 0.0
+
     @abstractmethod
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
@@ -152,6 +156,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
             objective=self._objective().bind(data),
             constraints=tuple(constraint.bind(data) for constraint in constraints),
             data=data,
+            threshold=self._decision_threshold(),
         )
 
     def _solver(self, problem: Problem) -> Solver:

@@ -79,6 +79,9 @@ class FairClassifierMixin(ClassifierMixin):
             )
         return Target(2.0 * codes - 1)
 
+    def _decision_threshold(self) -> float:
+        return self.threshold
+
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Scores; above ``threshold`` the positive class ``classes_[1]`` is predicted.
 

@@ -154,7 +154,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
+    He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
     (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
 
     Examples
@@ -261,7 +261,7 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
+    He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
     (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
 
     Examples

@@ -57,8 +57,7 @@ class PercentileIntervals:
             return cls(pieces[:, :1], pieces[:, 1:])
         if set(interval) != set(labels):
             raise ValueError(
-                f"interval must have one entry for each of the groups {list(labels)}; "
-                f"got entries for {list(interval)}."
+                f"interval must have one entry for each of the groups {list(labels)}; got entries for {list(interval)}."
             )
         unions = [_parse_union(interval[label]) for label in labels]
         padded = np.zeros((max(map(len, unions)), len(unions), 2))
@@ -114,8 +113,7 @@ def _parse_union(interval: Any) -> np.ndarray:
         pieces = np.empty((0, 0))
     if pieces.ndim != 2 or pieces.shape[0] == 0 or pieces.shape[1] != 2:
         raise ValueError(
-            "interval must be a pair (alpha, beta), e.g. (0.05, 0.3), or a list of such pairs; "
-            f"got {interval!r}."
+            f"interval must be a pair (alpha, beta), e.g. (0.05, 0.3), or a list of such pairs; got {interval!r}."
         )
     if not np.all((pieces >= 0) & (pieces <= 1)):
         raise ValueError(f"interval must lie in [0, 1]; got {interval!r}. Write 5% as 0.05.")
@@ -123,7 +121,5 @@ def _parse_union(interval: Any) -> np.ndarray:
         raise ValueError(f"interval must have alpha < beta; got {interval!r}. Swap or widen the ends.")
     pieces = pieces[np.argsort(pieces[:, 0])]
     if np.any(pieces[:-1, 1] > pieces[1:, 0] + RANK_TOLERANCE):
-        raise ValueError(
-            f"the pieces of interval must not overlap; got {interval!r}. Merge the ones that do."
-        )
+        raise ValueError(f"the pieces of interval must not overlap; got {interval!r}. Merge the ones that do.")
     return pieces

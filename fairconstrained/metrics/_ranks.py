@@ -103,9 +103,7 @@ def rank_table(
     return next(rank_blocks(scores, codes, weights, n_groups, max_entries=everything))
 
 
-def gaps_by_threshold(
-    ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True
-) -> np.ndarray:
+def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
     """Largest gap over pairs of groups, at each threshold.
 
     Parameters

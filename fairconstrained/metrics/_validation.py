@@ -87,9 +87,7 @@ def check_groups(sensitive_features: Any, sample_weight: npt.ArrayLike | None, n
     """Encode the groups and check the weights against ``n_samples`` rows."""
     groups = GroupEncoder(sensitive_features)
     if groups.codes.size != n_samples:
-        raise ValueError(
-            f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}."
-        )
+        raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
     if sample_weight is None:
         return GroupedRows(groups.codes, np.ones(n_samples), groups.labels)
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
@@ -99,9 +97,7 @@ def check_groups(sensitive_features: Any, sample_weight: npt.ArrayLike | None, n
         raise ValueError("sample_weight must not be negative.")
     rows = GroupedRows(groups.codes, weights, groups.labels)
     if not rows.table()["weight"].all():
-        raise ValueError(
-            f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}"
-        )
+        raise ValueError(f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}")
     return rows
 
 
@@ -201,6 +197,4 @@ def _positive_label(observed: list[Any], pos_label: Any) -> Any:
         return max(observed)
     if observed[0] in (0, 1, -1):
         return 1
-    raise ValueError(
-        f"the only label is {observed[0]!r}; pass pos_label to say which label is the positive one."
-    )
+    raise ValueError(f"the only label is {observed[0]!r}; pass pos_label to say which label is the positive one.")

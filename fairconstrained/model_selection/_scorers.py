@@ -302,9 +302,7 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     """
     if name in _PERFORMANCE:
         metric, response, greater_is_better = _PERFORMANCE[name]
-        return make_performance_scorer(
-            metric, response=response, greater_is_better=greater_is_better, **kwargs
-        )
+        return make_performance_scorer(metric, response=response, greater_is_better=greater_is_better, **kwargs)
     info = METRICS.get(name.removeprefix("neg_")) if name.startswith("neg_") else None
     if info is None:
         raise ValueError(f"There is no scorer {name!r}. There are {get_fairness_scorer_names()}.")

@@ -187,9 +187,7 @@ def pareto_front(
 
 def _column(results: Mapping[str, Any] | pd.DataFrame, name: str) -> np.ndarray:
     if name not in results:
-        scores = [str(key) for key in results if str(key).startswith("mean_test_")] or [
-            str(key) for key in results
-        ]
+        scores = [str(key) for key in results if str(key).startswith("mean_test_")] or [str(key) for key in results]
         raise KeyError(f"There is no column {name!r}; there are {scores}.")
     return np.asarray(results[name], dtype=float)
 

@@ -49,3 +49,14 @@ class Model(ABC):
     @abstractmethod
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
+
+    def shift_directions(self, data: FairData) -> np.ndarray:
+        """Parameter directions that add a constant to scores.
+
+        Returns
+        -------
+        directions : ndarray of shape (n_shifts, n_params)
+            One row per group if the scores of every group can be shifted on their own: row g adds one to the
+            scores of group g and nothing to the others. Else one row that adds one to all scores, or none.
+        """
+        return np.empty((0, self.n_params))

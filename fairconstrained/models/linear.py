@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
@@ -73,8 +75,37 @@ class LinearModel(Model):
         gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
 
+    def shift_directions(self, data: FairData) -> np.ndarray:
+        """See `Model.shift_directions`.
+
+        Intercepts shift scores, and so do features that are constant within every group: where the group is
+        one of the features, its coefficient moves the groups apart.
+        """
+        width = self.n_features + self.fit_intercept
+        if self.n_copies > 1:
+            rows = np.arange(self.n_copies) * width + self.n_features
+            return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))
+        low, high = (
+            np.stack([np.asarray(_dense(getattr(block, extreme)(axis=0))).ravel() for block in data.blocks])
+            for extreme in ("min", "max")
+        )
+        constant = np.flatnonzero((low == high).all(axis=0))
+        values = np.hstack([low[:, constant], np.ones((data.n_groups, int(self.fit_intercept)))])
+        columns = np.append(constant, self.n_features)[: values.shape[1]]
+        for wanted in (np.eye(data.n_groups), np.ones((1, data.n_groups))):
+            directions = np.linalg.lstsq(values, wanted.T)[0].T if columns.size else np.empty((len(wanted), 0))
+            if np.allclose(directions @ values.T, wanted):
+                table = np.zeros((len(wanted), self.n_params))
+                table[:, columns] = directions
+                return table
+        return np.empty((0, self.n_params))
+
     def unpack(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients of shape (n_copies, n_features) and intercepts of shape (n_copies,)."""
         table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
         intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
         return table[:, : self.n_features], intercepts
+
+
+def _dense(row: Any) -> Any:
+    return row.toarray() if sp.issparse(row) else row

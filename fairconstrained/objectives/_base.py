@@ -37,6 +37,13 @@ class Loss:
         """
         return (self,)
 
+    def gains(self, targets: Tensor, weights: Tensor) -> Tensor | None:
+        """What predicting each row positive is worth, for a loss that counts errors; None for the others.
+
+        Such a loss is minimised over the intercepts by an exact search once the solver has finished.
+        """
+        return None
+
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
 
@@ -71,6 +78,11 @@ class BoundObjective(FullBatch, DifferenceOfConvex, Stochastic):
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `DifferenceOfConvex.minus`."""
         return (self.data.weights @ self.loss.split(scores, self.data.y)[1]).reshape(1)
+
+    @property
+    def counts_errors(self) -> bool:
+        """Whether an exact search over the intercepts finishes the work, see `Loss.gains`."""
+        return self.loss.gains(self.data.y, self.data.weights) is not None
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""

@@ -132,6 +132,10 @@ class ZeroOne(Loss):
         """From the logistic loss, then wider first."""
         return (Logistic(), *(ZeroOne(w) for w in (1.0, 0.5) if w > self.width), self)
 
+    def gains(self, targets: Tensor, weights: Tensor) -> Tensor:
+        """The error rate falls by the weight of a row when its label is predicted."""
+        return weights * targets
+
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
         return expit(scores)

@@ -320,9 +320,7 @@ class ParetoFrontDisplay:
 
     def _plot_error_bars(self, ax: Axes, x: np.ndarray) -> Any:
         if self.performance_std is None and self.fairness_std is None:
-            raise ValueError(
-                "error_bars needs performance_std or fairness_std, as from_cv_results finds them."
-            )
+            raise ValueError("error_bars needs performance_std or fairness_std, as from_cv_results finds them.")
         deviations = [
             None if std is None else np.asarray(std, dtype=float)[self.front]
             for std in (self.fairness_std, self.performance_std)

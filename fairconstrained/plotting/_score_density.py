@@ -282,9 +282,7 @@ def _densities(
     return densities
 
 
-def _kernel_estimate(
-    own: np.ndarray, weights: np.ndarray, everyone: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _kernel_estimate(own: np.ndarray, weights: np.ndarray, everyone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     # Scott's rule for the rows, before any binning: gaussian_kde would count the bins as rows
     scott = (weights.sum() ** 2 / (weights**2).sum()) ** -0.2
     low, high = own.min(), own.max()

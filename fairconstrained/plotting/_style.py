@@ -37,9 +37,7 @@ def require_matplotlib(caller: str) -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            f"{caller} needs matplotlib. Install it with: pip install 'fairconstrained[plot]'"
-        ) from error
+        raise ImportError(f"{caller} needs matplotlib. Install it with: pip install 'fairconstrained[plot]'") from error
     return plt
 
 

@@ -112,10 +112,16 @@ class _Run:
     def minimise_freely(self, params: np.ndarray) -> None:
         """Minimise the objective alone; converged if that satisfies the constraints already."""
         coarse = 1e-3 if self.problem.constraints else _FINE
-        *easier, loss = self.problem.objective.loss.path()
-        for step in easier:
-            params = self._minimise_loss(step, params, coarse)
-        params = self._minimise_loss(loss, params, coarse)
+        counts_errors = self.problem.objective.counts_errors
+        for loss in self.problem.objective.loss.path():
+            params = self._minimise_loss(loss, params, coarse)
+            if counts_errors:
+                # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
+                # constraints: the form of the best classifier whenever every group has a threshold of its own.
+                self.start_from(self.problem.finish(params))
+                self.converged = self.best is not None
+                if self.converged:
+                    return
         self.start_from(params)
         if self.best is not None and coarse > _FINE:
             # Perhaps the optimum is fair as it is; only then is it worth computing precisely.
@@ -233,9 +239,7 @@ class _Run:
 
     def _minimise_loss(self, loss: Loss, params: np.ndarray, gtol: float) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
-        view = FullBatchView(
-            replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data))
-        )
+        view = FullBatchView(replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data)))
         solution = _lbfgs(
             view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
         )

@@ -36,7 +36,7 @@ class IDCA(Solver):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation, section 6; section G.2.2 for the start and the
+    He, Huang, Yao, Lin, arXiv:2505.12530, section 6; section G.2.2 for the start and the
     parameters.
     """
 

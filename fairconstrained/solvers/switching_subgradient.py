@@ -9,7 +9,14 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fairconstrained.problem import FullBatchView, PointSource, Problem
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    check_choice,
+    surrogate_result,
+)
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["SwitchingSubgradient", "switch"]
@@ -85,7 +92,7 @@ class SwitchingSubgradient(Solver):
 
     References
     ----------
-    Partial fairness by difference-of-convex optimisation, section G.7; Nesterov (2018), Lectures on Convex
+    He, Huang, Yao, Lin, arXiv:2505.12530, section G.7; Nesterov (2018), Lectures on Convex
     Optimization, eq. 3.2.24.
     """
 
@@ -115,6 +122,11 @@ class SwitchingSubgradient(Solver):
 
         view = FullBatchView(problem)
         found = switch(
-            view, problem.fair_start(start, random_state), problem.project, schedules[self.schedule], self.max_iter, observe
+            view,
+            problem.fair_start(start, random_state),
+            problem.project,
+            schedules[self.schedule],
+            self.max_iter,
+            observe,
         )
         return surrogate_result(problem, found.z, self.max_iter, view.n_evaluations, recorder)

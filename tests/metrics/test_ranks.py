@@ -30,10 +30,7 @@ def test_rank_table_is_its_definition():
     scores, codes, weights, n_groups = random_rows(0, 5)
     thresholds, ranks = rank_table(scores, codes, weights, n_groups)
     for theta, row in zip(thresholds, ranks, strict=True):
-        expected = [
-            weights[(codes == g) & (scores > theta)].sum() / weights[codes == g].sum()
-            for g in range(n_groups)
-        ]
+        expected = [weights[(codes == g) & (scores > theta)].sum() / weights[codes == g].sum() for g in range(n_groups)]
         np.testing.assert_allclose(row, expected, atol=1e-14)
     # The ends are exact whatever the rounding in between.
     assert (ranks[0] == 0).all()

@@ -36,9 +36,7 @@ class TestStatisticalParity:
     def test_mean_over_pairs_uses_scipys_distances(self):
         rng = np.random.default_rng(1)
         samples = [rng.normal(mean, size=40) for mean in (0, 0.3, 1)]
-        distances = [
-            ks_2samp(samples[g], samples[h], method="asymp").statistic for g, h in [(0, 1), (0, 2), (1, 2)]
-        ]
+        distances = [ks_2samp(samples[g], samples[h], method="asymp").statistic for g, h in [(0, 1), (0, 2), (1, 2)]]
         score, group = np.concatenate(samples), np.repeat([0, 1, 2], 40)
         gap = statistical_parity_gap(None, score, sensitive_features=group, agg="mean")
         assert gap == pytest.approx(np.mean(distances))
@@ -84,8 +82,7 @@ class TestWasserstein:
         first, second = rng.uniform(size=40).round(2), rng.beta(2, 5, size=40).round(2)
         edges = np.linspace(0, 1, n_bins + 1)
         quantiles = [
-            np.repeat((edges[1:] + edges[:-1]) / 2, np.histogram(sample, bins=edges)[0])
-            for sample in (first, second)
+            np.repeat((edges[1:] + edges[:-1]) / 2, np.histogram(sample, bins=edges)[0]) for sample in (first, second)
         ]
         expected = np.mean((quantiles[0] - quantiles[1]) ** 2)
         assert wasserstein_of(first, second, n_bins=n_bins) == pytest.approx(expected)

@@ -75,9 +75,7 @@ class PerGroup(ClassifierMixin, BaseEstimator):
         return X[:, 0] - np.array([self.thresholds_[group] for group in sensitive_features])
 
     def predict(self, X, *, sensitive_features):
-        return self.classes_[
-            (self.decision_function(X, sensitive_features=sensitive_features) > 0).astype(int)
-        ]
+        return self.classes_[(self.decision_function(X, sensitive_features=sensitive_features) > 0).astype(int)]
 
 
 class NotGiven(LogisticRegression):
@@ -135,9 +133,7 @@ def test_sample_weight_reaches_the_metric(data):
     model = LogisticRegression().fit(X, y)
     expected = independence_gap(y, model.predict(X), sensitive_features=groups, sample_weight=weight)
     unweighted = independence_gap(y, model.predict(X), sensitive_features=groups)
-    score = make_fairness_scorer(independence_gap)(
-        model, X, y, sensitive_features=groups, sample_weight=weight
-    )
+    score = make_fairness_scorer(independence_gap)(model, X, y, sensitive_features=groups, sample_weight=weight)
     assert score == pytest.approx(-expected)
     assert abs(expected - unweighted) > 1e-3
 
@@ -202,16 +198,12 @@ def test_regressor_is_judged_by_its_predictions(data):
     assert score == pytest.approx(-expected)
 
 
-@pytest.mark.parametrize(
-    "name", ["neg_separation_gap", "neg_partial_statistical_parity_gap", "f1", "roc_auc"]
-)
+@pytest.mark.parametrize("name", ["neg_separation_gap", "neg_partial_statistical_parity_gap", "f1", "roc_auc"])
 def test_string_labels_give_the_same_scores(data, name):
     X, y, groups = data
     words = np.where(y == 1, "yes", "no")
     numbers = get_fairness_scorer(name)(LogisticRegression().fit(X, y), X, y, sensitive_features=groups)
-    strings = get_fairness_scorer(name)(
-        LogisticRegression().fit(X, words), X, words, sensitive_features=groups
-    )
+    strings = get_fairness_scorer(name)(LogisticRegression().fit(X, words), X, words, sensitive_features=groups)
     assert strings == pytest.approx(numbers)
 
 
@@ -222,9 +214,7 @@ def test_pos_label_turns_labels_and_scores_around(data):
     assert recall_of_0 == pytest.approx((model.predict(X)[y == 0] == 0).mean())
     top = {"interval": (0.0, 0.2)}
     bottom = make_fairness_scorer(partial_statistical_parity_gap, pos_label=0, **top)
-    expected = partial_statistical_parity_gap(
-        y, -model.decision_function(X), sensitive_features=groups, **top
-    )
+    expected = partial_statistical_parity_gap(y, -model.decision_function(X), sensitive_features=groups, **top)
     assert bottom(model, X, y, sensitive_features=groups) == pytest.approx(-expected)
     with pytest.raises(ValueError, match=r"pos_label=7 is not one of the classes \[0, 1\]"):
         get_fairness_scorer("recall", pos_label=7)(model, X, y)
@@ -247,9 +237,7 @@ def test_multiclass_labels_are_left_as_they_are(data):
 def test_missing_sensitive_features_are_explained(data):
     X, y, _ = data
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(
-        ValueError, match=r"independence_gap.*needs sensitive_features.*enable_metadata_routing"
-    ):
+    with pytest.raises(ValueError, match=r"independence_gap.*needs sensitive_features.*enable_metadata_routing"):
         make_fairness_scorer(independence_gap)(model, X, y)
 
 
@@ -406,9 +394,7 @@ def test_sample_weight_arrives_once_requested(data, routing):
     assert out["test_score"][0] == pytest.approx(-expected)
 
 
-@pytest.mark.parametrize(
-    "model", [PerGroup(), make_pipeline(StandardScaler(), PerGroup())], ids=["bare", "pipe"]
-)
+@pytest.mark.parametrize("model", [PerGroup(), make_pipeline(StandardScaler(), PerGroup())], ids=["bare", "pipe"])
 def test_models_that_need_the_groups_get_them(data, routing, model):
     X, y, groups = data
     parameter = "quantile" if isinstance(model, PerGroup) else "pergroup__quantile"

@@ -18,12 +18,8 @@ CALLS = {
     "ParetoFrontDisplay.from_predictions": lambda: ParetoFrontDisplay.from_predictions(
         None, [], sensitive_features=None
     ),
-    "ScoreCurveDisplay.from_estimator": lambda: ScoreCurveDisplay.from_estimator(
-        None, None, sensitive_features=None
-    ),
-    "ScoreCurveDisplay.from_predictions": lambda: ScoreCurveDisplay.from_predictions(
-        SCORES, sensitive_features=GROUPS
-    ),
+    "ScoreCurveDisplay.from_estimator": lambda: ScoreCurveDisplay.from_estimator(None, None, sensitive_features=None),
+    "ScoreCurveDisplay.from_predictions": lambda: ScoreCurveDisplay.from_predictions(SCORES, sensitive_features=GROUPS),
     "ScoreDensityDisplay.from_estimator": lambda: ScoreDensityDisplay.from_estimator(
         None, None, sensitive_features=None
     ),
@@ -36,9 +32,7 @@ CALLS = {
 @pytest.mark.parametrize("caller", CALLS)
 def test_missing_matplotlib_says_how_to_install_it(monkeypatch, caller):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(
-        ImportError, match=rf"{caller} needs matplotlib.*pip install 'fairconstrained\[plot\]'"
-    ):
+    with pytest.raises(ImportError, match=rf"{caller} needs matplotlib.*pip install 'fairconstrained\[plot\]'"):
         CALLS[caller]()
 
 

@@ -77,9 +77,7 @@ def test_legend_lies_outside_the_data():
 
 
 def test_from_cv_results_reads_means_and_deviations():
-    table = results(
-        mean={"accuracy": ACCURACY, "pSP": NEGATED}, std={"accuracy": [0.01] * 5, "pSP": [0.02] * 5}
-    )
+    table = results(mean={"accuracy": ACCURACY, "pSP": NEGATED}, std={"accuracy": [0.01] * 5, "pSP": [0.02] * 5})
     display = ParetoFrontDisplay.from_cv_results(table, name="ours", error_bars=True)
     assert display.ax_.get_xlabel() == "pSP, mean of test folds (smaller is fairer)"
     assert display.ax_.get_ylabel() == "accuracy, mean of test folds"

@@ -117,9 +117,7 @@ def test_several_features_make_named_groups(scores):
 
 def test_several_models_share_axes(scores):
     score, groups = scores
-    first = ScoreCurveDisplay.from_predictions(
-        score, sensitive_features=groups, interval=(0.1, 0.3), name="before"
-    )
+    first = ScoreCurveDisplay.from_predictions(score, sensitive_features=groups, interval=(0.1, 0.3), name="before")
     second = ScoreCurveDisplay.from_predictions(
         score + (groups == "b"), sensitive_features=groups, interval=(0.1, 0.3), name="after", ax=first.ax_
     )
@@ -137,9 +135,7 @@ def test_from_estimator_uses_the_decision_function(scores):
     score, groups = scores
     X, y = score[:, None], (score > 0).astype(int)
     model = LogisticRegression().fit(X, y)
-    display = ScoreCurveDisplay.from_estimator(
-        model, X, sensitive_features=groups, interval=(0.1, 0.3), color="red"
-    )
+    display = ScoreCurveDisplay.from_estimator(model, X, sensitive_features=groups, interval=(0.1, 0.3), color="red")
     # increasing in the score, so the same curve
     expected = score_curve(None, score, sensitive_features=groups)
     np.testing.assert_array_equal(display.curve.to_numpy(), expected.to_numpy())

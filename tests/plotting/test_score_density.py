@@ -56,9 +56,7 @@ def test_probabilities_stay_between_zero_and_one(scores):
 def test_shades_cover_the_percentiles_of_each_group(method):
     score = np.concatenate([np.arange(20), np.arange(10)]).astype(float)
     groups = np.repeat(["a", "b"], [20, 10])
-    display = ScoreDensityDisplay.from_predictions(
-        score, sensitive_features=groups, interval=(0.1, 0.3), method=method
-    )
+    display = ScoreDensityDisplay.from_predictions(score, sensitive_features=groups, interval=(0.1, 0.3), method=method)
     # of 20 rows the positions 3 to 6 from the top, of 10 rows 2 and 3
     for group, ends in {"a": (14, 17), "b": (7, 8)}.items():
         (shade,) = display.shades_[group]

@@ -1,0 +1,1 @@
+"""Measurements: run ``python -m benchmarks`` to see what there is."""

@@ -1,0 +1,118 @@
+"""Exact search for the intercepts that classify best within a bound on the groups' positive rates.
+
+Adding ``b_g`` to the scores of group g only changes how many of its rows are above the threshold, so a group has
+at most ``n_g + 1`` different outcomes, each with a rate and a gain. Both searches look at all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["group_offsets", "shared_offset"]
+
+#: Windows of rates that `group_offsets` tries at most, evenly spread over all there are.
+_MAX_WINDOWS = 50_000
+#: Rates are sums of floats; windows that differ by less are the same.
+_ROUNDING = 1e-12
+
+
+class _Cuts(NamedTuple):
+    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all."""
+
+    at: np.ndarray
+    rate: np.ndarray
+    gain: np.ndarray
+
+
+def _cuts(scores: np.ndarray, weights: np.ndarray, gains: np.ndarray) -> _Cuts:
+    order = np.argsort(-scores, kind="stable")
+    ordered = scores[order]
+    beyond = 1e-6 * (1 + np.abs(ordered[[0, -1]]))
+    bounds = np.concatenate([[ordered[0] + beyond[0]], ordered, [ordered[-1] - beyond[1]]])
+    middle = (bounds[1:] + bounds[:-1]) / 2
+    split = np.append(True, bounds[1:-1] > bounds[2:])  # tied rows stay together
+    rate = np.append(0.0, np.cumsum(weights[order]))
+    gain = np.append(0.0, np.cumsum(gains[order]))
+    return _Cuts(middle[split], rate[split], gain[split])
+
+
+def group_offsets(
+    scores: list[np.ndarray],
+    weights: list[np.ndarray],
+    gains: list[np.ndarray],
+    value: Callable[[np.ndarray], np.ndarray],
+    tolerance: float,
+    threshold: float,
+) -> np.ndarray:
+    """Offsets, one per group, of largest gain such that the groups' values differ by at most ``tolerance``.
+
+    Parameters
+    ----------
+    scores, weights, gains : lists of ndarray of shape (n_g,), one for each group
+        Weights sum to one within a group; the gain of a row is what predicting it positive is worth.
+    value : callable
+        Non-decreasing function of the rates that the tolerance refers to.
+    tolerance : float
+    threshold : float
+        Rows above it are positive.
+
+    Returns
+    -------
+    offsets : ndarray of shape (n_groups,)
+    """
+    cuts = [_cuts(*rows) for rows in zip(scores, weights, gains, strict=True)]
+    values = [value(cut.rate) for cut in cuts]
+    # In the best solution some group has the least value: windows that begin at those values are enough.
+    starts = np.unique(np.concatenate(values))
+    starts = starts[np.linspace(0, starts.size - 1, min(starts.size, _MAX_WINDOWS)).astype(int)]
+    ranges = [
+        (
+            np.searchsorted(v, starts - _ROUNDING),
+            np.searchsorted(v, starts + tolerance + _ROUNDING, side="right"),
+        )
+        for v in values
+    ]
+    total = sum(_range_max(cut.gain, *span) for cut, span in zip(cuts, ranges, strict=True))
+    best = int(np.argmax(total))
+    offsets = []
+    for cut, (first, last) in zip(cuts, ranges, strict=True):
+        inside = slice(first[best], last[best])
+        offsets.append(threshold - cut.at[inside][np.argmax(cut.gain[inside])])
+    return np.array(offsets)
+
+
+def shared_offset(
+    scores: np.ndarray,
+    gains: np.ndarray,
+    allowed: Callable[[np.ndarray], np.ndarray],
+    threshold: float,
+) -> float:
+    """The offset of largest gain that can be added to all scores; 0 if none is allowed.
+
+    Parameters
+    ----------
+    scores, gains : ndarray of shape (n_samples,)
+    allowed : callable
+        Takes thresholds, an ndarray of shape (n_cuts,) in decreasing order, and returns which are allowed.
+    threshold : float
+    """
+    cuts = _cuts(scores, np.zeros_like(scores), gains)
+    gain = np.where(allowed(cuts.at), cuts.gain, -np.inf)
+    best = int(np.argmax(gain))
+    return float(threshold - cuts.at[best]) if np.isfinite(gain[best]) else 0.0
+
+
+def _range_max(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """Maximum of ``values[first:last]`` for many ranges, -inf for empty ones; O((n + n_ranges) log n)."""
+    length = last - first
+    result = np.full(first.shape, -np.inf)
+    level, span = values, 1
+    while level.size:
+        # ranges of span <= length < 2 span are the union of two blocks of this length
+        these = np.flatnonzero((length >= span) & (length < 2 * span))
+        result[these] = np.maximum(level[first[these]], level[last[these] - span])
+        level, span = np.maximum(level[:-span], level[span:]), 2 * span
+    return result
