@@ -63,7 +63,8 @@ class GroupEncoder:
         unknown = [label for label in seen.labels if label not in position]
         if unknown:
             raise ValueError(
-                f"sensitive_features contains groups that were not seen in fit: {unknown}. Known groups: {list(labels)}."
+                f"sensitive_features contains groups that were not seen in fit: {unknown}. "
+                f"Known groups: {list(labels)}."
             )
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
 

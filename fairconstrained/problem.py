@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
@@ -33,6 +33,10 @@ class Point(Protocol):
 
     objective: float
     constraints: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores of all rows; ndarray of shape (n_samples,)."""
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient in ``z`` of ``objective * f + multipliers @ constraints``; ndarray of shape (n_variables,)."""
@@ -263,7 +267,7 @@ class StochasticView:
                 self.problem,
                 data=batch,
                 objective=self.problem.objective.on(batch),
-                constraints=tuple(constraint.on(batch) for constraint in self.problem.constraints),
+                constraints=tuple(cast(Stochastic, term).on(batch) for term in self.problem.constraints),
             )
         )
 
@@ -311,6 +315,11 @@ class _LinearizedPoint:
         self._plus, self._tangents = plus, tangents
         self.objective = plus.objective - float(minus[0])
         self.constraints = plus.constraints - minus[1:]
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Point.scores`."""
+        return self._plus.scores
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""

@@ -52,6 +52,7 @@ class LogisticKernel(Kernel):
     """``1 / (1 + exp(-x))``, evaluated with one exponential per row whatever the number of thresholds."""
 
     def __call__(self, x: Tensor) -> Tensor:
+        """See `Kernel`."""
         return torch.sigmoid(x)
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
@@ -117,6 +118,7 @@ class PiecewisePolynomial(Kernel):
     coefficients: np.ndarray
 
     def __call__(self, x: Tensor) -> Tensor:
+        """See `Kernel`."""
         piece = torch.bucketize(x, torch.from_numpy(self.knots))
         table = torch.from_numpy(self.coefficients)
         value = torch.zeros_like(x)
@@ -216,6 +218,7 @@ class QuadraticKernel(Kernel):
     curvature: float
 
     def __call__(self, x: Tensor) -> Tensor:
+        """See `Kernel`."""
         return self.curvature / 2 * x**2
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:

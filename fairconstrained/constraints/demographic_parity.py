@@ -143,7 +143,7 @@ class BoundDemographicParity(BoundParity):
             return self.intervals.clip(rates[:, None])[:, 0] if self.normalize else rates
 
         by_group = [[column[rows] for rows in data.slices] for column in (scores, weights, gains)]
-        return group_offsets(*by_group, value, self.kappa * self.scale, threshold)
+        return group_offsets(by_group[0], by_group[1], by_group[2], value, self.kappa * self.scale, threshold)
 
     def _part(self, scores: Tensor, part: int) -> Tensor:
         plus, minus = (r[:, 0] for r in self.surrogate.split_rates(scores, self._thresholds(), self.data))

@@ -86,7 +86,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
 
     @abstractmethod
-    def _set_params(self, model: Model, params: np.ndarray, target: Target) -> None:
+    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
         """Set the fitted attributes of the model, in the units of ``y``."""
 
     @_fit_context(prefer_skip_nested_validation=True)

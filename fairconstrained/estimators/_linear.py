@@ -34,7 +34,10 @@ class LinearScores(BaseFairEstimator):
         copies = data.n_groups if self.group_interactions else 1
         return LinearModel(data.n_features, copies, self.fit_intercept, self.alpha)
 
-    def _set_params(self, model: LinearModel, params: np.ndarray, target: Target) -> None:
+    coef_: Any  # shapes differ between classifiers and regressors, as in scikit-learn
+    intercept_: Any
+
+    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
         coefficients, intercepts = model.unpack(params)
         self.coef_ = coefficients * target.scale
         self.intercept_ = intercepts * target.scale + target.offset

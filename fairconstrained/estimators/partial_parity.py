@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import Constraint, DemographicParity, StatisticalParity
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin, LinearScores
-from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Hinge, Logistic, Loss, Squared, TruncatedLogistic, ZeroOne
 from fairconstrained.surrogates import SURROGATES
 
@@ -321,7 +320,7 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
     def _objective(self) -> Loss:
         return Squared()
 
-    def _set_params(self, model: LinearModel, params: np.ndarray, target: Target) -> None:
+    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
         super()._set_params(model, params, target)
         if self.coef_.shape[0] == 1:
             # the shapes of scikit-learn's regressors

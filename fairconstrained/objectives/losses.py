@@ -83,7 +83,7 @@ class Hinge(Loss):
 
     def path(self) -> tuple[Loss, ...]:
         """Rounder first."""
-        return tuple(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing) + (self,)
+        return (*(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing), self)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
+from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,7 @@ __all__ = ["SOLVERS", "Callback", "Solver", "SolverResult", "Status", "make_solv
 Callback = Callable[[Mapping[str, Any]], None]
 
 
-class Status(str, Enum):
+class Status(StrEnum):
     """How a solver ended; the values are what users read in ``status_``."""
 
     OPTIMAL = "optimal"

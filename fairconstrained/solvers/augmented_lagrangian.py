@@ -162,7 +162,7 @@ class _Run:
 
         def lagrangian(point: Point) -> tuple[float, np.ndarray]:
             updated = np.maximum(multipliers + penalty * point.constraints, 0)
-            value = point.objective + (updated @ updated - multipliers @ multipliers) / (2 * penalty)
+            value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
         self.z = _lbfgs(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
