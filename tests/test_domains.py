@@ -1,0 +1,132 @@
+"""Domains: projections against a solver of the quadratic problem, and what every projection satisfies."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize
+
+from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Simplex
+
+DOMAINS = {
+    "l1": L1Ball(1.5),
+    "l2": L2Ball(1.5),
+    "box": Box(-0.5, 0.75),
+    "box by entry": Box(np.array([-1.0, 0.0, -0.1, 0.3]), np.array([0.0, 0.5, 0.1, 0.3])),
+    "non-negative": NonNegative(),
+    "simplex": Simplex(),
+    "simplex of total 3": Simplex(3.0),
+}
+#: How far a point is outside: at most 0 in the set.
+EXCESS = {
+    "l1": lambda x: np.abs(x).sum() - 1.5,
+    "l2": lambda x: np.linalg.norm(x) - 1.5,
+    "box": lambda x: max((-0.5 - x).max(), (x - 0.75).max()),
+    "box by entry": lambda x: max(
+        (np.array([-1.0, 0.0, -0.1, 0.3]) - x).max(), (x - np.array([0.0, 0.5, 0.1, 0.3])).max()
+    ),
+    "non-negative": lambda x: (-x).max(),
+    "simplex": lambda x: max((-x).max(), abs(x.sum() - 1)),
+    "simplex of total 3": lambda x: max((-x).max(), abs(x.sum() - 3)),
+}
+POINTS = arrays(np.float64, 4, elements=st.floats(-50, 50, allow_subnormal=False))
+each_domain = pytest.mark.parametrize("name", DOMAINS)
+
+
+def quadratic_program(name, x):
+    """The projection by SLSQP; the l1 ball in the variables (positive part, negative part)."""
+    d = x.size
+    entrywise = {
+        "box": [(-0.5, 0.75)] * d,
+        "box by entry": [(-1.0, 0.0), (0.0, 0.5), (-0.1, 0.1), (0.3, 0.3)],
+        "non-negative": [(0, None)] * d,
+        "simplex": [(0, None)] * d,
+        "simplex of total 3": [(0, None)] * d,
+    }
+    coupling = {
+        "l2": {"type": "ineq", "fun": lambda z: 1.5**2 - z @ z, "jac": lambda z: -2 * z},
+        "simplex": {"type": "eq", "fun": lambda z: z.sum() - 1, "jac": np.ones_like},
+        "simplex of total 3": {"type": "eq", "fun": lambda z: z.sum() - 3, "jac": np.ones_like},
+        "l1": {"type": "ineq", "fun": lambda z: 1.5 - z.sum(), "jac": lambda z: -np.ones_like(z)},
+    }
+    split = name == "l1"
+
+    def point(z):
+        return z[:d] - z[d:] if split else z
+
+    def gradient(z):
+        residual = point(z) - x
+        return np.concatenate([residual, -residual]) if split else residual
+
+    found = minimize(
+        lambda z: ((point(z) - x) ** 2).sum() / 2,
+        np.full(2 * d if split else d, 0.1),
+        jac=gradient,
+        method="SLSQP",
+        bounds=[(0, None)] * (2 * d) if split else entrywise.get(name),
+        constraints=coupling.get(name, ()),
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return point(found.x)
+
+
+@each_domain
+@pytest.mark.parametrize("seed", range(4))
+def test_projection_solves_the_quadratic_problem(name, seed):
+    x = np.random.default_rng(seed).normal(scale=2.0, size=4)
+    np.testing.assert_allclose(DOMAINS[name].project(x), quadratic_program(name, x), atol=1e-6)
+
+
+@each_domain
+@given(x=POINTS)
+def test_projection_is_in_the_set(name, x):
+    assert EXCESS[name](DOMAINS[name].project(x)) <= 1e-12
+
+
+@each_domain
+@given(x=POINTS)
+def test_projection_is_idempotent(name, x):
+    once = DOMAINS[name].project(x)
+    np.testing.assert_allclose(DOMAINS[name].project(once), once, rtol=0, atol=1e-12)
+
+
+@each_domain
+@given(x=POINTS, y=POINTS)
+def test_projection_is_nonexpansive(name, x, y):
+    project = DOMAINS[name].project
+    assert np.linalg.norm(project(x) - project(y)) <= np.linalg.norm(x - y) + 1e-12
+
+
+@each_domain
+@given(x=POINTS, y=POINTS)
+def test_no_point_of_the_set_is_nearer(name, x, y):
+    nearest, other = DOMAINS[name].project(x), DOMAINS[name].project(y)
+    # the obtuse-angle criterion, which a convex set's projection satisfies and nothing else does
+    assert (x - nearest) @ (other - nearest) <= 1e-9
+
+
+@each_domain
+def test_projection_does_not_change_its_argument(name):
+    x = np.array([3.0, -2.0, 0.1, 0.4])
+    DOMAINS[name].project(x)
+    np.testing.assert_array_equal(x, [3.0, -2.0, 0.1, 0.4])
+
+
+@pytest.mark.parametrize("domain", [L1Ball(5.0), L2Ball(5.0), Box(-5, 5)])
+def test_points_of_the_set_stay_where_they_are(domain):
+    x = np.array([1.0, -2.0, 0.5])
+    np.testing.assert_array_equal(domain.project(x), x)
+
+
+@pytest.mark.parametrize("create", [L1Ball, L2Ball, Simplex])
+@pytest.mark.parametrize("size", [0.0, -1.0, float("nan")])
+def test_sizes_must_be_positive(create, size):
+    with pytest.raises(ValueError, match="must be positive, got"):
+        create(size)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 0.0), (np.array([0.0, 2.0]), 1.0)])
+def test_box_needs_ordered_bounds(lower, upper):
+    with pytest.raises(ValueError, match="lower <= upper"):
+        Box(lower, upper)
