@@ -1,0 +1,165 @@
+"""LinearModel: scores, their pull-back, the penalty, and the directions that shift scores."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from scipy.optimize import approx_fprime
+
+from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+
+MODELS = {
+    "shared": LinearModel(3, alpha=0.3),
+    "shared, no intercept": LinearModel(3, fit_intercept=False, alpha=0.3),
+    "by group": LinearModel(3, n_copies=3, alpha=0.3),
+    "by group, no intercept": LinearModel(3, n_copies=3, fit_intercept=False, alpha=0.3),
+}
+each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["dense", "csr"])
+def data(request, make_data):
+    return make_data(counts=(9, 5, 7), sparse=request.param)
+
+
+def design_matrix(model, data):
+    """Scores as one explicit matrix times the parameters: for copies, the matrix of all interactions."""
+    X = np.vstack([block.toarray() if sp.issparse(block) else block for block in data.blocks])
+    if model.fit_intercept:
+        X = np.hstack([X, np.ones((data.n_samples, 1))])
+    if model.n_copies == 1:
+        return X
+    return np.hstack([X * (data.codes == group)[:, None] for group in range(model.n_copies)])
+
+
+@each_model
+def test_scores_equal_the_explicit_product_matrix(model, data):
+    params = np.random.default_rng(0).normal(size=model.n_params)
+    scores, _ = model.forward(params, data)
+    np.testing.assert_allclose(scores.numpy(), design_matrix(model, data) @ params)
+
+
+@each_model
+def test_pullback_is_the_transpose(model, data):
+    rng = np.random.default_rng(1)
+    cotangent = rng.normal(size=data.n_samples)
+    _, pullback = model.forward(rng.normal(size=model.n_params), data)
+    np.testing.assert_allclose(pullback(torch.from_numpy(cotangent)), design_matrix(model, data).T @ cotangent)
+
+
+@each_model
+def test_pullback_is_adjoint_to_forward(model, data):
+    rng = np.random.default_rng(2)
+    params, direction = rng.normal(size=(2, model.n_params))
+    cotangent = torch.from_numpy(rng.normal(size=data.n_samples))
+    scores, pullback = model.forward(params, data)
+    moved, _ = model.forward(params + direction, data)
+    assert (cotangent @ (moved - scores)).item() == pytest.approx(pullback(cotangent) @ direction)
+
+
+@each_model
+def test_dense_and_csr_agree(model, make_data):
+    csr = make_data(counts=(9, 5, 7), sparse=True)
+    dense = FairData(tuple(b.toarray() for b in csr.blocks), csr.y, csr.weights, csr.labels, csr.order)
+    params = np.random.default_rng(3).normal(size=model.n_params)
+    cotangent = torch.linspace(-1, 1, csr.n_samples, dtype=torch.float64)
+    (scores, pullback), (expected, expected_pullback) = model.forward(params, csr), model.forward(params, dense)
+    torch.testing.assert_close(scores, expected)
+    np.testing.assert_allclose(pullback(cotangent), expected_pullback(cotangent))
+
+
+def test_copies_span_the_interactions_of_the_paper(data):
+    """<w, (1, x, g, g x)> with indicators of the groups, for any w, is a model with one copy per group."""
+    X = design_matrix(LinearModel(3), data)
+    indicators = (data.codes[:, None] == np.arange(3)).astype(float)
+    product = np.hstack([X, *(X * indicators[:, [group]] for group in range(3))])
+    w = np.random.default_rng(4).normal(size=product.shape[1]).reshape(4, 4)
+    scores, _ = LinearModel(3, n_copies=3).forward((w[0] + w[1:]).ravel(), data)
+    np.testing.assert_allclose(scores.numpy(), product @ w.ravel())
+
+
+@each_model
+def test_penalty_spares_the_intercepts(model):
+    params = np.random.default_rng(5).normal(size=model.n_params)
+    coefficients, intercepts = model.unpack(params)
+    assert coefficients.shape == (model.n_copies, 3)
+    assert intercepts.shape == (model.n_copies,)
+    value, gradient = model.penalty(params)
+    assert value == pytest.approx(0.15 * (coefficients**2).sum())
+    np.testing.assert_allclose(gradient, approx_fprime(params, lambda p: model.penalty(p)[0]), atol=1e-6)
+
+
+@each_model
+def test_starts_at_equal_scores(model, data):
+    scores, _ = model.forward(model.init(np.random.default_rng(0)), data)
+    assert torch.equal(scores, torch.zeros_like(scores))
+
+
+@each_model
+def test_unpacked_parameters_are_the_model(model, data):
+    params = np.random.default_rng(6).normal(size=model.n_params)
+    coefficients, intercepts = model.unpack(params)
+    scores, _ = model.forward(params, data)
+    for group, (block, rows) in enumerate(zip(data.blocks, data.slices, strict=True)):
+        copy = group if model.n_copies > 1 else 0
+        np.testing.assert_allclose(scores[rows].numpy(), block @ coefficients[copy] + intercepts[copy])
+
+
+# --- shift directions
+
+
+def effects(model, data):
+    """What every direction adds to the scores."""
+    return [model.forward(direction, data)[0].numpy() for direction in model.shift_directions(data)]
+
+
+def with_columns(data, *columns):
+    """``data`` with more features, given as one value per group or per row."""
+    blocks = []
+    for block, rows, group in zip(data.blocks, data.slices, range(data.n_groups), strict=True):
+        own = block.toarray() if sp.issparse(block) else block
+        new = [np.full(own.shape[0], c[group]) if len(c) == data.n_groups else np.asarray(c)[rows] for c in columns]
+        table = np.column_stack([own, *new])
+        blocks.append(sp.csr_array(table) if sp.issparse(block) else table)
+    return FairData(tuple(blocks), data.y, data.weights, data.labels, data.order)
+
+
+def check_moves_groups_apart(model, data):
+    added = effects(model, data)
+    assert len(added) == data.n_groups
+    for group, effect in enumerate(added):
+        np.testing.assert_allclose(effect, data.codes == group, atol=1e-9)
+
+
+def check_moves_all_alike(model, data):
+    added = effects(model, data)
+    assert len(added) == 1
+    np.testing.assert_allclose(added[0], 1.0, atol=1e-9)
+
+
+def test_one_intercept_moves_all_groups_alike(data):
+    check_moves_all_alike(LinearModel(3), data)
+
+
+def test_intercepts_of_their_own_move_the_groups_apart(data):
+    check_moves_groups_apart(LinearModel(3, n_copies=3), data)
+
+
+def test_indicators_of_the_groups_move_them_apart(data):
+    check_moves_groups_apart(LinearModel(5), with_columns(data, (1, 0, 0), (0, 1, 0)))
+    check_moves_groups_apart(LinearModel(6, fit_intercept=False), with_columns(data, (1, 0, 0), (0, 1, 0), (0, 0, 1)))
+
+
+def test_one_indicator_among_three_groups_is_not_enough(data):
+    check_moves_all_alike(LinearModel(4), with_columns(data, (1, 0, 0)))
+
+
+def test_a_constant_feature_is_an_intercept(data):
+    check_moves_all_alike(LinearModel(4, fit_intercept=False), with_columns(data, (2, 2, 2)))
+
+
+@pytest.mark.parametrize("model", [LinearModel(3, fit_intercept=False), LinearModel(3, 3, fit_intercept=False)])
+def test_without_intercept_nothing_shifts(model, data):
+    directions = model.shift_directions(data)
+    assert directions.shape == (0, model.n_params)

@@ -1,0 +1,169 @@
+"""Losses: their values, gradients, convex splits, limits and probabilities."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.special import expit
+
+from fairconstrained.objectives import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+
+LOSSES = {
+    "logistic": Logistic(),
+    "truncated": TruncatedLogistic(0.5),
+    "hinge": Hinge(0.2),
+    "squared": Squared(),
+    "zero-one": ZeroOne(0.3),
+}
+each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+classification = pytest.mark.parametrize("name", ["logistic", "truncated", "hinge", "zero-one", "squared"])
+
+
+def column(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+SCORES = torch.linspace(-4, 4, 401, dtype=torch.float64)
+POSITIVE, NEGATIVE = torch.ones_like(SCORES), -torch.ones_like(SCORES)
+
+
+def test_values():
+    scores, targets = column(2.0, -1.0, 0.0), column(1.0, 1.0, -1.0)
+    margins = np.array([2.0, -1.0, 0.0])
+    logistic = np.log(1 + np.exp(-margins))
+    np.testing.assert_allclose(Logistic().of(scores, targets), logistic)
+    np.testing.assert_allclose(TruncatedLogistic(0.5).of(scores, targets), 0.5 * np.log(1 + 2 * logistic))
+    np.testing.assert_allclose(Hinge(1e-9).of(scores, targets), [0, 2, 1], atol=1e-8)
+    np.testing.assert_allclose(Squared().of(scores, targets), [0.5, 2, 0.5])
+    np.testing.assert_allclose(ZeroOne(0.5).of(scores, targets), expit(-margins / 0.5))
+
+
+@each_loss
+def test_large_scores_are_finite(loss):
+    scores = column(1e3, -1e3).requires_grad_()
+    value = loss.of(scores, column(-1.0, 1.0)).sum()
+    (gradient,) = torch.autograd.grad(value, scores)
+    assert torch.isfinite(value)
+    assert torch.isfinite(gradient).all()
+
+
+@each_loss
+@pytest.mark.parametrize("part", ["values", "plus", "minus"])
+def test_gradients(loss, part, make_data):
+    objective = loss.bind(make_data(weighted=True))
+    scores = torch.from_numpy(np.random.default_rng(0).normal(size=objective.data.n_samples)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s: getattr(objective, part)(s, column()), scores)
+
+
+@each_loss
+def test_split_is_convex_and_adds_up(loss):
+    for targets in (POSITIVE, NEGATIVE):
+        plus, minus = loss.split(SCORES, targets)
+        torch.testing.assert_close(plus - minus, loss.of(SCORES, targets))
+        for part in (plus, minus):
+            assert part.diff().diff().min() > -1e-12
+
+
+@pytest.mark.parametrize("name", ["truncated", "zero-one"])
+def test_losses_that_are_not_convex_need_their_split(name):
+    assert LOSSES[name].of(SCORES, POSITIVE).diff().diff().min() < -1e-6
+
+
+@pytest.mark.parametrize("name", ["logistic", "truncated", "hinge", "zero-one"])
+def test_classification_losses_fall_with_the_margin_and_are_symmetric(name):
+    loss = LOSSES[name]
+    assert (loss.of(SCORES, POSITIVE).diff() <= 1e-12).all()
+    torch.testing.assert_close(loss.of(SCORES, NEGATIVE), loss.of(-SCORES, POSITIVE))
+
+
+def test_truncated_logistic_tends_to_the_logistic_loss():
+    logistic = Logistic().of(SCORES, POSITIVE)
+    gaps = [(logistic - TruncatedLogistic(a).of(SCORES, POSITIVE)).max().item() for a in (0.5, 5.0, 50.0, 5e6)]
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[0] > 1
+    assert gaps[-1] < 1e-5
+    assert (TruncatedLogistic(0.5).of(SCORES, POSITIVE) <= logistic).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.01, 0.5])
+def test_rounded_hinge_exceeds_the_hinge_by_at_most_a_quarter_of_its_smoothing(smoothing):
+    excess = Hinge(smoothing).of(SCORES, POSITIVE) - (1 - SCORES).clamp(min=0)
+    assert excess.min() >= -1e-15
+    assert excess.max().item() == pytest.approx(smoothing / 4)
+    assert (excess[(1 - SCORES).abs() > smoothing + 1e-9].abs() < 1e-15).all()
+
+
+def test_narrow_zero_one_loss_counts_errors():
+    scores = column(0.5, -0.5, 2.0)
+    np.testing.assert_allclose(ZeroOne(1e-3).of(scores, column(1, 1, -1)), [0, 1, 1], atol=1e-12)
+
+
+@each_loss
+def test_path_ends_with_the_loss_itself(loss):
+    assert loss.path()[-1] == loss
+
+
+@each_loss
+def test_gains_exist_for_losses_that_count_errors_only(loss):
+    targets, weights = column(1, -1, 1), column(0.5, 0.2, 0.3)
+    assert (loss.gains(targets, weights) is not None) == isinstance(loss, ZeroOne)
+
+
+def test_gains_are_what_predicting_positive_saves():
+    targets, weights = np.array([1.0, -1, 1, -1]), np.array([0.4, 0.1, 0.2, 0.3])
+    gains = ZeroOne().gains(torch.from_numpy(targets), torch.from_numpy(weights)).numpy()
+    for positive in np.ndindex(2, 2, 2, 2):
+        predicted = np.where(np.array(positive), 1, -1)
+        saved = weights[targets == 1].sum() - weights @ (predicted != targets)
+        assert gains @ np.array(positive) == pytest.approx(saved)
+
+
+# --- probabilities
+
+
+@classification
+def test_probability_rises_with_the_score_from_zero_to_one(name):
+    probability = LOSSES[name].probability(np.linspace(-40, 40, 161))
+    assert (np.diff(probability) >= 0).all()
+    assert 0 <= probability[0] < 1e-12
+    assert 1 - 1e-12 < probability[-1] <= 1
+    assert LOSSES[name].probability(np.zeros(1)) == pytest.approx(0.5)
+
+
+def test_logistic_probability_minimises_the_expected_loss():
+    share = 0.3
+    expected = share * Logistic().of(SCORES, POSITIVE) + (1 - share) * Logistic().of(SCORES, NEGATIVE)
+    best = SCORES[expected.argmin()].numpy()
+    assert Logistic().probability(best) == pytest.approx(share, abs=0.01)
+
+
+def test_least_squares_score_estimates_the_expectation():
+    np.testing.assert_allclose(Squared().probability(np.array([-3.0, -1.0, 0.2, 1.0, 3.0])), [0, 0, 0.6, 1, 1])
+
+
+# --- bound to data
+
+
+@each_loss
+def test_objective_is_the_weighted_mean(loss, make_data):
+    data = make_data(weighted=True)
+    scores = torch.from_numpy(np.random.default_rng(1).normal(size=data.n_samples))
+    objective = loss.bind(data)
+    by_row = loss.of(scores, data.y)
+    assert objective.values(scores, column()).tolist() == pytest.approx([(data.weights * by_row).sum().item()])
+    difference = objective.plus(scores, column()) - objective.minus(scores, column())
+    torch.testing.assert_close(difference, objective.values(scores, column()))
+    assert objective.counts_errors == isinstance(loss, ZeroOne)
+
+
+def test_objective_on_batches_is_unbiased(make_data):
+    data = make_data(counts=(12, 20), weighted=True)
+    scores = torch.from_numpy(np.random.default_rng(2).normal(size=data.n_samples))
+    objective, rng = Logistic().bind(data), np.random.default_rng(3)
+    position = {row: place for place, row in enumerate(data.order)}
+    draws = []
+    for _ in range(2000):
+        batch = data.sample(rng, 10)
+        drawn = [position[row] for row in batch.order]
+        draws.append(objective.on(batch).values(scores[drawn], column()).item())
+    expected = objective.values(scores, column()).item()
+    assert abs(np.mean(draws) - expected) < 4 * np.std(draws) / np.sqrt(len(draws))

@@ -1,0 +1,118 @@
+"""Imports point downwards, and importing the package does not load what only some users have."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fairconstrained
+
+PACKAGE = Path(fairconstrained.__file__).parent
+#: Lowest first; every layer may import from itself and from earlier ones.
+LAYERS = (
+    "groups",
+    "data",
+    "surrogates",
+    "domains",
+    "metrics",
+    "models",
+    "views",
+    "objectives",
+    "constraints",
+    "problem",
+    "solvers",
+    "estimators",
+    "model_selection",
+    "postprocessing",
+    "datasets",
+    "plotting",
+)
+#: What belongs to no layer: every layer may import it, and it imports no layer.
+ANYWHERE = ("exceptions", "_version")
+
+
+def files(layer: str) -> list[Path]:
+    return sorted((PACKAGE / layer).rglob("*.py")) or [PACKAGE / f"{layer}.py"]
+
+
+def imported(path: Path) -> set[str]:
+    """Full names of all modules that a file imports, wherever in the file the import stands."""
+    package = ("fairconstrained", *path.relative_to(PACKAGE).parent.parts)
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            module = ".".join(part for part in (base, node.module) if part)
+            # "from package import module" imports the module as well
+            names |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def layers_imported(path: Path) -> set[str]:
+    return {name.split(".")[1] for name in imported(path) if name.startswith("fairconstrained.")}
+
+
+def test_every_module_of_the_package_is_in_a_layer():
+    present = {path.stem for path in PACKAGE.glob("*.py")} | {
+        path.parent.name for path in PACKAGE.glob("*/__init__.py")
+    }
+    assert present - {"__init__"} == {*LAYERS, *ANYWHERE}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_point_downwards(layer):
+    allowed = {*LAYERS[: LAYERS.index(layer) + 1], *ANYWHERE}
+    upwards = {
+        path.relative_to(PACKAGE).as_posix(): above
+        for path in files(layer)
+        if (above := layers_imported(path) - allowed)
+    }
+    assert upwards == {}
+    # A layer that takes names from the top of the package would depend on everything.
+    assert not any("fairconstrained" in imported(path) for path in files(layer))
+
+
+@pytest.mark.parametrize("module", ANYWHERE)
+def test_what_every_layer_may_import_imports_no_layer(module):
+    assert layers_imported(PACKAGE / f"{module}.py") == set()
+
+
+def test_metrics_need_no_torch_even_indirectly():
+    reached, waiting = set(), ["metrics"]
+    while waiting:
+        layer = waiting.pop()
+        reached.add(layer)
+        for path in files(layer):
+            assert not any(name.split(".")[0] == "torch" for name in imported(path)), path.name
+            waiting += layers_imported(path) - reached
+    assert reached <= {"metrics", "groups", *ANYWHERE}
+
+
+def test_the_rule_can_fail(tmp_path, monkeypatch):
+    """The reader of imports sees all their forms, also inside functions."""
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
+    path = tmp_path / "metrics" / "module.py"
+    path.parent.mkdir()
+    path.write_text(
+        "import fairconstrained.problem\n"
+        "from fairconstrained import solvers\n"
+        "from fairconstrained.data import FairData\n"
+        "from ..models import linear\n"
+        "def late():\n    from fairconstrained.estimators._base import Target\n"
+    )
+    assert layers_imported(path) == {"problem", "solvers", "data", "models", "estimators"}
+
+
+def test_import_loads_neither_matplotlib_nor_fairlearn():
+    code = (
+        "import sys, fairconstrained, fairconstrained.datasets, fairconstrained.metrics, fairconstrained.model_selection\n"
+        "print(sorted(sys.modules.keys() & {'matplotlib', 'fairlearn'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
