@@ -28,6 +28,11 @@ class BoundConstraint(Exact):
     data: FairData
 
     @property
+    def scale(self) -> float:
+        """What one unit of the metric is in units of the surrogate's components."""
+        return 1.0
+
+    @property
     @abstractmethod
     def component_names(self) -> tuple[str, ...]:
         """A name for every component of the surrogate."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.data import FairData
@@ -54,6 +57,9 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
         What the surrogate's tolerance falls short of ``kappa``.
     fixed_width : bool
         Whether the user chose the surrogate's width, so that refinement leaves it alone.
+    correction : Tensor of shape (n_groups, n_thresholds) or (1, 1)
+        Added to the surrogate's rates. Refinement sets it to what the exact rates exceed the smooth ones by, so
+        that the surrogate takes its values from the metric and only its slopes from the smoothing.
     """
 
     data: FairData
@@ -64,6 +70,7 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
     fixed_width: bool
     margin: float = 0.0
     name: str = "parity"
+    correction: Tensor = field(default_factory=lambda: torch.zeros(1, 1, dtype=torch.float64))
 
     @property
     def intervals(self) -> PercentileIntervals:
@@ -98,4 +105,29 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
             deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
             # Constant scores are fair whatever the width is, so any width will do.
             surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
-        return replace(self, surrogate=surrogate, margin=margin)
+        refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
+        smooth = refined.surrogate.rates(torch.from_numpy(scores), refined._thresholds(scores), self.data)
+        return replace(refined, correction=refined._exact_rates(scores) - smooth)
+
+    def rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
+        """Corrected smooth share of every group above every threshold; shape (n_groups, n_thresholds)."""
+        return self.surrogate.rates(scores, thresholds, self.data) + self.correction
+
+    def _more(self, scores: np.ndarray) -> dict[str, Any]:
+        """What else refinement changes."""
+        return {}
+
+    @abstractmethod
+    def _thresholds(self, scores: np.ndarray) -> Tensor:
+        """The thresholds at which the rates are compared, given the scores; shape (n_thresholds,)."""
+
+    def _exact_rates(self, scores: np.ndarray) -> Tensor:
+        """Share of every group above the thresholds; Tensor of shape (n_groups, n_thresholds)."""
+        thresholds = self._thresholds(scores).numpy()
+        weights = self.data.group_weights.numpy()
+        rates = []
+        for rows in self.data.slices:
+            order = np.argsort(scores[rows])
+            below = np.append(0.0, np.cumsum(weights[rows][order]))
+            rates.append(1 - below[np.searchsorted(scores[rows][order], thresholds, side="right")])
+        return torch.from_numpy(np.stack(rates))

@@ -102,7 +102,7 @@ class BoundDemographicParity(BoundParity):
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Eq. 21, every ordered pair as ``<= 0``."""
-        rates = self.surrogate.rates(scores, self._thresholds(), self.data)[:, 0]
+        rates = self.rates(scores, self._thresholds())[:, 0]
         first, second = self._pairs()
         if not self.normalize:
             return rates[first] - rates[second] - self.slack
@@ -156,7 +156,7 @@ class BoundDemographicParity(BoundParity):
             at_alpha[second] + at_beta[first] + self.slack,
         )[part]
 
-    def _thresholds(self) -> Tensor:
+    def _thresholds(self, scores: np.ndarray | None = None) -> Tensor:
         return torch.full((1,), self.threshold, dtype=torch.float64)
 
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -143,7 +143,7 @@ class BoundStatisticalParity(BoundParity):
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Eq. 15, both sides as ``<= 0``."""
-        rates = self.surrogate.rates(scores, aux, self.data)
+        rates = self.rates(scores, aux)
         lower, upper = self._bounds()
         return _by_level(lower - rates, rates - upper)
 
@@ -158,10 +158,12 @@ class BoundStatisticalParity(BoundParity):
         plus, minus = self.surrogate.split_rates(scores, aux, self.data)
         return _by_level(plus, minus)
 
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`; where the metric exceeds kappa most between two levels, a level is added."""
-        refined = super().refined(scores, blur=blur, margin=margin)
-        return replace(refined, levels=np.concatenate([self.levels, self._cuts(scores)]))
+    def _more(self, scores: np.ndarray) -> dict[str, Any]:
+        """Where the metric exceeds kappa most between two levels, a level is added."""
+        return {"levels": np.concatenate([self.levels, self._cuts(scores)])}
+
+    def _thresholds(self, scores: np.ndarray) -> Tensor:
+        return torch.from_numpy(self.initial_aux(scores))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""

@@ -20,6 +20,8 @@ __all__ = ["AugmentedLagrangian"]
 _FINE = 1e-8
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
+#: Iterations without coming nearer to feasibility after which a run is given up.
+_HOPELESS = 12
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class AugmentedLagrangian(Solver):
         else:
             run.start_from(start)
         for _ in range(self.max_iter if problem.constraints else 0):
-            if run.converged:
+            if run.converged or run.given_up:
                 break
             run.refine()
             run.minimise_lagrangian()
@@ -104,10 +106,13 @@ class _Run:
         self.blur = options.first_blur
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
-        self.n_iter = self.n_evaluations = self.stalled = 0
+        self.n_iter = self.n_evaluations = self.stalled = self.nearest_iter = 0
         self.best: _Iterate | None = None
         self.nearest: _Iterate | None = None
-        self.converged = False
+        self.converged = self.given_up = False
+        self.scales = np.array([c.scale for c in problem.constraints])
+        # A finer surrogate than this sees no more than a few rows at a time, and no slope.
+        self.finest = 3 * float((self.granularity * self.scales).max(initial=0.0))
 
     def minimise_freely(self, params: np.ndarray) -> None:
         """Minimise the objective alone; converged if that satisfies the constraints already."""
@@ -138,18 +143,17 @@ class _Run:
 
     def refine(self) -> None:
         """Bring the surrogates closer to the metrics around the current scores."""
-        previous = self.problem.aux_slices
         constraints = tuple(
             constraint.refined(self.scores, blur=self.blur, margin=margin)
             for constraint, margin in zip(self.problem.constraints, self.margins, strict=True)
         )
         multipliers, aux, first = [], [], 0
-        for old, new, part in zip(self.problem.constraints, constraints, previous, strict=True):
-            # new components and their auxiliary variables stand behind the old ones of their constraint
+        for old, new in zip(self.problem.constraints, constraints, strict=True):
+            # new components stand behind the old ones of their constraint
             count = len(old.component_names)
             added = np.zeros(len(new.component_names) - count)
             multipliers += [self.multipliers[first : first + count], added]
-            aux += [self.z[part], new.initial_aux(self.scores)[old.n_aux :]]
+            aux.append(new.initial_aux(self.scores))
             first += count
         self.multipliers = np.concatenate(multipliers)
         self.z = np.concatenate([self.z[: self.problem.n_params], *aux])
@@ -177,21 +181,32 @@ class _Run:
         previous = self.best.objective if self.best else np.inf
         self._assess(point)
         self._tighten()
-        settled = self.blur <= self.options.final_blur and self.best is not None
-        gained = previous - (self.best.objective if self.best else np.inf)
-        self.stalled = 0 if not settled or gained > self.options.tol * abs(previous) else self.stalled + 1
-        self.converged = self.stalled >= self.options.patience
+        self._count_stalls(previous)
+
+    def _count_stalls(self, previous: float) -> None:
+        """Converged if the best objective has settled; given up if feasibility does not come nearer."""
+        options = self.options
+        if self.best is not None:
+            moved = previous - self.best.objective > options.tol * abs(previous)
+        else:
+            moved = self.nearest_iter == self.n_iter
+        self.stalled = 0 if moved or self.blur > options.final_blur else self.stalled + 1
+        self.converged = self.best is not None and self.stalled >= options.patience
+        self.given_up = self.best is None and self.stalled >= _HOPELESS
 
     def _tighten(self) -> None:
         """Set the next surrogate's blur and margins from how the exact metrics turned out."""
         if self.blur > self.options.final_blur:
             self.blur = max(self.blur / 2, self.options.final_blur)
             return
-        self.margins += self.violations / 2
+        # What the surrogate itself is still violated by is for the multipliers to resolve, not for the margins.
+        unresolved = self.surrogate_violation / self.scales
+        resolved = (self.violations <= 0) | (self.violations > 2 * unresolved)
         kappas = np.array([c.kappa for c in self.problem.constraints])
-        if (self.margins > kappas).any():
-            self.blur /= 2
-            self.margins = np.minimum(self.margins, kappas) / 2
+        self.margins = np.minimum(self.margins + resolved * self.violations / 2, kappas)
+        if (self.margins >= kappas).any():
+            # The surrogate has no tolerance left; only a finer one can do better.
+            self.blur, self.margins = max(self.blur / 2, self.finest), self.margins / 2
 
     def _assess(self, point: Point) -> None:
         """Measure the exact metrics, and keep the iterate if it is the best one."""
@@ -208,7 +223,7 @@ class _Run:
         if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
             self.best = iterate
         if self.nearest is None or iterate.excess < self.nearest.excess:
-            self.nearest = iterate
+            self.nearest, self.nearest_iter = iterate, self.n_iter
         self.recorder.add(
             n_iter=self.n_iter,
             n_evaluations=self.n_evaluations,
