@@ -118,12 +118,15 @@ def fetch_acs_income(
         sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
             Integer codes.
         feature_names, sensitive_names : list of str
+            Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
+            What 0 and 1 stand for.
         categories : dict
             Empty: the codes are numbers.
         frame : DataFrame or None
             ``data``, the sensitive columns and the label together when ``as_frame``.
         DESCR : str
+            Description of the data.
 
     (data, target) : tuple, if ``return_X_y``
 

@@ -111,13 +111,17 @@ def fetch_adult(
         target : Series or ndarray of shape (48842,)
             1 if the income exceeds 50,000 USD a year, else 0.
         sensitive_features : Series or ndarray of shape (48842,), or (48842, n_sensitive)
+            Group of every row.
         feature_names, sensitive_names : list of str
+            Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
+            What 0 and 1 stand for.
         categories : dict
             Values of each categorical column of ``data``.
         frame : DataFrame or None
             ``data``, the sensitive columns and the label together when ``as_frame``.
         DESCR : str
+            Description of the data.
 
     (data, target) : tuple, if ``return_X_y``
 

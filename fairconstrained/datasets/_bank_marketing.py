@@ -120,14 +120,18 @@ def fetch_bank_marketing(
         target : Series or ndarray of shape (45211,)
             1 if the client subscribed, else 0.
         sensitive_features : Series or ndarray of shape (45211,), or (45211, n_sensitive)
+            Group of every row.
         feature_names, sensitive_names : list of str
+            Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
+            What 0 and 1 stand for.
         categories : dict
             Values of each categorical column of ``data``.
         frame : DataFrame or None
             ``data``, the groups and the label together when ``as_frame``. With ``include_sensitive`` the
             age stands in it once, in years.
         DESCR : str
+            Description of the data.
 
     (data, target) : tuple, if ``return_X_y``
 

@@ -110,13 +110,17 @@ def fetch_compas(
         target : Series or ndarray of shape (n_samples,)
             1 if the person was charged again within two years, else 0.
         sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
+            Group of every row.
         feature_names, sensitive_names : list of str
+            Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
+            What 0 and 1 stand for.
         categories : dict
             Values of each categorical column of ``data``.
         frame : DataFrame or None
             ``data``, the sensitive columns and the label together when ``as_frame``.
         DESCR : str
+            Description of the data.
 
     (data, target) : tuple, if ``return_X_y``
 

@@ -97,6 +97,7 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
         sensitive_features : ndarray or Series of shape (20798,)
             ``"White"`` or ``"Non-White"``.
         feature_names, sensitive_names : list of str
+            Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
             What 0 and 1 stand for.
         categories : dict
@@ -104,6 +105,7 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
         frame : DataFrame or None
             ``data``, ``race`` and ``pass_bar`` together when ``as_frame``.
         DESCR : str
+            Description of the data.
 
     (data, target) : tuple, if ``return_X_y``
 

@@ -29,6 +29,7 @@ class MetricInfo:
     response: Response
 
 
+#: The metrics by name, each with the estimator response that it reads.
 METRICS: dict[str, MetricInfo] = {}
 
 
