@@ -1,0 +1,331 @@
+"""What both parity constraints promise: the exact metric, views that agree, readable errors."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.metrics import granularity, partial_demographic_parity_gap, partial_statistical_parity_gap
+from fairconstrained.surrogates import SURROGATES
+from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+
+INTERVALS = [(0.0, 1.0), (0.0, 0.3), (0.25, 0.7)]
+each_interval = pytest.mark.parametrize("interval", INTERVALS, ids=str)
+each_form = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "rank gap"])
+each_surrogate = pytest.mark.parametrize("surrogate", sorted(SURROGATES))
+GAPS = {StatisticalParity: partial_statistical_parity_gap, DemographicParity: partial_demographic_parity_gap}
+
+
+@pytest.fixture(scope="module", params=[(24, 31), (25, 20, 40)], ids=["2 groups", "3 groups"])
+def data(request, make_data):
+    return make_data(counts=request.param, weighted=True)
+
+
+# --- exact
+
+
+@each_interval
+@each_form
+def test_metric_is_the_one_of_the_metrics_package(notion, data, draw_scores, interval, normalize):
+    constraint = notion(0.2, interval=interval, normalize=normalize).bind(data)
+    for seed in range(5):
+        scores = draw_scores(data, seed)
+        expected = GAPS[notion](
+            None,
+            scores,
+            sensitive_features=data.codes,
+            sample_weight=data.weights.numpy(),
+            interval=interval,
+            normalize=normalize,
+        )
+        assert constraint.metric(scores) == pytest.approx(expected, abs=1e-12)
+        assert constraint.exact(scores) == pytest.approx(expected - 0.2, abs=1e-12)
+
+
+def test_demographic_parity_at_a_threshold(data, draw_scores):
+    scores = draw_scores(data)
+    expected = partial_demographic_parity_gap(
+        None, scores, sensitive_features=data.codes, sample_weight=data.weights.numpy(), threshold=0.7
+    )
+    assert expected > 0
+    assert DemographicParity(0.2, threshold=0.7).bind(data).metric(scores) == pytest.approx(expected)
+
+
+@each_interval
+@each_form
+def test_granularity_is_the_one_of_the_metrics_package(notion, data, interval, normalize):
+    constraint = notion(0.4, interval=interval, normalize=normalize).bind(data)
+    weights = data.weights.numpy()
+    expected = granularity(data.codes, sample_weight=weights, interval=interval, normalize=normalize)
+    assert constraint.granularity == pytest.approx(expected)
+
+
+@each_form
+def test_one_row_moves_the_metric_by_at_most_the_granularity(notion, data, draw_scores, normalize):
+    # on the whole interval: elsewhere a pair may enter or leave the rank gap
+    constraint = notion(0.2, normalize=normalize).bind(data)
+    scores = draw_scores(data)
+    before, rng = constraint.metric(scores), np.random.default_rng(0)
+    changes = []
+    for row in rng.permutation(data.n_samples)[:25]:
+        moved = scores.copy()
+        moved[row] = rng.normal(scale=3)
+        changes.append(abs(constraint.metric(moved) - before))
+    assert 0 < max(changes) <= constraint.granularity + 1e-12
+
+
+# --- views
+
+
+def test_offers_every_view_its_solvers_need(notion, data):
+    constraint = notion(0.3).bind(data)
+    assert all(isinstance(constraint, view) for view in (FullBatch, DifferenceOfConvex, Stochastic, Exact))
+
+
+@each_interval
+@each_form
+@each_surrogate
+def test_plus_minus_minus_is_the_value(notion, data, draw_scores, evaluate, interval, normalize, surrogate):
+    constraint = notion(0.25, interval=interval, normalize=normalize, surrogate=surrogate, surrogate_width=0.4)
+    constraint = constraint.bind(data)
+    for seed, shift in [(0, 0.3), (1, -1.0), (2, 6.0)]:
+        scores = draw_scores(data, seed, shift)
+        values, plus, minus = (evaluate(constraint, view, scores) for view in ("values", "plus", "minus"))
+        excess = values - (plus - minus)
+        if notion is StatisticalParity or not normalize:
+            np.testing.assert_allclose(excess, 0, atol=1e-10)
+        else:
+            np.testing.assert_allclose(excess, way_out(constraint, scores), atol=1e-10)
+
+
+@each_form
+def test_views_of_a_refined_constraint_agree(notion, data, draw_scores, evaluate, normalize):
+    scores = draw_scores(data, shift=0.2)
+    constraint = notion(0.25, normalize=normalize).bind(data).refined(scores, blur=0.1, margin=0.05)
+    values, plus, minus = (evaluate(constraint, view, scores) for view in ("values", "plus", "minus"))
+    np.testing.assert_allclose(plus - minus, values, atol=1e-10)
+
+
+def way_out(constraint, scores):
+    """The distance to the interval that DemographicParity documents to add where the interval lies between two
+    rates: there the gap is as large as it gets, and its gradient zero."""
+    alpha, beta = constraint.interval
+    data = constraint.data
+    sigma = constraint.surrogate.value(torch.from_numpy(scores / constraint.surrogate.width)).numpy()
+    rates = [data.group_weights.numpy()[rows] @ sigma[rows] for rows in data.slices]
+    pairs = [(a, b) for a in rates for b in rates if a is not b]
+    return [min(max(a - beta, 0), max(alpha - b, 0)) for a, b in pairs]
+
+
+def test_the_way_out_leads_back_to_the_interval(data, draw_scores):
+    constraint = DemographicParity(0.4, interval=(0.4, 0.6), surrogate_width=0.1).bind(data)
+    scores = torch.from_numpy(draw_scores(data, shift=0.0) + 4.0 * (data.codes == 1) - 2.0).requires_grad_()
+    values = constraint.values(scores, torch.empty(0, dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(values.max(), scores)
+    step = torch.from_numpy(scores.detach().numpy()) - 1e-3 * gradient / gradient.abs().max()
+    assert gradient.abs().max() > 0
+    assert constraint.values(step, torch.empty(0, dtype=torch.float64)).max() < values.max()
+
+
+@each_form
+@each_surrogate
+@pytest.mark.parametrize("view", ["plus", "minus"])
+def test_parts_are_convex(notion, data, draw_scores, evaluate, normalize, surrogate, view):
+    constraint = notion(0.25, interval=(0.25, 0.7), normalize=normalize, surrogate=surrogate, surrogate_width=0.5)
+    constraint = constraint.bind(data)
+    rng = np.random.default_rng(0)
+    bends = []
+    for seed in range(20):
+        first, second = draw_scores(data, seed), draw_scores(data, seed + 100, -0.5)
+        aux = rng.normal(size=(2, constraint.n_aux))
+        ends = evaluate(constraint, view, first, aux[0]), evaluate(constraint, view, second, aux[1])
+        middle = evaluate(constraint, view, (first + second) / 2, aux.mean(axis=0))
+        bends.append((ends[0] + ends[1]) / 2 - middle)
+    assert np.min(bends) > -1e-12
+    assert np.max(bends) > 1e-4
+
+
+@each_form
+@each_surrogate
+@pytest.mark.parametrize("view", ["values", "plus", "minus"])
+def test_gradients(notion, make_data, draw_scores, normalize, surrogate, view):
+    data = make_data(counts=(7, 9), weighted=True)
+    constraint = notion(0.5, interval=(0.1, 0.9), normalize=normalize, surrogate=surrogate, surrogate_width=0.7)
+    constraint = constraint.bind(data)
+    scores = torch.from_numpy(draw_scores(data, shift=0.2)).requires_grad_()
+    aux = torch.from_numpy(np.random.default_rng(1).normal(size=constraint.n_aux)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda s, a: getattr(constraint, view)(s, a), (scores, aux))
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        StatisticalParity(0.3, surrogate_width=0.3),
+        StatisticalParity(0.3, interval=(0.25, 0.7), surrogate_width=0.3),
+        StatisticalParity(0.3, interval=(0.25, 0.7), normalize=False, surrogate_width=0.3),
+        DemographicParity(0.3, surrogate_width=0.3),
+        DemographicParity(0.3, interval=(0.25, 0.7), normalize=False, surrogate_width=0.3),
+    ],
+)
+def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
+    """pSP everywhere; pDP where it clips no rate, for what is not linear in the rates is biased."""
+    data = make_data(counts=(14, 18, 25), weighted=True)
+    constraint = constraint.bind(data)
+    scores = draw_scores(data)
+    aux = torch.from_numpy(constraint.initial_aux(scores))
+    full = constraint.values(torch.from_numpy(scores), aux).numpy()
+    position = {row: place for place, row in enumerate(data.order)}
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(1500):
+        batch = data.sample(rng, 12)
+        drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
+        draws.append(constraint.on(batch).values(drawn, aux).numpy())
+    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
+    assert (deviation > 0).all()
+    assert (np.abs(np.mean(draws, axis=0) - full) < 4.5 * deviation).all()
+
+
+def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
+    """With a true gap of zero, the two sides of a pair average to -kappa; |gap| - kappa would stay above."""
+    data = make_data(counts=(16, 16))
+    constraint = DemographicParity(0.1, surrogate_width=0.1).bind(data)
+    half = draw_scores(data)[:16]
+    scores = np.concatenate([half, half])
+    position = {row: place for place, row in enumerate(data.order)}
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(800):
+        batch = data.sample(rng, 16)
+        drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
+        draws.append(constraint.on(batch).values(drawn, torch.empty(0, dtype=torch.float64)).numpy())
+    np.testing.assert_allclose(np.sum(draws, axis=1), -0.2, atol=1e-12)
+    np.testing.assert_allclose(np.mean(draws, axis=0), -0.1, atol=0.03)
+
+
+def test_a_batch_keeps_surrogate_levels_and_names(notion, data, draw_scores):
+    constraint = notion(0.3).bind(data).refined(draw_scores(data), blur=0.1, margin=0.05)
+    batch = constraint.on(data.sample(np.random.default_rng(0), 20))
+    assert batch.component_names == constraint.component_names
+    assert batch.n_aux == constraint.n_aux
+    assert batch.surrogate == constraint.surrogate
+
+
+# --- starts and refinement
+
+
+@each_interval
+@each_form
+@each_surrogate
+@pytest.mark.parametrize("kappa", [0.0, 0.2, 1.0])
+def test_fair_aux_is_feasible_where_all_scores_are_zero(notion, data, evaluate, interval, normalize, surrogate, kappa):
+    constraint = notion(kappa, interval=interval, normalize=normalize, surrogate=surrogate).bind(data)
+    values = evaluate(constraint, "values", np.zeros(data.n_samples), constraint.fair_aux())
+    assert constraint.fair_aux().shape == (constraint.n_aux,)
+    assert values.max(initial=-np.inf) <= 1e-9
+
+
+def test_the_papers_start_of_the_ramp(data):
+    """Section G.2.2: theta_p = 1/2 - p - kappa (beta - alpha) / 2."""
+    constraint = StatisticalParity(0.2, interval=(0.2, 0.7), surrogate="ramp").bind(data)
+    np.testing.assert_allclose(constraint.fair_aux(), 0.5 - constraint.levels - 0.2 * 0.5 / 2, atol=1e-9)
+
+
+@each_form
+def test_refined_constraint_is_the_same_bound_with_a_closer_surrogate(notion, data, draw_scores, normalize):
+    constraint = notion(0.3, normalize=normalize).bind(data)
+    scores = draw_scores(data, shift=2.0)
+    errors = []
+    for blur in (1.0, 0.1, 0.01):
+        refined = constraint.refined(scores, blur=blur, margin=0.1)
+        assert refined.exact(scores) == constraint.exact(scores)
+        assert (refined.kappa, refined.granularity) == (constraint.kappa, constraint.granularity)
+        assert refined.component_names[: len(constraint.component_names)] == constraint.component_names
+        errors.append(refined.surrogate.width)
+    assert errors == sorted(errors, reverse=True)
+    assert constraint.surrogate.width == 1.0  # the paper's; nothing was changed in place
+
+
+def test_margin_tightens_the_surrogate(notion, data, draw_scores, evaluate):
+    constraint = notion(0.3).bind(data)
+    scores = draw_scores(data, shift=0.0)
+    values = [
+        evaluate(constraint.refined(scores, blur=0.1, margin=margin), "values", scores, aux=None).max()
+        for margin in (-0.1, 0.0, 0.1)
+    ]
+    assert values[0] < values[1] < values[2]
+
+
+def test_a_width_that_the_user_chose_stays(notion, data, draw_scores):
+    constraint = notion(0.3, surrogate_width=0.7).bind(data)
+    assert constraint.surrogate.width == 0.7
+    assert constraint.refined(draw_scores(data), blur=0.01, margin=0.0).surrogate.width == 0.7
+
+
+def test_constant_scores_can_be_refined(notion, data):
+    constraint = notion(0.3).bind(data)
+    scores = np.full(data.n_samples, 0.4)
+    refined = constraint.refined(scores, blur=0.1, margin=0.0)
+    assert refined.metric(scores) == 0.0
+    assert np.isfinite(refined.surrogate.width)
+    assert refined.surrogate.width > 0
+
+
+# --- errors
+
+
+@pytest.mark.parametrize("kappa", [-0.1, 1.5, float("nan"), "0.1", True, None])
+def test_kappa_out_of_range(notion, data, kappa):
+    with pytest.raises(ValueError, match=r"kappa must be (a number )?in \[0, 1\]"):
+        notion(kappa).bind(data)
+
+
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ((0.5, 0.2), "alpha < beta"),
+        ((0.2, 0.2), "alpha < beta"),
+        ((0.0, 5.0), r"lie in \[0, 1\]"),
+        ((0.0, float("nan")), r"lie in \[0, 1\]"),
+        ([(0.0, 0.1), (0.5, 0.6)], "one interval"),
+        ("top", "pair"),
+        (None, "pair"),
+    ],
+)
+def test_interval_that_is_none(notion, data, interval, message):
+    with pytest.raises(ValueError, match=message):
+        notion(0.3, interval=interval).bind(data)
+
+
+def test_unknown_surrogate_lists_the_known_ones(notion, data):
+    with pytest.raises(ValueError, match=r"one of \['logistic', 'ramp', 'smoothstep'\], got 'sigmoid'"):
+        notion(0.3, surrogate="sigmoid").bind(data)
+
+
+@pytest.mark.parametrize("width", [0.0, -1.0, "wide", float("nan")])
+def test_surrogate_width_must_be_positive(notion, data, width):
+    with pytest.raises(ValueError, match="surrogate_width must be 'auto' or a positive number"):
+        notion(0.3, surrogate_width=width).bind(data)
+
+
+@pytest.mark.parametrize("n_levels", [0, -3, "many"])
+def test_number_of_levels(data, n_levels):
+    with pytest.raises(ValueError, match="n_levels must be 'auto' or a positive integer"):
+        StatisticalParity(0.3, n_levels=n_levels).bind(data)
+
+
+def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(notion, make_data):
+    data = make_data(counts=(9, 60))
+    with pytest.raises(ValueError, match=r"at least 10 rows in every group, but the groups have \{'a': 9, 'b': 60\}"):
+        notion(0.1).bind(data)
+    with pytest.raises(ValueError, match="at least 20 rows"):
+        notion(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(19, 60)))
+    notion(0.1).bind(make_data(counts=(10, 60)))
+    notion(0.1, interval=(0.0, 0.5), normalize=False).bind(make_data(counts=(10, 60)))
+
+
+def test_parameters_are_stored_untouched_and_cloned(notion):
+    constraint = notion(0.1, interval=[0.0, 0.5], surrogate="ramp", surrogate_width=2)
+    assert constraint.interval == [0.0, 0.5]
+    assert clone(constraint).get_params() == constraint.get_params()

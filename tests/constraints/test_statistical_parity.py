@@ -1,0 +1,186 @@
+"""StatisticalParity: its components, the equivalence with the gap (Lemma 5.1), and its cuts."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fairconstrained.constraints import StatisticalParity
+
+FORMS = [(interval, normalize) for interval in [(0.0, 1.0), (0.0, 0.33), (0.27, 0.71)] for normalize in (True, False)]
+each_form = pytest.mark.parametrize(("interval", "normalize"), FORMS, ids=str)
+#: Narrow enough for the surrogate to be the indicator on scores that differ by more.
+NARROW = 1e-9
+
+
+def feasible_levels(constraint, scores):
+    """Which levels have a threshold at which every group's component holds, by trying all thresholds."""
+    distinct = np.unique(scores)
+    candidates = np.concatenate([[distinct[0] - 1], (distinct[1:] + distinct[:-1]) / 2, [distinct[-1] + 1]])
+    n_groups = constraint.data.n_groups
+    found = np.zeros(constraint.levels.size, dtype=bool)
+    for theta in candidates:
+        aux = torch.full((constraint.n_aux,), theta, dtype=torch.float64)
+        values = constraint.values(torch.from_numpy(scores), aux).numpy()
+        found |= (values.reshape(constraint.n_aux, 2 * n_groups) <= 1e-12).all(axis=1)
+    return found
+
+
+def with_kappa(kappa, data, interval, normalize, n_levels):
+    constraint = StatisticalParity(
+        1.0, interval=interval, normalize=normalize, surrogate="ramp", surrogate_width=NARROW, n_levels=n_levels
+    )
+    # Without the check of the resolution, which is tested elsewhere: these kappas are as fine as one row.
+    constraint.kappa = max(kappa, 0.5)
+    bound = constraint.bind(data)
+    length = interval[1] - interval[0]
+    scale = length if normalize else 1.0
+    lowest = interval[0] if normalize else max(0.0, interval[0] - kappa)
+    highest = interval[1] - kappa * scale if normalize else min(interval[1], 1 - kappa)
+    steps = (np.arange(n_levels) + 0.5) / n_levels
+    return replace(bound, kappa=kappa, levels=lowest + steps * (highest - lowest))
+
+
+# --- layout
+
+
+def test_components_are_levels_by_groups_by_sides(make_data, draw_scores, evaluate):
+    data = make_data(counts=(25, 20, 40), weighted=True)
+    constraint = StatisticalParity(0.2, interval=(0.1, 0.6), n_levels=4, surrogate_width=0.5).bind(data)
+    scores, aux = draw_scores(data), np.array([1.0, 0.4, 0.1, -0.3])
+    assert constraint.n_aux == 4
+    assert len(constraint.component_names) == 4 * 3 * 2
+    values = evaluate(constraint, "values", scores, aux).reshape(4, 3, 2)
+    for level, (p, theta) in enumerate(zip(constraint.levels, aux, strict=True)):
+        for group, rows in enumerate(data.slices):
+            rate = data.group_weights.numpy()[rows] @ (1 / (1 + np.exp((theta - scores[rows]) / 0.5)))
+            np.testing.assert_allclose(values[level, group], [p - rate, rate - (p + 0.2 * 0.5)])
+
+
+def test_names_say_level_group_and_side(make_data):
+    constraint = StatisticalParity(0.5, n_levels=2).bind(make_data())
+    assert constraint.component_names == (
+        "statistical_parity[p=0.125, a, lower]",
+        "statistical_parity[p=0.125, a, upper]",
+        "statistical_parity[p=0.125, b, lower]",
+        "statistical_parity[p=0.125, b, upper]",
+        "statistical_parity[p=0.375, a, lower]",
+        "statistical_parity[p=0.375, a, upper]",
+        "statistical_parity[p=0.375, b, lower]",
+        "statistical_parity[p=0.375, b, upper]",
+    )
+
+
+@each_form
+def test_levels_lie_where_the_lemma_wants_them(make_data, interval, normalize):
+    alpha, beta = interval
+    constraint = StatisticalParity(0.25, interval=interval, normalize=normalize).bind(make_data(counts=(40, 50)))
+    lowest = alpha if normalize else max(0.0, alpha - 0.25)
+    highest = beta - 0.25 * (beta - alpha) if normalize else min(beta, 0.75)
+    assert constraint.levels.size == 10
+    assert lowest < constraint.levels.min() < lowest + (highest - lowest) / 10
+    assert highest - (highest - lowest) / 10 < constraint.levels.max() < highest
+
+
+def test_a_kappa_of_one_leaves_no_level(make_data):
+    constraint = StatisticalParity(1.0).bind(make_data())
+    assert constraint.n_aux == 0
+    assert constraint.component_names == ()
+
+
+@pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
+@pytest.mark.parametrize("view", ["values", "plus", "minus"])
+def test_without_levels_every_view_is_empty(make_data, draw_scores, evaluate, surrogate, view):
+    constraint = StatisticalParity(1.0, surrogate=surrogate).bind(make_data())
+    assert evaluate(constraint, view, draw_scores(constraint.data)).shape == (0,)
+
+
+# --- Lemma 5.1
+
+
+@each_form
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_gap_within_kappa_has_thresholds_for_all_levels(make_data, draw_scores, interval, normalize, weighted):
+    """Ranks of samples move in steps of one row, by which the two sides of the lemma may differ."""
+    data = make_data(counts=(29, 23, 31), weighted=weighted)
+    for seed in range(6):
+        scores = draw_scores(data, seed, shift=0.15 * seed)
+        loose = with_kappa(0.5, data, interval, normalize, 1)
+        kappa = loose.metric(scores) + loose.granularity
+        if kappa >= 1:
+            continue
+        constraint = with_kappa(kappa, data, interval, normalize, 60)
+        assert constraint.exact(scores) < 0
+        assert feasible_levels(constraint, scores).all()
+
+
+@each_form
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thresholds_for_all_levels_bound_the_gap(make_data, draw_scores, interval, normalize, weighted):
+    """No step to allow for in this direction, only the distance between two of the finitely many levels."""
+    data = make_data(counts=(29, 23, 31), weighted=weighted)
+    n_levels = 60
+    for seed in range(6):
+        scores = draw_scores(data, seed, shift=0.15 * seed)
+        gap = with_kappa(0.5, data, interval, normalize, 1).metric(scores)
+        constraint = with_kappa(gap - 1.5 / n_levels, data, interval, normalize, n_levels)
+        assert constraint.exact(scores) > 0
+        assert not feasible_levels(constraint, scores).all()
+
+
+@each_form
+def test_initial_thresholds_of_fair_scores_are_feasible_up_to_one_row(
+    make_data, draw_scores, evaluate, interval, normalize
+):
+    data = make_data(counts=(59, 73), weighted=True)
+    for seed in range(6):
+        scores = draw_scores(data, seed, shift=0.1 * seed)
+        kappa = with_kappa(0.5, data, interval, normalize, 1).metric(scores) + 1e-6
+        constraint = with_kappa(kappa, data, interval, normalize, 50)
+        values = evaluate(constraint, "values", scores, constraint.initial_aux(scores))
+        assert values.max() <= constraint.granularity * constraint.scale
+
+
+# --- cuts
+
+
+def test_cuts_stand_behind_the_old_levels(make_data, draw_scores):
+    data = make_data(counts=(150, 190))
+    constraint = StatisticalParity(0.05, n_levels=2).bind(data)
+    scores = draw_scores(data, shift=0.6)
+    refined = constraint.refined(scores, blur=0.05, margin=0.0)
+    added = refined.levels[2:]
+    assert added.size > 0
+    np.testing.assert_array_equal(refined.levels[:2], constraint.levels)
+    assert refined.component_names[:8] == constraint.component_names
+    assert refined.n_aux == 2 + added.size
+    assert ((added >= 0) & (added < 1 - 0.05)).all()
+
+
+def test_a_cut_is_violated_where_it_was_added(make_data, draw_scores):
+    data = make_data(counts=(150, 190))
+    constraint = StatisticalParity(0.05, n_levels=2, surrogate="ramp", surrogate_width=NARROW).bind(data)
+    scores = draw_scores(data, shift=0.6)
+    assert constraint.exact(scores) > 0
+    refined = constraint.refined(scores, blur=0.05, margin=0.0)
+    assert not feasible_levels(refined, scores)[2:].any()
+
+
+def test_scores_within_kappa_get_no_cuts(make_data, draw_scores):
+    data = make_data(counts=(150, 190))
+    scores = draw_scores(data, shift=0.2)
+    constraint = StatisticalParity(0.9, n_levels=3).bind(data)
+    assert constraint.exact(scores) < 0
+    assert constraint.refined(scores, blur=0.05, margin=0.0).n_aux == 3
+
+
+def test_refining_at_the_same_scores_adds_no_level_twice(make_data, draw_scores):
+    data = make_data(counts=(150, 190))
+    constraint, scores = StatisticalParity(0.05, n_levels=2).bind(data), draw_scores(data, shift=0.6)
+    for _ in range(30):
+        constraint = constraint.refined(scores, blur=0.05, margin=0.0)
+    spacing = np.diff(np.sort(constraint.levels))
+    assert spacing.min() > constraint.granularity * constraint.scale
+    settled = constraint.refined(scores, blur=0.05, margin=0.0)
+    assert settled.n_aux == constraint.n_aux
