@@ -152,6 +152,15 @@ class Problem:
             return z
         return np.concatenate([self.domain.project(z[: self.n_params]), z[self.n_params :]])
 
+    @cached_property
+    def _shift_directions(self) -> np.ndarray:
+        return self.model.shift_directions(self.data)
+
+    @property
+    def has_group_shifts(self) -> bool:
+        """Whether the model can move the scores of every group on their own."""
+        return len(self._shift_directions) == self.data.n_groups
+
     def finish(self, params: np.ndarray) -> np.ndarray:
         """``params`` with the intercepts that an error-counting objective prefers, by exact search.
 
@@ -166,12 +175,10 @@ class Problem:
             constraint: with several of them, each one's search sees its own only.
         """
         gains = self.objective.loss.gains(self.data.y, self.data.weights)
-        if gains is None:
+        directions = self._shift_directions
+        if gains is None or not len(directions):
             return params
-        directions = self.model.shift_directions(self.data)
-        if not len(directions):
-            return params
-        shared = len(directions) < self.data.n_groups
+        shared = not self.has_group_shifts
         scores = self.scores(params)
         searches = [constraint.offsets for constraint in self.constraints] or [_unconstrained_offsets]
         for search in searches:

@@ -117,12 +117,13 @@ class _Run:
     def minimise_freely(self, params: np.ndarray) -> None:
         """Minimise the objective alone; converged if that satisfies the constraints already."""
         coarse = 1e-3 if self.problem.constraints else _FINE
-        counts_errors = self.problem.objective.counts_errors
+        search_first = self.problem.objective.counts_errors and self.problem.has_group_shifts
         for loss in self.problem.objective.loss.path():
             params = self._minimise_loss(loss, params, coarse)
-            if counts_errors:
+            if search_first:
                 # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
-                # constraints: the form of the best classifier whenever every group has a threshold of its own.
+                # constraints. The best classifier under a bound on positive rates has this form, a threshold
+                # on P(y | x) for every group, so nothing else is tried where the search succeeds.
                 self.start_from(self.problem.finish(params))
                 self.converged = self.best is not None
                 if self.converged:

@@ -1,0 +1,1 @@
+"""Runnable examples: the demo of the README, and the gallery of the documentation."""

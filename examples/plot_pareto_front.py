@@ -1,0 +1,152 @@
+"""
+Accuracy against the gap in positive rates
+==========================================
+
+Search over ``kappa`` by cross-validation, draw the Pareto front, and compare it with logistic regression and with
+thresholds chosen for each group afterwards.
+
+The data are bundled: 20,798 law students, of whom 92 % of the White and 72 % of the Non-White passed the bar
+examination at the first attempt. A model that predicts who passes will predict it for fewer Non-White students; the
+question is what it costs to bound that difference.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import load_law_school
+from fairconstrained.metrics import independence_gap
+from fairconstrained.model_selection import best_feasible, get_fairness_scorer
+from fairconstrained.plotting import ParetoFrontDisplay
+
+sklearn.set_config(enable_metadata_routing=True)
+
+law = load_law_school()
+rows = train_test_split(law.data, law.target, law.sensitive_features, test_size=0.25, random_state=0)
+X, X_test, y, y_test, race, race_test = rows
+folds = StratifiedKFold(5, shuffle=True, random_state=0)
+scoring = {
+    "accuracy": get_fairness_scorer("accuracy"),
+    "gap": get_fairness_scorer("neg_independence_gap"),
+}
+
+# %%
+# One search for each kind of model
+# ---------------------------------
+#
+# ``parity="demographic"`` bounds the difference of the positive rates at the decision threshold, and
+# ``objective="zero_one"`` aims at accuracy. One model shares its coefficients between the groups; it never needs to
+# know the group of a student again. The other has coefficients for each group. Race is not among the features.
+#
+# ``sensitive_features`` is passed once, to the search; metadata routing brings it to the classifier at the end of the
+# pipeline and to both scorers. The rule for ``refit`` takes the most accurate candidate whose gap on the held-out
+# folds is at most 0.05.
+
+kappas = [0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, None]
+searches = {}
+for name, interactions in {"shared coefficients": False, "coefficients for each group": True}.items():
+    classifier = PartialParityClassifier(
+        parity="demographic", objective="zero_one", group_interactions=interactions
+    )
+    searches[name] = GridSearchCV(
+        make_pipeline(StandardScaler(), classifier),
+        {"partialparityclassifier__kappa": kappas},
+        scoring=scoring,
+        refit=best_feasible("gap", 0.05, "accuracy"),
+        cv=folds,
+    ).fit(X, y, sensitive_features=race)
+
+# %%
+# Held-out gaps follow ``kappa``, though it bounds the gap on the training folds:
+
+results = searches["shared coefficients"].cv_results_
+print(" kappa   accuracy   gap")
+for kappa, accuracy, gap in zip(kappas, results["mean_test_accuracy"], results["mean_test_gap"], strict=True):
+    print(f"{kappa!s:>6}   {accuracy:.4f}    {-gap:.4f}")
+
+# %%
+# Two baselines on the same folds
+# -------------------------------
+#
+# The scorers judge any classifier, so logistic regression needs ``cross_validate`` only. Fairlearn's
+# ``ThresholdOptimizer`` keeps a logistic regression and chooses thresholds for each group; its ``predict`` draws at
+# random between two thresholds and needs the groups, so the folds are written out.
+
+baseline = cross_validate(
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    X,
+    y,
+    scoring=scoring,
+    cv=folds,
+    params={"sensitive_features": race},
+)
+accuracy, gap = baseline["test_accuracy"].mean(), -baseline["test_gap"].mean()
+print(f"logistic regression: accuracy {accuracy:.4f}, gap {gap:.4f}")
+
+try:
+    from fairlearn.postprocessing import ThresholdOptimizer
+except ImportError:
+    ThresholdOptimizer = None
+
+
+def cross_validate_thresholds(tolerance):
+    """Mean accuracy and mean negated gap of a ThresholdOptimizer over the folds."""
+    scores = []
+    with sklearn.config_context(enable_metadata_routing=False):
+        for train, test in folds.split(X, y):
+            model = ThresholdOptimizer(
+                estimator=make_pipeline(StandardScaler(), LogisticRegression()),
+                predict_method="predict_proba",
+                tol=tolerance,
+            )
+            model.fit(X[train], y[train], sensitive_features=race[train])
+            predicted = model.predict(X[test], sensitive_features=race[test], random_state=0)
+            gap = independence_gap(y[test], predicted, sensitive_features=race[test])
+            scores.append([np.mean(predicted == y[test]), -gap])
+    return np.mean(scores, axis=0)
+
+
+# %%
+# The picture
+# -----------
+#
+# Each step shows the best accuracy within a gap. The differences between the three ways to bound the gap are smaller
+# than the spread between folds (bars: one standard deviation, drawn for one of them). What tells them apart here is
+# what they need when they predict: the shared coefficients need no group, and neither kind of our models draws
+# at random.
+
+figure, ax = plt.subplots(figsize=(6.8, 5.4), layout="constrained")
+for name, search in searches.items():
+    display = ParetoFrontDisplay.from_cv_results(
+        search.cv_results_,
+        fairness="mean_test_gap",
+        name=name,
+        ax=ax,
+        error_bars=name == "shared coefficients",
+    )
+if ThresholdOptimizer is not None:
+    thresholds = np.array([cross_validate_thresholds(tol) for tol in (None, 0.02, 0.05, 0.1, 0.15, 0.2)])
+    ParetoFrontDisplay(*thresholds.T, name="ThresholdOptimizer (Fairlearn)").plot(ax)
+ParetoFrontDisplay([accuracy], [-gap], name="LogisticRegression").plot(ax, marker="D", markersize=8)
+ax.set(xlabel="difference of the positive rates, mean of test folds", ylabel="accuracy, mean of test folds")
+plt.show()
+
+# %%
+# The chosen models on data of their own
+# --------------------------------------
+#
+# The bound of 0.05 was met on average over the folds. On the rows that no search has seen it is met up to sampling
+# error. A search whose ``refit`` is a rule has no ``score``; call its scorers.
+
+for name, search in searches.items():
+    kappa = search.best_params_["partialparityclassifier__kappa"]
+    values = {
+        key: scorer(search.best_estimator_, X_test, y_test, sensitive_features=race_test)
+        for key, scorer in search.scorer_.items()
+    }
+    print(f"{name}: kappa {kappa}, accuracy {values['accuracy']:.4f}, gap {-values['gap']:.4f}")
