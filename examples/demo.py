@@ -90,7 +90,7 @@ class Method(NamedTuple):
 
 METHODS = {
     "PartialParity, every threshold": Method(
-        PartialParityClassifier(interval=INTERVAL), {"kappa": [0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05]}
+        PartialParityClassifier(interval=INTERVAL), {"kappa": [0.7, 0.6, 0.5, 0.4, 0.2, 0.1]}
     ),
     "PartialParity, one threshold": Method(
         PartialParityClassifier(parity="demographic", objective="zero_one"), {"kappa": [0.1, 0.05, 0.02, 0.01]}
