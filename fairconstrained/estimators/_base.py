@@ -5,20 +5,18 @@ from __future__ import annotations
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
-from threadpoolctl import threadpool_limits
 
+from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
@@ -29,9 +27,6 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, make_solver
 
 __all__ = ["BaseFairEstimator", "Target"]
-
-#: Rows that make another thread worth while.
-_ROWS_PER_THREAD = 100_000
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         problem, start = self._problem(data, target), self._warm_params(labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with _threads(data.n_samples):
+        with limited_threads(data.n_samples):
             result = solver.solve(problem, start, rng)
         params = problem.finish(result.params)
         self._report(problem, params, result, target)
@@ -234,22 +229,6 @@ class BaseFairEstimator(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-@contextmanager
-def _threads(n_samples: int) -> Iterator[None]:
-    """Use one thread per so many rows: for fewer, waiting costs more than another thread gains.
-
-    torch keeps a number of its own; BLAS, in L-BFGS, is threadpoolctl's.
-    """
-    available = torch.get_num_threads()
-    wanted = min(available, max(1, n_samples // _ROWS_PER_THREAD))
-    torch.set_num_threads(wanted)
-    try:
-        with threadpool_limits(wanted):
-            yield
-    finally:
-        torch.set_num_threads(available)
 
 
 def _encode_groups(

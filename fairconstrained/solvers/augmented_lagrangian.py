@@ -33,13 +33,17 @@ class AugmentedLagrangian(Solver):
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 
     updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer
-    to the metric: it halves the surrogate's width until ``final_blur``, adds the levels that the metric violates
-    most, and from then on moves the surrogate's tolerance by half of what the exact metric is away from
-    ``kappa``, in either direction: a smoothed constraint errs on both sides. When that leaves the surrogate no
-    tolerance at all, the width is halved again.
+    to the metric (`Exact.refined`): it halves the surrogate's width until ``final_blur``, sets its values to the
+    exact ones at the present scores, and adds the levels that the metric violates most. From then on it also moves
+    the surrogate's tolerance by half of what the exact metric is away from ``kappa``, in either direction: a
+    smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all, the width is halved
+    again.
 
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
+
+    An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
+    of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
 
     Parameters
     ----------
@@ -83,8 +87,8 @@ class AugmentedLagrangian(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         run = _Run(self, problem, Recorder(callback, self.verbose))
-        if start is None:
-            run.minimise_freely(problem.model.init(random_state))
+        if start is None or not problem.component_names:
+            run.minimise_freely(problem.model.init(random_state) if start is None else start)
         else:
             run.start_from(start)
         for _ in range(self.max_iter if problem.constraints else 0):
