@@ -29,7 +29,7 @@ sklearn.set_config(enable_metadata_routing=True)
 law = load_law_school()
 rows = train_test_split(law.data, law.target, law.sensitive_features, test_size=0.25, random_state=0)
 X, X_test, y, y_test, race, race_test = rows
-folds = StratifiedKFold(5, shuffle=True, random_state=0)
+folds = StratifiedKFold(3, shuffle=True, random_state=0)
 scoring = {
     "accuracy": get_fairness_scorer("accuracy"),
     "gap": get_fairness_scorer("neg_independence_gap"),
@@ -47,18 +47,17 @@ scoring = {
 # pipeline and to both scorers. The rule for ``refit`` takes the most accurate candidate whose gap on the held-out
 # folds is at most 0.05.
 
-kappas = [0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, None]
+kappas = [0.005, 0.02, 0.05, 0.1, 0.15, None]
 searches = {}
 for name, interactions in {"shared coefficients": False, "coefficients for each group": True}.items():
-    classifier = PartialParityClassifier(
-        parity="demographic", objective="zero_one", group_interactions=interactions
-    )
+    classifier = PartialParityClassifier(parity="demographic", objective="zero_one", group_interactions=interactions)
     searches[name] = GridSearchCV(
         make_pipeline(StandardScaler(), classifier),
         {"partialparityclassifier__kappa": kappas},
         scoring=scoring,
         refit=best_feasible("gap", 0.05, "accuracy"),
         cv=folds,
+        n_jobs=2,
     ).fit(X, y, sensitive_features=race)
 
 # %%
@@ -115,10 +114,10 @@ def cross_validate_thresholds(tolerance):
 # The picture
 # -----------
 #
-# Each step shows the best accuracy within a gap. The differences between the three ways to bound the gap are smaller
-# than the spread between folds (bars: one standard deviation, drawn for one of them). What tells them apart here is
-# what they need when they predict: the shared coefficients need no group, and neither kind of our models draws
-# at random.
+# Each step shows the best accuracy within a gap. Bars are one standard deviation over the folds, drawn for one of the
+# methods: most differences between the methods are of that size, so do not rank them by this picture alone. They
+# differ in what they need to predict. The shared coefficients need no group, and pay for that where the bound is
+# tight: they cannot move the scores of one group without those of the other. Our models do not draw at random.
 
 figure, ax = plt.subplots(figsize=(6.8, 5.4), layout="constrained")
 for name, search in searches.items():
@@ -130,7 +129,7 @@ for name, search in searches.items():
         error_bars=name == "shared coefficients",
     )
 if ThresholdOptimizer is not None:
-    thresholds = np.array([cross_validate_thresholds(tol) for tol in (None, 0.02, 0.05, 0.1, 0.15, 0.2)])
+    thresholds = np.array([cross_validate_thresholds(tol) for tol in (None, 0.02, 0.05, 0.1, 0.15)])
     ParetoFrontDisplay(*thresholds.T, name="ThresholdOptimizer (Fairlearn)").plot(ax)
 ParetoFrontDisplay([accuracy], [-gap], name="LogisticRegression").plot(ax, marker="D", markersize=8)
 ax.set(xlabel="difference of the positive rates, mean of test folds", ylabel="accuracy, mean of test folds")

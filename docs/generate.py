@@ -1,0 +1,104 @@
+"""Pages that follow from the package and the repository: the API reference and the changelog.
+
+The reference lists ``__all__`` of every public module, so that a new name appears by itself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sphinx.pycode import ModuleAnalyzer
+
+import fairconstrained
+
+ROOT = Path(__file__).parents[1]
+
+
+def write_pages(folder: Path) -> None:
+    """Write ``changelog.inc`` and ``modules/*.rst``."""
+    (folder / "modules").mkdir(parents=True, exist_ok=True)
+    _write(folder / "changelog.inc", _changelog())
+    documented: dict[int, str] = {}
+    modules = list(public_modules())
+    for position, module in enumerate(modules):
+        # the number keeps the order of `public_modules` in the globbed table of contents
+        _write(folder / "modules" / f"{position:02d}_{module.__name__}.rst", _module_page(module, documented))
+    for stale in set((folder / "modules").glob("*.rst")) - {
+        folder / "modules" / f"{position:02d}_{module.__name__}.rst" for position, module in enumerate(modules)
+    }:
+        stale.unlink()
+
+
+def public_modules() -> Iterator[ModuleType]:
+    """The package and its public modules, as far as they export anything; in the order of their names."""
+    yield fairconstrained
+    for info in pkgutil.iter_modules(fairconstrained.__path__, "fairconstrained."):
+        if not info.name.rpartition(".")[2].startswith("_"):
+            module = importlib.import_module(info.name)
+            if getattr(module, "__all__", ()):
+                yield module
+
+
+def _module_page(module: ModuleType, documented: dict[int, str]) -> str:
+    """One page: the module's docstring and tables of what it exports, each name on the first page that has it."""
+    name = module.__name__
+    sections: dict[str, list[str]] = {"Classes": [], "Functions": [], "Data": [], "Also here": []}
+    for exported in sorted(module.__all__, key=str.lower):
+        value = getattr(module, exported)
+        if exported.startswith("__"):
+            continue
+        if inspect.isclass(value) or inspect.isfunction(value):
+            if id(value) in documented:
+                sections["Also here"].append(f"- `{exported} <{documented[id(value)]}>`\n")
+                continue
+            documented[id(value)] = f"{name}.{exported}"
+            kind = "Classes" if inspect.isclass(value) else "Functions"
+            sections[kind].append(f"   {exported}\n")
+        else:
+            sections["Data"].append(f".. py:data:: {exported}\n\n   {_comment(module, exported, value)}\n\n")
+    page = [name, "\n", "=" * len(name), f"\n\n.. automodule:: {name}\n   :no-members:\n   :no-index:\n\n"]
+    page.append(f".. currentmodule:: {name}\n\n")
+    for title, lines in sections.items():
+        if lines:
+            page += [title, "\n", "-" * len(title), "\n\n"]
+            if title in ("Classes", "Functions"):
+                page.append(".. autosummary::\n   :toctree: ../api\n\n")
+            page += [*lines, "\n"]
+    return "".join(page)
+
+
+def _comment(module: ModuleType, name: str, value: Any) -> str:
+    """The ``#:`` comment above a constant, wherever in the module or package it is assigned."""
+    sources = [module.__name__]
+    if hasattr(module, "__path__"):
+        sources += [info.name for info in pkgutil.iter_modules(module.__path__, module.__name__ + ".")]
+    for source in sources:
+        lines = ModuleAnalyzer.for_module(source).find_attr_docs().get(("", name))
+        if lines:
+            return " ".join(lines).strip()
+    return f"A `{type(value).__name__}`."
+
+
+def _changelog() -> str:
+    """``CHANGELOG.md`` as reStructuredText: headings, code and links; lists are the same in both."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    text = re.sub(r"(?<!`)`([^`\n]+)`(?!`)", r"``\1``", text)
+    text = re.sub(r"\[([^\]]+)\]\(([^)]+)\)", r"`\1 <\2>`__", text)
+
+    def underlined(match: re.Match[str]) -> str:
+        return f"{match[2]}\n{'=-~^'[len(match[1]) - 1] * len(match[2])}\n"
+
+    return re.sub(r"^(#{1,4}) +(.+)$", underlined, text, flags=re.MULTILINE)
+
+
+def _write(path: Path, text: str) -> None:
+    """Write only what changed, so that Sphinx reads no page twice."""
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")

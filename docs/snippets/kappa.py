@@ -1,0 +1,52 @@
+"""What kappa promises, and what it does not."""
+
+import warnings
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.metrics import granularity, statistical_parity_gap
+
+X, y, group = make_biased_classification(6000, random_state=0)
+X, X_new, y, y_new, group, group_new = train_test_split(X, y, group, test_size=0.5, random_state=0)
+
+# the promise
+kappa = 0.05
+model = PartialParityClassifier(kappa=kappa).fit(X, y, sensitive_features=group)
+gap = statistical_parity_gap(None, model.decision_function(X), sensitive_features=group)
+assert model.status_ == "optimal"
+assert gap <= kappa + granularity(group)
+assert np.isclose(gap, model.constraint_values_["statistical_parity"])
+
+# a solver that bounds the surrogate
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    surrogate = PartialParityClassifier(kappa=kappa, solver="switching_subgradient", max_iter=2000)
+    surrogate.fit(X, y, sensitive_features=group)
+assert [warning.category for warning in caught] == [ConvergenceWarning]
+assert surrogate.status_ == "infeasible"
+assert surrogate.violation_ > granularity(group)
+
+# no groups, no bound
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    no_groups = PartialParityClassifier(kappa=kappa).fit(X, y)
+assert [warning.category for warning in caught] == [FairnessWarning]
+unconstrained = PartialParityClassifier(kappa=None).fit(X, y, sensitive_features=group)
+assert np.allclose(no_groups.coef_, unconstrained.coef_, atol=1e-3)
+
+# a kappa that the data cannot resolve
+try:
+    PartialParityClassifier(kappa=0.001).fit(X[:500], y[:500], sensitive_features=group[:500])
+except ValueError as error:
+    print(error)
+else:
+    raise AssertionError("a gap of 0.001 cannot be told from zero with 500 rows")
+
+# new data
+gap_new = statistical_parity_gap(None, model.decision_function(X_new), sensitive_features=group_new)
+print(f"kappa {kappa}, training data {gap:.4f}, new data {gap_new:.4f}, one row {granularity(group):.4f}")
+assert gap_new > kappa
