@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,12 @@ import scipy.sparse as sp
 import torch
 from hypothesis import settings
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic, Loss
+from fairconstrained.problem import Problem
+from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
 # The suite runs one worker on every core. One thread also fixes the order in which torch adds up.
 torch.set_num_threads(1)
@@ -32,11 +39,12 @@ def make_data() -> Callable[..., FairData]:
         weighted: bool = False,
         sparse: bool = False,
         classes: bool = True,
+        shift: float = 0.4,
         seed: int = 0,
     ) -> FairData:
         rng = np.random.default_rng(seed)
         codes = rng.permutation(np.repeat(np.arange(len(counts)), counts))
-        X = rng.normal(size=(codes.size, n_features)) + 0.4 * codes[:, None]
+        X = rng.normal(size=(codes.size, n_features)) + shift * codes[:, None]
         y = X[:, 0] + rng.normal(size=codes.size)
         weights = rng.uniform(0.2, 3.0, codes.size) if weighted else None
         labels = tuple("abcdefgh"[: len(counts)])
@@ -54,3 +62,89 @@ def real_folder() -> Path:
     if not folder.is_dir():
         pytest.skip("no real data: neither $FAIRCONSTRAINED_DATA nor ../shared/data is a folder")
     return folder
+
+
+@dataclass(frozen=True, eq=False)
+class MeanGap(BoundConstraint):
+    """``|mean score of the first group - mean score of the second| <= kappa``, without any view but the exact one.
+
+    Linear in the scores, so that problems with it have a known optimum; and a constraint of a third party: it
+    uses nothing but the contract.
+    """
+
+    data: FairData
+    kappa: float
+    margin: float = 0.0
+    granularity: float = 1e-5  # a plain attribute is a property enough
+    name: str = "mean_gap"
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        return ("mean_gap[first - second]", "mean_gap[second - first]")
+
+    def metric(self, scores: np.ndarray) -> float:
+        weights = self.data.group_weights.numpy()
+        first, second = (weights[rows] @ scores[rows] for rows in self.data.slices)
+        return abs(float(first - second))
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Any:
+        return replace(self, margin=margin)
+
+    def _gaps(self, scores: torch.Tensor) -> torch.Tensor:
+        first, second = (self.data.group_weights[rows] @ scores[rows] for rows in self.data.slices)
+        return torch.stack([first - second, second - first]) - (self.kappa - self.margin)
+
+
+class WithValues(MeanGap, FullBatch):
+    def values(self, scores: torch.Tensor, aux: torch.Tensor) -> torch.Tensor:
+        return self._gaps(scores)
+
+
+class WithSplit(MeanGap, DifferenceOfConvex):
+    """Split with a parabola that a linear function would not need, so that `minus` is something to linearise."""
+
+    def plus(self, scores: torch.Tensor, aux: torch.Tensor) -> torch.Tensor:
+        return self._gaps(scores) + self.minus(scores, aux)
+
+    def minus(self, scores: torch.Tensor, aux: torch.Tensor) -> torch.Tensor:
+        return (self.data.weights @ scores**2).expand(2) / 2
+
+
+class WithBatches(MeanGap, Stochastic):
+    def on(self, data: FairData) -> Any:
+        return replace(self, data=data)
+
+
+class WithAll(WithValues, WithSplit, WithBatches):
+    """Every view."""
+
+
+@pytest.fixture(scope="session")
+def mean_gap() -> Callable[..., BoundConstraint]:
+    """``mean_gap(data, kappa, *views)``: the constraint `MeanGap` with these views, or all."""
+    classes = {
+        frozenset({FullBatch}): WithValues,
+        frozenset({DifferenceOfConvex}): WithSplit,
+        frozenset({Stochastic}): WithBatches,
+        frozenset(): WithAll,
+    }
+
+    def make(data: FairData, kappa: float, *views: type) -> BoundConstraint:
+        return classes[frozenset(views)](data, kappa)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_problem() -> Callable[..., Problem]:
+    """A problem on data with a linear model and constraints that are bound already."""
+
+    def make(data: FairData, *constraints: BoundConstraint, loss: Loss | None = None, **model: Any) -> Problem:
+        return Problem(
+            model=LinearModel(data.n_features, **{"alpha": 0.05, **model}),
+            objective=(loss or Logistic()).bind(data),
+            constraints=constraints,
+            data=data,
+        )
+
+    return make

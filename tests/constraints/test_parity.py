@@ -233,6 +233,20 @@ def test_the_papers_start_of_the_ramp(data):
 
 
 @each_form
+def test_refined_surrogate_takes_its_values_from_the_exact_rates(notion, data, draw_scores, evaluate, normalize):
+    scores = draw_scores(data, shift=0.2)
+    refined = notion(0.25, normalize=normalize).bind(data).refined(scores, blur=1.0, margin=0.0)
+    values = evaluate(refined, "values", scores)
+    thresholds = refined.initial_aux(scores) if notion is StatisticalParity else [0.0]
+    rates = np.array([[data.group_weights.numpy()[r] @ (scores[r] > t) for r in data.slices] for t in thresholds])
+    if notion is DemographicParity:
+        assert values.max() == pytest.approx(np.ptp(rates) - 0.25)
+    else:
+        upper = values.reshape(len(thresholds), data.n_groups, 2)[:, :, 1]
+        np.testing.assert_allclose(upper, rates - (refined.levels + 0.25)[:, None], atol=1e-9)
+
+
+@each_form
 def test_refined_constraint_is_the_same_bound_with_a_closer_surrogate(notion, data, draw_scores, normalize):
     constraint = notion(0.3, normalize=normalize).bind(data)
     scores = draw_scores(data, shift=2.0)

@@ -1,0 +1,93 @@
+"""Small problems whose solution is known by other means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize
+
+from fairconstrained.objectives import Logistic, Squared
+from fairconstrained.problem import Problem
+from fairconstrained.views import FullBatch
+
+
+class Known(NamedTuple):
+    """A problem with one linear constraint, and its primal and dual solution."""
+
+    problem: Problem
+    params: np.ndarray
+    objective: float
+    multiplier: float
+
+
+def solve_by_kkt(problem: Problem, kappa: float) -> Known:
+    """Least squares under ``a v <= kappa``, active: the KKT conditions are one linear system."""
+    data, model = problem.data, problem.model
+    X = np.hstack([np.vstack(data.blocks), np.ones((data.n_samples, 1))])
+    weights, y = data.weights.numpy(), data.y.numpy()
+    hessian = X.T @ (weights[:, None] * X) + model.alpha * np.diag([1.0] * data.n_features + [0.0])
+    within = data.group_weights.numpy()
+    first, second = (within[rows] @ X[rows] for rows in data.slices)
+    a = second - first  # the second group has the larger mean score
+    system = np.block([[hessian, a[:, None]], [a[None, :], np.zeros((1, 1))]])
+    solution = np.linalg.solve(system, np.append(X.T @ (weights * y), kappa))
+    params, multiplier = solution[:-1], float(solution[-1])
+    assert multiplier > 0
+    objective = weights @ (X @ params - y) ** 2 / 2 + model.alpha / 2 * (params[:-1] ** 2).sum()
+    return Known(problem, params, float(objective), multiplier)
+
+
+def solve_by_slsqp(problem: Problem) -> Known:
+    """Any smooth convex problem with two opposite linear constraints, of which the second is active."""
+    view = problem.view(FullBatch)
+    found = minimize(
+        lambda z: (view.at(z).objective, view.at(z).gradient(1.0, np.zeros(2))),
+        np.zeros(problem.n_params),
+        jac=True,
+        method="SLSQP",
+        constraints={
+            "type": "ineq",
+            "fun": lambda z: -view.at(z).constraints,
+            "jac": lambda z: -np.stack([view.at(z).gradient(0.0, unit) for unit in np.eye(2)]),
+        },
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    point = view.at(found.x)
+    a = point.gradient(0.0, np.array([0.0, 1.0]))
+    multiplier = -float(point.gradient(1.0, np.zeros(2)) @ a) / float(a @ a)
+    assert multiplier > 0
+    return Known(problem, found.x, point.objective, multiplier)
+
+
+@pytest.fixture(scope="session", params=["squared", "logistic"])
+def known(request: pytest.FixtureRequest, make_data: Any, make_problem: Any, mean_gap: Any) -> Known:
+    """A convex problem with its optimum and multiplier."""
+    data = make_data(counts=(23, 31), weighted=True, shift=0.8)
+    constraint = mean_gap(data, 0.05)
+    if request.param == "squared":
+        return solve_by_kkt(make_problem(data, constraint, loss=Squared()), 0.05)
+    return solve_by_slsqp(make_problem(data, constraint, loss=Logistic()))
+
+
+@pytest.fixture(scope="session")
+def parity_problem(make_data: Any, make_problem: Any) -> Callable[..., Problem]:
+    """A problem of the package: ``parity_problem(notion, kappa, **parameters of the constraint)``."""
+
+    def make(notion: type, kappa: float, counts: tuple[int, ...] = (90, 120), **parameters: Any) -> Problem:
+        data = make_data(counts=counts, shift=0.8)
+        return make_problem(data, notion(kappa, **parameters).bind(data), alpha=0.01)
+
+    return make
+
+
+@pytest.fixture(autouse=True)
+def _global_random_states_unchanged() -> Any:
+    """Solvers take their randomness from the generator that they are given, from nowhere else."""
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    yield
+    assert torch.equal(torch.random.get_rng_state(), before[0])
+    assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002

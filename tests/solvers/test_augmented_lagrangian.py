@@ -1,0 +1,175 @@
+"""Augmented Lagrangian: known optima, primal and dual; and the exact metric it promises."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.data import FairData
+from fairconstrained.objectives import Logistic, Squared
+from fairconstrained.solvers import Status, make_solver
+from fairconstrained.views import FullBatch
+
+
+def solve(problem, start=None, **options):
+    solver = make_solver("augmented_lagrangian", options, problem)
+    return solver.solve(problem, start, np.random.default_rng(0))
+
+
+# --- convex problems
+
+
+@pytest.mark.parametrize("start", [None, "zero", "far"])
+def test_known_optimum_primal_and_dual(known, start):
+    begin = {"zero": np.zeros(known.params.size), "far": np.full(known.params.size, 3.0)}.get(start)
+    result = solve(known.problem, begin)
+    assert result.status == Status.OPTIMAL
+    assert result.objective == pytest.approx(known.objective, rel=5e-4)
+    np.testing.assert_allclose(result.params, known.params, atol=2e-3)
+    assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=2e-5)
+    assert result.multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, rel=0.02)}
+
+
+def test_an_inactive_constraint_gives_the_unconstrained_optimum(make_data, make_problem, mean_gap):
+    data = make_data(weighted=True)
+    problem = make_problem(data, mean_gap(data, 5.0))
+    result, free = solve(problem), solve(problem.without_constraints())
+    gradient = problem.view(FullBatch).at(result.params).gradient(1.0, np.zeros(2))
+    assert np.abs(gradient).max() < 1e-7
+    np.testing.assert_allclose(result.params, free.params, atol=1e-6)
+    assert result.multipliers == {}
+    assert result.status == free.status == Status.OPTIMAL
+
+
+def test_unconstrained_least_squares(make_data, make_problem):
+    data = make_data(classes=False, weighted=True)
+    X = np.hstack([np.vstack(data.blocks), np.ones((data.n_samples, 1))])
+    weights = data.weights.numpy()
+    ridge = 0.05 * np.diag([1.0, 1.0, 1.0, 0.0])
+    expected = np.linalg.solve(X.T @ (weights[:, None] * X) + ridge, X.T @ (weights * data.y.numpy()))
+    np.testing.assert_allclose(solve(make_problem(data, loss=Squared())).params, expected, atol=1e-6)
+
+
+def test_a_warm_start_at_the_solution_is_cheaper(known):
+    cold = solve(known.problem)
+    warm = solve(known.problem, start=cold.params)
+    assert warm.status == Status.OPTIMAL
+    assert warm.objective <= cold.objective * (1 + 5e-4)
+
+
+# --- status
+
+
+def test_one_iteration_and_a_tiny_kappa_end_infeasible(parity_problem):
+    problem = parity_problem(StatisticalParity, 0.02)
+    result = solve(problem, max_iter=1)
+    assert result.status == Status.INFEASIBLE
+    assert result.constraint_values["statistical_parity"] > 0.02 + problem.constraints[0].granularity
+
+
+def test_feasible_but_not_settled_is_max_iter(parity_problem):
+    problem = parity_problem(DemographicParity, 0.2)
+    result = solve(problem, start=np.zeros(problem.n_params), max_iter=1)  # zero is fair
+    assert result.status == Status.MAX_ITER
+    assert result.constraint_values["demographic_parity"] <= 0.2 + problem.constraints[0].granularity
+
+
+# --- the exact constraint
+
+
+@pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
+@pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
+@pytest.mark.parametrize("kappa", [0.1, 0.25])
+def test_the_exact_metric_is_within_kappa(parity_problem, notion, surrogate, kappa):
+    problem = parity_problem(notion, kappa, counts=(300, 400), surrogate=surrogate)
+    (constraint,) = problem.constraints
+    result, free = solve(problem), solve(problem.without_constraints())
+    assert constraint.exact(problem.scores(free.params)) > constraint.granularity  # there is something to do
+    assert constraint.exact(problem.scores(result.params)) <= constraint.granularity
+    assert free.objective < result.objective < np.log(2)  # better than constant scores, which are fair too
+    assert result.multipliers
+    assert all(value > 0 for value in result.multipliers.values())
+
+
+def one_feature(seed, n=300):
+    """Rows of two groups with one feature, and the data they make."""
+    rng = np.random.default_rng(seed)
+    codes = np.repeat([0, 1], [130, n - 130])
+    x = rng.normal(size=n) + codes
+    y = np.where(x + rng.normal(size=n) > 0.4, 1.0, -1.0)
+    return x, y, codes, FairData.from_arrays(x[:, None], y, codes, ("a", "b"))
+
+
+def optimum_by_cuts(x, y, codes, alpha):
+    """(gap, least objective) of every set of rows that one feature can predict positive.
+
+    Given that set the problem is convex: logistic regression under two linear inequalities.
+    """
+
+    def value(p):
+        return np.logaddexp(0, -y * (p[0] * x + p[1])).mean() + alpha / 2 * p[0] ** 2
+
+    def gradient(p):
+        residual = -y / (1 + np.exp(y * (p[0] * x + p[1]))) / x.size
+        return np.array([residual @ x + alpha * p[0], residual.sum()])
+
+    ordered, found = np.sort(x), []
+    for low, high in zip(np.append(-np.inf, ordered), np.append(ordered, np.inf), strict=True):
+        for sign in (1.0, -1.0):
+            positive = x >= high if sign > 0 else x <= low
+            gap = abs(positive[codes == 0].mean() - positive[codes == 1].mean())
+            rows = [[sign, 0.0]]
+            rows += [[-sign * low, -sign]] if np.isfinite(low) else []
+            rows += [[sign * high, sign]] if np.isfinite(high) else []
+            A = np.array(rows)
+            within = {"type": "ineq", "fun": lambda p, A=A: A @ p, "jac": lambda p, A=A: A}
+            best = minimize(value, np.zeros(2), jac=gradient, method="SLSQP", constraints=within)
+            if (A @ best.x > -1e-8).all():
+                found.append((gap, best.fun))
+    return np.array(found)
+
+
+def test_demographic_parity_against_the_global_optimum(make_problem):
+    """The exact problem has many local optima, found by enumeration; a local method may end in another one."""
+    excesses = []
+    for seed in range(3):
+        x, y, codes, data = one_feature(seed)
+        cuts = optimum_by_cuts(x, y, codes, alpha=0.01)
+        for kappa in (0.1, 0.25):
+            constraint = DemographicParity(kappa).bind(data)
+            result = solve(make_problem(data, constraint, loss=Logistic(), alpha=0.01))
+            if result.status == Status.INFEASIBLE:
+                excesses.append(np.inf)
+                continue
+            bound = cuts[cuts[:, 0] <= kappa + constraint.granularity + 1e-9, 1].min()
+            best = cuts[cuts[:, 0] <= kappa + 1e-9, 1].min()
+            assert result.objective >= bound - 1e-6
+            excesses.append(result.objective / best - 1)
+    assert np.median(excesses) < 0.01
+    assert np.mean(np.array(excesses) < 0.15) > 0.8
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)
+def test_never_worse_than_a_fair_model_that_is_known(make_problem, loss):
+    """The rows of the groups come in pairs that differ by a constant and by the group, so that the best model of
+    what the pair has in common has a gap of zero."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(150, 2))
+    X = np.vstack([np.column_stack([common + 0.7 * g, np.full(150, float(g))]) for g in (0, 1)])
+    codes = np.repeat([0, 1], 150)
+    y = np.where(np.tile(common[:, 0], 2) + 0.8 * codes + rng.normal(size=300) > 0.4, 1.0, -1.0)
+    data = FairData.from_arrays(X, y, codes, ("a", "b"))
+    problem = make_problem(data, StatisticalParity(0.02).bind(data), loss=loss, alpha=0.0)
+
+    view = problem.without_constraints().view(FullBatch)
+    # z = B u: the coefficient of the group takes back what the constant 0.7 of the pairs adds
+    B = np.array([[1.0, 0, 0], [0, 1, 0], [-0.7, -0.7, 0], [0, 0, 1]])
+    fair = minimize(
+        lambda u: (view.at(B @ u).objective, view.at(B @ u).gradient(1.0, np.empty(0)) @ B), np.zeros(3), jac=True
+    )
+    scores = problem.scores(B @ fair.x)
+    assert problem.constraints[0].metric(np.round(scores, 9)) == 0.0
+    result = solve(problem)
+    assert result.status != Status.INFEASIBLE
+    assert result.objective <= fair.fun * 1.005
+    assert result.objective > solve(problem.without_constraints()).objective * 1.005

@@ -1,0 +1,179 @@
+"""What every solver promises: reproducibility, honest results, history, readable errors."""
+
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.domains import L2Ball
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.solvers import SOLVERS, Status, make_solver
+from fairconstrained.views import FullBatch
+
+#: Options with which every solver is quick on small problems.
+QUICK = {
+    "augmented_lagrangian": {"max_iter": 4},
+    "idca": {"max_outer": 4, "max_inner": 30},
+    "switching_subgradient": {"max_iter": 300},
+}
+each_solver = pytest.mark.parametrize("name", sorted(SOLVERS))
+each_notion = pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
+
+
+def solve(name, problem, start=None, callback=None, seed=0, **options):
+    solver = make_solver(name, {**QUICK[name], **options}, problem)
+    return solver.solve(problem, start, np.random.default_rng(seed), callback)
+
+
+def test_every_solver_is_tested_here():
+    assert set(QUICK) == set(SOLVERS)
+
+
+# --- results
+
+
+@each_solver
+@each_notion
+def test_result_is_what_its_parameters_give(parity_problem, name, notion):
+    problem = parity_problem(notion, 0.3)
+    result = solve(name, problem)
+    scores = problem.scores(result.params)
+    (constraint,) = problem.constraints
+    assert result.params.shape == (problem.n_params,)
+    assert result.constraint_values == {constraint.name: pytest.approx(constraint.metric(scores))}
+    assert result.objective == pytest.approx(problem.without_constraints().view(FullBatch).at(result.params).objective)
+    feasible = constraint.exact(scores) <= constraint.granularity
+    assert (result.status == Status.INFEASIBLE) == (not feasible)
+    assert result.n_iter >= 1
+    assert result.n_evaluations >= result.n_iter
+
+
+@each_solver
+def test_a_result_is_frozen(parity_problem, name):
+    result = solve(name, parity_problem(DemographicParity, 0.3))
+    with pytest.raises(FrozenInstanceError):
+        result.objective = 0.0
+
+
+@each_solver
+def test_several_constraints_at_once(make_data, make_problem, name):
+    data = make_data(counts=(90, 120))
+    problem = make_problem(data, StatisticalParity(0.4).bind(data), DemographicParity(0.2).bind(data))
+    result = solve(name, problem)
+    scores = problem.scores(result.params)
+    assert result.constraint_values == {c.name: pytest.approx(c.metric(scores)) for c in problem.constraints}
+    assert set(result.constraint_values) == {"statistical_parity", "demographic_parity"}
+
+
+@each_solver
+def test_a_problem_without_constraints(make_data, make_problem, name):
+    problem = make_problem(make_data())
+    result = solve(name, problem)
+    start = problem.view(FullBatch).at(np.zeros(problem.n_params)).objective
+    assert result.constraint_values == {}
+    assert result.status != Status.INFEASIBLE
+    assert result.objective < 0.9 * start
+
+
+@each_solver
+@pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
+@each_notion
+def test_a_kappa_that_allows_everything(parity_problem, name, surrogate, notion):
+    problem = parity_problem(notion, 1.0, surrogate=surrogate)
+    result = solve(name, problem)
+    assert result.status != Status.INFEASIBLE
+    assert result.objective < 0.9 * problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params))).objective
+
+
+@each_solver
+def test_parameters_stay_in_the_domain_or_the_solver_refuses(known, name):
+    problem = replace(known.problem, domain=L2Ball(0.3))
+    assert np.linalg.norm(known.params) > 0.35
+    try:
+        result = solve(name, problem)
+    except IncompatibleProblem:
+        return
+    assert np.linalg.norm(result.params) <= 0.3 + 1e-9
+
+
+# --- reproducibility
+
+
+@each_solver
+@each_notion
+def test_the_same_run_twice_is_the_same_bit_for_bit(parity_problem, name, notion):
+    problem = parity_problem(notion, 0.2)
+    solver = make_solver(name, QUICK[name], problem)  # one object: it keeps no state
+    one, other = (solver.solve(problem, None, np.random.default_rng(0)) for _ in range(2))
+    np.testing.assert_array_equal(one.params, other.params)
+    assert one.history == other.history
+    assert (one.objective, one.multipliers, one.status) == (other.objective, other.multipliers, other.status)
+
+
+@each_solver
+def test_neither_problem_nor_start_is_changed(parity_problem, name):
+    problem = parity_problem(StatisticalParity, 0.3)
+    names, data = problem.component_names, problem.data
+    start = np.full(problem.n_params, 0.1)
+    y, weights = data.y.clone(), data.weights.clone()
+    solve(name, problem, start=start)
+    np.testing.assert_array_equal(start, 0.1)
+    assert problem.component_names == names
+    assert (data.y == y).all()
+    assert (data.weights == weights).all()
+
+
+# --- history
+
+
+@each_solver
+def test_callback_sees_every_record_of_the_history(parity_problem, name):
+    seen = []
+    result = solve(name, parity_problem(StatisticalParity, 0.3), callback=lambda record: seen.append(dict(record)))
+    assert seen == list(result.history)
+    assert len(seen) >= 2
+    for key in ("n_iter", "n_evaluations"):
+        values = [record[key] for record in seen]
+        assert values == sorted(values)
+    assert all(np.isfinite(record["objective"]) for record in seen)
+
+
+@each_solver
+def test_an_interruption_by_the_callback_comes_through(parity_problem, name):
+    def interrupt(record):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(name, parity_problem(StatisticalParity, 0.3), callback=interrupt)
+
+
+@each_solver
+def test_verbose_prints_a_line_for_every_record(parity_problem, name, capsys):
+    result = solve(name, parity_problem(StatisticalParity, 0.3), verbose=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(result.history)
+    assert "objective" in lines[0]
+    solve(name, parity_problem(StatisticalParity, 0.3))
+    assert capsys.readouterr().out == ""
+
+
+# --- errors
+
+
+def test_unknown_solver_lists_the_known_ones(known):
+    with pytest.raises(ValueError, match=r"one of \['augmented_lagrangian', 'idca', .*\], got 'newton'"):
+        make_solver("newton", {}, known.problem)
+
+
+@each_solver
+def test_unknown_option_lists_the_known_ones(known, name):
+    with pytest.raises(ValueError, match=f"solver '{name}' has no option \\['shoes'\\]; its options are") as raised:
+        make_solver(name, {"shoes": 2}, known.problem)
+    assert all(repr(option.name) in str(raised.value) for option in fields(SOLVERS[name]))
+
+
+@each_solver
+def test_solvers_name_their_option_for_the_iterations(name):
+    assert SOLVERS[name].iterations_option in {option.name for option in fields(SOLVERS[name])}
+    assert SOLVERS[name].name == name

@@ -1,0 +1,304 @@
+"""Problem: points and their gradients, the views it combines, and what it says when a view is missing."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import approx_fprime
+
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.domains import L2Ball
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.objectives import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SOLVERS, make_solver
+from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+
+
+@pytest.fixture(scope="module", params=["logistic", "ramp", "smoothstep"])
+def surrogate(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def data(make_data):
+    return make_data(counts=(15, 19), weighted=True)
+
+
+@pytest.fixture(scope="module")
+def problem(data, make_problem, surrogate):
+    """Two constraints at once, one of them with auxiliary variables; coefficients by group."""
+    width = {"surrogate": surrogate, "surrogate_width": 0.7}
+    return make_problem(
+        data,
+        StatisticalParity(0.3, interval=(0.1, 0.8), n_levels=3, **width).bind(data),
+        DemographicParity(0.2, **width).bind(data),
+        loss=TruncatedLogistic(),
+        n_copies=2,
+    )
+
+
+def random_z(problem, seed=0):
+    n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
+    return np.random.default_rng(seed).normal(size=n_variables)
+
+
+# --- layout
+
+
+def test_variables_and_components_of_two_constraints(problem):
+    assert problem.n_params == 2 * (3 + 1)
+    assert problem.aux_slices == (slice(8, 11), slice(11, 11))
+    assert len(problem.component_names) == 3 * 2 * 2 + 2
+    assert problem.component_names[-1] == "demographic_parity[b - a]"
+    point = problem.view(FullBatch).at(random_z(problem))
+    assert point.constraints.shape == (len(problem.component_names),)
+
+
+def test_every_constraint_sees_its_own_auxiliary_variables(problem):
+    z = random_z(problem)
+    point = problem.view(FullBatch).at(z)
+    scores = torch.from_numpy(problem.scores(z))
+    expected = [
+        term.values(scores, torch.from_numpy(z[part])).numpy()
+        for term, part in zip(problem.constraints, problem.aux_slices, strict=True)
+    ]
+    np.testing.assert_array_equal(point.constraints, np.concatenate(expected))
+
+
+# --- points and gradients
+
+
+def test_objective_is_the_weighted_loss_and_the_penalty(problem, data):
+    z = random_z(problem)
+    point = problem.view(FullBatch).at(z)
+    scores = problem.scores(z)
+    np.testing.assert_array_equal(point.scores, scores)
+    logistic = np.log1p(np.exp(-data.y.numpy() * scores))
+    expected = data.weights.numpy() @ (0.5 * np.log1p(logistic / 0.5))
+    coefficients = z[:8].reshape(2, 4)[:, :3]
+    assert point.objective == pytest.approx(expected + 0.05 / 2 * (coefficients**2).sum())
+
+
+def check_gradients(source, z, n_components):
+    """Every single function, and a combination, against central differences."""
+
+    def central(function):
+        steps = 1e-6 * np.eye(z.size)
+        return np.array([(function(z + step) - function(z - step)) / 2e-6 for step in steps])
+
+    point = source.at(z)
+    none = np.zeros(n_components)
+    np.testing.assert_allclose(point.gradient(1.0, none), central(lambda v: source.at(v).objective), atol=1e-7)
+    jacobian = central(lambda v: source.at(v).constraints).T
+    for component in range(n_components):
+        unit = np.eye(n_components)[component]
+        np.testing.assert_allclose(point.gradient(0.0, unit), jacobian[component], atol=1e-7)
+    multipliers = np.random.default_rng(1).normal(size=n_components)
+    combined = 0.7 * point.gradient(1.0, none) + multipliers @ jacobian
+    np.testing.assert_allclose(point.gradient(0.7, multipliers), combined, atol=1e-6)
+
+
+def test_gradients_of_points(problem):
+    check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Hinge(0.2), Squared(), ZeroOne(0.3)], ids=str)
+def test_gradient_of_every_objective(data, make_problem, loss):
+    problem = make_problem(data, loss=loss)
+    z = random_z(problem)
+    view = problem.view(FullBatch)
+    numeric = approx_fprime(z, lambda v: view.at(v).objective, 1e-7)
+    np.testing.assert_allclose(view.at(z).gradient(1.0, np.empty(0)), numeric, atol=1e-5)
+
+
+def test_gradients_do_not_wear_a_point_out(problem):
+    point = problem.view(FullBatch).at(random_z(problem))
+    multipliers = np.ones(len(problem.component_names))
+    first = point.gradient(1.0, multipliers)
+    np.testing.assert_array_equal(point.gradient(1.0, multipliers), first)
+
+
+def test_points_do_not_change_their_argument(problem):
+    z = random_z(problem)
+    before = z.copy()
+    for source in (problem.view(FullBatch), problem.view(DifferenceOfConvex).linearize(z)):
+        source.at(z).gradient(1.0, np.ones(len(problem.component_names)))
+        np.testing.assert_array_equal(z, before)
+
+
+def test_evaluations_are_counted(problem):
+    view = problem.view(FullBatch)
+    for _ in range(3):
+        view.at(random_z(problem)).gradient(1.0, np.zeros(len(problem.component_names)))
+    assert view.n_evaluations == 3
+
+
+# --- the convex models
+
+
+def test_linearization_touches_the_problem_from_above(problem):
+    z = random_z(problem)
+    full, model = problem.view(FullBatch), problem.view(DifferenceOfConvex).linearize(z)
+    at_z = full.at(z)
+    assert model.at(z).objective == pytest.approx(at_z.objective)
+    # DemographicParity's documented way out is not part of its split, and zero unless the gap is as large as it gets
+    np.testing.assert_allclose(model.at(z).constraints, at_z.constraints, atol=1e-9)
+    gaps = []
+    for seed in range(30):
+        v = z + random_z(problem, seed) * [0.01, 0.3, 3.0][seed % 3]
+        gaps.append([model.at(v).objective - full.at(v).objective, *(model.at(v).constraints - full.at(v).constraints)])
+    assert np.min(gaps) > -1e-9
+    assert np.max(gaps) > 0.1
+
+
+def test_linearization_has_the_gradient_of_the_problem_where_it_touches(problem, surrogate):
+    z = random_z(problem)
+    full, model = problem.view(FullBatch).at(z), problem.view(DifferenceOfConvex).linearize(z).at(z)
+    multipliers = np.random.default_rng(1).normal(size=len(problem.component_names))
+    np.testing.assert_allclose(model.gradient(0.7, multipliers), full.gradient(0.7, multipliers), atol=1e-9)
+
+
+def test_linearization_is_convex(problem):
+    model = problem.view(DifferenceOfConvex).linearize(random_z(problem))
+    for seed in range(20):
+        u, v = random_z(problem, seed), 3 * random_z(problem, seed + 100)
+        middle, ends = model.at((u + v) / 2), (model.at(u), model.at(v))
+        assert middle.objective <= (ends[0].objective + ends[1].objective) / 2 + 1e-9
+        assert (middle.constraints <= (ends[0].constraints + ends[1].constraints) / 2 + 1e-9).all()
+
+
+def test_gradients_of_the_linearization(problem):
+    model = problem.view(DifferenceOfConvex).linearize(random_z(problem))
+    check_gradients(model, random_z(problem, 5), len(problem.component_names))
+
+
+def test_an_exact_split_of_a_linear_constraint(data, make_problem, mean_gap):
+    problem = make_problem(data, mean_gap(data, 0.1))
+    z = random_z(problem)
+    model, full = problem.view(DifferenceOfConvex).linearize(z), problem.view(FullBatch)
+    v = random_z(problem, 1)
+    squares = data.weights.numpy() @ (problem.scores(v) - problem.scores(z)) ** 2 / 2
+    np.testing.assert_allclose(model.at(v).constraints, full.at(v).constraints + squares)
+
+
+# --- mini-batches
+
+
+def test_batches_are_unbiased_in_values_and_gradients(make_data, make_problem, mean_gap):
+    data = make_data(counts=(15, 19), weighted=True)
+    parity = StatisticalParity(0.3, n_levels=2, surrogate_width=0.7).bind(data)
+    problem = make_problem(data, parity, mean_gap(data, 0.1))
+    z, multipliers = random_z(problem), np.linspace(-1, 1, len(problem.component_names))
+    stochastic, rng = problem.view(Stochastic), np.random.default_rng(0)
+    draws = []
+    for _ in range(1500):
+        point = stochastic.sample(rng, 12).at(z)
+        draws.append(np.concatenate([[point.objective], point.constraints, point.gradient(1.0, multipliers)]))
+    point = problem.view(FullBatch).at(z)
+    expected = np.concatenate([[point.objective], point.constraints, point.gradient(1.0, multipliers)])
+    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
+    assert (np.abs(np.mean(draws, axis=0) - expected) <= 4.5 * deviation + 1e-12).all()
+    assert deviation[0] > 0
+
+
+# --- incompatible problems
+
+LACKING = [(FullBatch, "FullBatch"), (DifferenceOfConvex, "DifferenceOfConvex"), (Stochastic, "Stochastic")]
+
+
+@pytest.mark.parametrize(("offered", "asked"), [(a, b) for a, _ in LACKING for b, _ in LACKING if a is not b])
+def test_a_missing_view_names_the_constraint_the_view_and_the_solvers_that_work(
+    data, make_problem, mean_gap, offered, asked
+):
+    problem = make_problem(data, mean_gap(data, 0.1, offered))
+    with pytest.raises(IncompatibleProblem) as raised:
+        problem.view(asked)
+    message = str(raised.value)
+    assert asked.__name__ in message
+    assert "'mean_gap'" in message
+    for name, solver in SOLVERS.items():
+        works = all(view in (offered, Exact) for view in solver.requires)
+        assert (repr(name) in message) == works
+    assert ("none" in message) == (problem.working_solvers() == [])
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_every_solver_that_lacks_a_view_says_so_before_it_starts(data, make_problem, mean_gap, name):
+    wanted = set(SOLVERS[name].requires) - {Exact}
+    assert wanted  # every solver needs some view
+    offered = next(view for view, _ in LACKING if wanted != {view})
+    problem = make_problem(data, mean_gap(data, 0.1, offered))
+    with pytest.raises(IncompatibleProblem, match=f"solver '{name}' needs the view .* which 'mean_gap' does not offer"):
+        make_solver(name, {}, problem)
+
+
+def test_an_incompatible_problem_is_a_value_error():
+    assert issubclass(IncompatibleProblem, ValueError)
+
+
+def test_problems_of_the_package_work_with_every_solver(problem):
+    assert problem.working_solvers() == sorted(SOLVERS)
+
+
+# --- starts, domain, finish
+
+
+def test_start_and_fair_start(problem):
+    params = np.random.default_rng(0).normal(size=problem.n_params)
+    start = problem.start(params)
+    np.testing.assert_array_equal(start[: problem.n_params], params)
+    np.testing.assert_array_equal(start[8:], problem.constraints[0].initial_aux(problem.scores(params)))
+    rng = np.random.default_rng(0)
+    np.testing.assert_array_equal(problem.fair_start(params, rng), start)
+    fair = problem.fair_start(None, rng)
+    assert problem.view(FullBatch).at(fair).constraints.max() <= 1e-9
+    assert not problem.scores(fair).any()
+
+
+def test_only_parameters_are_projected(problem, data):
+    bounded = Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0))
+    z = 5 * random_z(problem)
+    projected = bounded.project(z)
+    assert np.linalg.norm(projected[:8]) == pytest.approx(1.0)
+    np.testing.assert_array_equal(projected[8:], z[8:])
+    np.testing.assert_array_equal(problem.project(z), z)
+
+
+def test_without_constraints(problem):
+    free = problem.without_constraints()
+    assert free.component_names == ()
+    z = random_z(problem)[: problem.n_params]
+    assert free.view(FullBatch).at(z).constraints.shape == (0,)
+    assert free.view(FullBatch).at(z).objective == problem.view(FullBatch).at(random_z(problem)).objective
+
+
+def error_of(problem, params):
+    predicted = np.where(problem.scores(params) > problem.threshold, 1.0, -1.0)
+    return problem.data.weights.numpy() @ (predicted != problem.data.y.numpy())
+
+
+@pytest.mark.parametrize("n_copies", [1, 2])
+@pytest.mark.parametrize("notion", [None, DemographicParity, StatisticalParity])
+def test_finish_lowers_the_error_and_keeps_the_constraint(data, make_problem, n_copies, notion):
+    constraints = [notion(0.3).bind(data)] if notion else []
+    problem = make_problem(data, *constraints, loss=ZeroOne(), n_copies=n_copies)
+    gained = []
+    for seed in range(10):
+        params = random_z(problem, seed)[: problem.n_params]
+        finished = problem.finish(params)
+        gained.append(error_of(problem, params) - error_of(problem, finished))
+        for constraint in constraints:
+            before, after = (constraint.exact(problem.scores(p)) for p in (params, finished))
+            assert after <= max(before, constraint.granularity)
+            if before <= 0:
+                assert gained[-1] >= -1e-12
+        moved = (finished - params).reshape(n_copies, 4)
+        np.testing.assert_array_equal(moved[:, :3], 0)  # intercepts only
+    assert max(gained) > 0.01
+    if notion is not DemographicParity:
+        assert min(gained) >= -1e-12
+
+
+def test_finish_leaves_other_objectives_alone(problem):
+    params = random_z(problem)[: problem.n_params]
+    assert problem.finish(params) is params
