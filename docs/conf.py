@@ -22,7 +22,7 @@ version = release = fairconstrained.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
+    "mathml",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
 ]
@@ -36,6 +36,7 @@ autodoc_member_order = "bysource"
 # The class template lists the members; numpydoc would list them a second time.
 numpydoc_show_class_members = False
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = f"fairconstrained {release}"
 html_static_path = ["_static"]
@@ -55,6 +56,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "auto_examples",
     # examples/ may hold scripts that are not for the gallery
     "ignore_pattern": r"(^|[\\/])(?!plot_)[^\\/]*\.py$",
+    "within_subsection_order": "FileNameSortKey",
     "filename_pattern": r"plot_",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("fairconstrained",),

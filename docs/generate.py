@@ -27,13 +27,12 @@ def write_pages(folder: Path) -> None:
     _write(folder / "changelog.inc", _changelog())
     documented: dict[int, str] = {}
     modules = list(public_modules())
-    for position, module in enumerate(modules):
-        # the number keeps the order of `public_modules` in the globbed table of contents
-        _write(folder / "modules" / f"{position:02d}_{module.__name__}.rst", _module_page(module, documented))
-    for stale in set((folder / "modules").glob("*.rst")) - {
-        folder / "modules" / f"{position:02d}_{module.__name__}.rst" for position, module in enumerate(modules)
-    }:
-        stale.unlink()
+    for module in modules:
+        _write(folder / "modules" / f"{module.__name__}.rst", _module_page(module, documented))
+    for page in (folder / "modules").glob("*.rst"):
+        if page.stem not in {module.__name__ for module in modules}:
+            page.unlink()
+    _write(folder / "modules.inc", _index(modules))
 
 
 def public_modules() -> Iterator[ModuleType]:
@@ -44,6 +43,16 @@ def public_modules() -> Iterator[ModuleType]:
             module = importlib.import_module(info.name)
             if getattr(module, "__all__", ()):
                 yield module
+
+
+def _index(modules: list[ModuleType]) -> str:
+    """A list of the modules with the first paragraph of their docstrings, and a hidden table of contents."""
+    lines = []
+    for module in modules:
+        summary = " ".join((inspect.getdoc(module) or "").split("\n\n")[0].split())
+        lines.append(f":doc:`{module.__name__} <generated/modules/{module.__name__}>`\n   {summary}\n")
+    pages = "".join(f"   generated/modules/{module.__name__}\n" for module in modules)
+    return "\n".join(lines) + "\n.. toctree::\n   :hidden:\n\n" + pages
 
 
 def _module_page(module: ModuleType, documented: dict[int, str]) -> str:
@@ -63,7 +72,7 @@ def _module_page(module: ModuleType, documented: dict[int, str]) -> str:
             sections[kind].append(f"   {exported}\n")
         else:
             sections["Data"].append(f".. py:data:: {exported}\n\n   {_comment(module, exported, value)}\n\n")
-    page = [name, "\n", "=" * len(name), f"\n\n.. automodule:: {name}\n   :no-members:\n   :no-index:\n\n"]
+    page = [name, "\n", "=" * len(name), f"\n\n.. automodule:: {name}\n   :no-members:\n\n"]
     page.append(f".. currentmodule:: {name}\n\n")
     for title, lines in sections.items():
         if lines:

@@ -31,7 +31,7 @@ def make_biased_classification(
 
     .. math::
         g &\sim \mathrm{Cat}(\pi), \qquad y \mid g \sim \mathrm{Bernoulli}(p_g), \\
-        z = \tfrac{1}{\sqrt{k}} \textstyle\sum_{j<k} x_j \mid y, g
+        z = \tfrac{1}{\sqrt{k}} {\textstyle\sum_{j<k} x_j} \mid y, g
           &\sim \mathcal{N}\bigl(m_g + d_g (y - \tfrac12),\; 1\bigr), \\
         x_k \mid g &\sim \mathcal{N}(c\, g, 1), \qquad x_j \sim \mathcal{N}(0, 1) \text{ for } j > k.
 
@@ -134,7 +134,7 @@ def make_biased_regression(
 
     .. math::
         g \sim \mathrm{Cat}(\pi), \qquad
-        z = \tfrac{1}{\sqrt{k}} \textstyle\sum_{j<k} x_j \sim \mathcal{N}(0, 1), \qquad
+        z = \tfrac{1}{\sqrt{k}} {\textstyle\sum_{j<k} x_j} \sim \mathcal{N}(0, 1), \qquad
         y = \mu_g + a z + b\, \varepsilon, \quad \varepsilon \sim \mathcal{N}(0, 1).
 
     The column after the informative ones is a proxy of the group,
