@@ -21,7 +21,7 @@ from fairconstrained.constraints._offsets import shared_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Model
+from fairconstrained.models import Coordinates, Model
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
 
@@ -151,6 +151,11 @@ class Problem:
         if self.domain is None:
             return z
         return np.concatenate([self.domain.project(z[: self.n_params]), z[self.n_params :]])
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Well-scaled coordinates of the parameters."""
+        return self.model.coordinates(self.data)
 
     @cached_property
     def _shift_directions(self) -> np.ndarray:

@@ -301,6 +301,18 @@ def _curved(name: str, kernel: Kernel, curvature: float, spread: float) -> Surro
     return Surrogate(name, kernel, _Sum(kernel, quadratic), quadratic, spread)
 
 
+def _footed_smoothstep(foot: float, share: float) -> PiecewisePolynomial:
+    """A cubic smoothstep on [-1, 1], of which a share is stretched ``foot`` times as wide.
+
+    Where the scores of a group leave a hole around a threshold, the steep part has no slope to offer; the foot has.
+    """
+    rise = np.array([0.5, 0.75, 0.0, -0.25])
+    stretched = share * rise / foot ** np.arange(4)
+    one = np.array([1.0, 0.0, 0.0, 0.0])
+    pieces = [0 * one, stretched, (1 - share) * rise + stretched, (1 - share) * one + stretched, one]
+    return PiecewisePolynomial(np.array([-foot, -1.0, 1.0, foot]), np.stack(pieces))
+
+
 #: The surrogates by name, at width 1: the ramp of Example D.3, the logistic function of Example D.4, and the
 #: cubic smoothstep, which is smooth like the second and costs no more per threshold than the first.
 SURROGATES: dict[str, Surrogate] = {
@@ -312,12 +324,5 @@ SURROGATES: dict[str, Surrogate] = {
         _hinge(0.5),
         1 / np.sqrt(12),
     ),
-    "smoothstep": _curved(
-        "smoothstep",
-        PiecewisePolynomial(
-            np.array([-1.0, 1.0]), np.array([[0.0] * 4, [0.5, 0.75, 0.0, -0.25], [1.0, 0.0, 0.0, 0.0]])
-        ),
-        1.5,
-        1 / np.sqrt(5),
-    ),
+    "smoothstep": _curved("smoothstep", _footed_smoothstep(foot=8.0, share=0.15), 1.5, 1 / np.sqrt(5)),
 }

@@ -128,8 +128,10 @@ class BoundStatisticalParity(BoundParity):
         thresholds, ranks = self._rank_table(scores)
         middle = (ranks.min(axis=1) + ranks.max(axis=1)) / 2
         target = self.levels + self.kappa * self.scale / 2
-        # the last row of the table is the threshold -inf
-        return thresholds[np.searchsorted(middle, target).clip(max=thresholds.size - 2)]
+        # Ranks hold from a score up to the next higher one; in between, no row is on the threshold. The first row
+        # of the table, above which there is nothing, and the last one, -inf, are no thresholds between rows.
+        row = np.searchsorted(middle, target).clip(min=1, max=max(thresholds.size - 2, 1))
+        return (thresholds[row] + thresholds[row - 1]) / 2 if thresholds.size > 2 else np.full(row.shape, thresholds[0])
 
     def fair_aux(self) -> np.ndarray:
         """``-width sigma^-1(p + slack/2)``, the start of section G.2.2 for any surrogate, by bisection."""

@@ -115,7 +115,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         Options of the solver, see its class.
     max_iter : int, default=50
         Outer iterations of the solver.
-    tol : float, default=2e-4
+    tol : float, default=5e-4
         Relative improvement of the objective below which "auto" stops.
     random_state : int, RandomState instance or None, default=None
         Seeds stochastic solvers; the present ones are deterministic.
@@ -191,7 +191,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int = 50,
-        tol: float = 2e-4,
+        tol: float = 5e-4,
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,
@@ -293,7 +293,7 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int = 50,
-        tol: float = 2e-4,
+        tol: float = 5e-4,
         random_state: Any = None,
         verbose: int = 0,
         warm_start: bool = False,

@@ -1,6 +1,6 @@
 """Models: parameters to scores."""
 
-from fairconstrained.models._base import Model, Pullback
+from fairconstrained.models._base import Coordinates, Model, Pullback
 from fairconstrained.models.linear import LinearModel
 
-__all__ = ["LinearModel", "Model", "Pullback"]
+__all__ = ["Coordinates", "LinearModel", "Model", "Pullback"]

@@ -4,16 +4,34 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from torch import Tensor
 
 from fairconstrained.data import FairData
 
-__all__ = ["Model", "Pullback"]
+__all__ = ["Coordinates", "Model", "Pullback"]
 
 #: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
 Pullback = Callable[[Tensor], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Well-scaled coordinates ``u`` of the parameters, ``params = to_params(u)``, a linear map; here the identity."""
+
+    def to_params(self, u: np.ndarray) -> np.ndarray:
+        """Parameters of shape (n_params,)."""
+        return u
+
+    def from_params(self, params: np.ndarray) -> np.ndarray:
+        """The inverse of `to_params`."""
+        return params
+
+    def pull(self, gradient: np.ndarray) -> np.ndarray:
+        """Gradient in ``u`` from the gradient in the parameters: the transpose of `to_params`."""
+        return gradient
 
 
 class Model(ABC):
@@ -45,6 +63,10 @@ class Model(ABC):
             Takes a Tensor of shape (n_samples,), the gradient with respect to the scores, and returns the
             gradient with respect to ``params``, an ndarray of shape (n_params,).
         """
+
+    def coordinates(self, data: FairData) -> Coordinates:
+        """Coordinates in which a solver that cares about scale should work."""
+        return Coordinates()
 
     @abstractmethod
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import Model, Pullback
+from fairconstrained.models._base import Coordinates, Model, Pullback
 
 __all__ = ["LinearModel"]
 
@@ -75,6 +75,22 @@ class LinearModel(Model):
         gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
 
+    def coordinates(self, data: FairData) -> Coordinates:
+        """Coefficients of the standardised features, without standardising the (perhaps sparse) features."""
+        shares = [data.weights[rows].numpy() for rows in data.slices]
+        mean = np.stack([block.T @ share for block, share in zip(data.blocks, shares, strict=True)])
+        square = np.stack([_squared(block).T @ share for block, share in zip(data.blocks, shares, strict=True)])
+        total = np.array([[share.sum()] for share in shares])
+        if self.n_copies == 1:
+            mean, square, total = (column.sum(axis=0, keepdims=True) for column in (mean, square, total))
+        mean, square = mean / total, square / total
+        centre = mean if self.fit_intercept else np.zeros_like(mean)
+        variance = square - mean**2 if self.fit_intercept else square
+        # a constant feature keeps its own scale; its variance is rounding error
+        constant = variance <= 1e-12 * square
+        scale = np.sqrt(np.where(constant, np.where(square > 0, square, 1.0), variance))
+        return _Standardised(np.where(constant, 0.0, centre), scale, self.fit_intercept)
+
     def shift_directions(self, data: FairData) -> np.ndarray:
         """See `Model.shift_directions`.
 
@@ -105,6 +121,46 @@ class LinearModel(Model):
         table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
         intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
         return table[:, : self.n_features], intercepts
+
+
+def _squared(block: Any) -> Any:
+    return block.multiply(block) if sp.issparse(block) else block**2
+
+
+@dataclass(frozen=True)
+class _Standardised(Coordinates):
+    """Scores ``<u, (x - centre) / scale> + c`` as ``<w, x> + b``; tables of shape (n_copies, n_features)."""
+
+    centre: np.ndarray
+    scale: np.ndarray
+    fit_intercept: bool
+
+    def to_params(self, u: np.ndarray) -> np.ndarray:
+        """See `Coordinates.to_params`."""
+        table = u.reshape(self.scale.shape[0], -1).copy()
+        width = self.scale.shape[1]
+        table[:, :width] /= self.scale
+        if self.fit_intercept:
+            table[:, -1] -= (table[:, :width] * self.centre).sum(axis=1)
+        return table.ravel()
+
+    def from_params(self, params: np.ndarray) -> np.ndarray:
+        """See `Coordinates.from_params`."""
+        table = params.reshape(self.scale.shape[0], -1).copy()
+        width = self.scale.shape[1]
+        if self.fit_intercept:
+            table[:, -1] += (table[:, :width] * self.centre).sum(axis=1)
+        table[:, :width] *= self.scale
+        return table.ravel()
+
+    def pull(self, gradient: np.ndarray) -> np.ndarray:
+        """See `Coordinates.pull`."""
+        table = gradient.reshape(self.scale.shape[0], -1).copy()
+        width = self.scale.shape[1]
+        if self.fit_intercept:
+            table[:, :width] -= table[:, -1:] * self.centre
+        table[:, :width] /= self.scale
+        return table.ravel()
 
 
 def _dense(row: Any) -> Any:

@@ -18,9 +18,11 @@ __all__ = ["AugmentedLagrangian"]
 
 #: Gradient norm to which a solution that need not move any more is polished.
 _FINE = 1e-8
+#: Gradient norm up to which a minimum counts as one, where rounding stopped L-BFGS before it reached ``_FINE``.
+_FLAT = 1e-4
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
-#: Iterations without coming nearer to feasibility after which a run is given up.
+#: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
 _HOPELESS = 12
 
 
@@ -49,7 +51,7 @@ class AugmentedLagrangian(Solver):
     ----------
     max_iter : int, default=50
         Outer iterations.
-    tol : float, default=2e-4
+    tol : float, default=5e-4
         Stop when ``patience`` iterations have not improved the best objective by this fraction.
     patience : int, default=3
     inner_iter : int, default=40
@@ -70,7 +72,7 @@ class AugmentedLagrangian(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
     max_iter: int = 50
-    tol: float = 2e-4
+    tol: float = 5e-4
     patience: int = 3
     inner_iter: int = 40
     penalty: float = 10.0
@@ -110,10 +112,12 @@ class _Run:
         self.blur = options.first_blur
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
-        self.n_iter = self.n_evaluations = self.stalled = self.nearest_iter = 0
+        self.n_iter = self.n_evaluations = self.nearest_iter = 0
+        self.stalled = 0.0
         self.best: _Iterate | None = None
         self.nearest: _Iterate | None = None
         self.converged = self.given_up = False
+        self.settled = True
         self.scales = np.array([c.scale for c in problem.constraints])
         # A finer surrogate than this sees no more than a few rows at a time, and no slope.
         self.finest = 3 * float((self.granularity * self.scales).max(initial=0.0))
@@ -137,7 +141,7 @@ class _Run:
             # Perhaps the optimum is fair as it is; only then is it worth computing precisely.
             self.best = None
             self.start_from(self._minimise_loss(loss, params, _FINE))
-        self.converged = self.best is not None
+        self.converged = self.best is not None and self.settled
 
     def start_from(self, params: np.ndarray) -> None:
         """Begin at ``params``."""
@@ -174,7 +178,7 @@ class _Run:
             value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
-        self.z = _lbfgs(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
+        self.z, _ = _lbfgs(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1
@@ -185,19 +189,26 @@ class _Run:
         self.surrogate_violation = violation
         previous = self.best.objective if self.best else np.inf
         self._assess(point)
+        self._count_stalls(previous, point.objective)
         self._tighten()
-        self._count_stalls(previous)
 
-    def _count_stalls(self, previous: float) -> None:
-        """Converged if the best objective has settled; given up if feasibility does not come nearer."""
-        options = self.options
-        if self.best is not None:
-            moved = previous - self.best.objective > options.tol * abs(previous)
+    def _count_stalls(self, previous: float, objective: float) -> None:
+        """Converged if the best objective has settled; given up if feasibility does not come nearer.
+
+        ``previous`` is the best objective before this iteration, ``objective`` the present one.
+        """
+        if self.blur > self.options.final_blur or self.nearest_iter == self.n_iter:
+            self.stalled = 0.0
+        elif self.best is None:
+            self.stalled += self.options.patience / _HOPELESS
+        elif self.best.objective < previous - self.options.tol * abs(previous):
+            self.stalled = 0.0
         else:
-            moved = self.nearest_iter == self.n_iter
-        self.stalled = 0 if moved or self.blur > options.final_blur else self.stalled + 1
-        self.converged = self.best is not None and self.stalled >= options.patience
-        self.given_up = self.best is None and self.stalled >= _HOPELESS
+            # An iterate that is better but not yet feasible may still become feasible.
+            promising = objective < self.best.objective - self.options.tol * abs(self.best.objective)
+            self.stalled += self.options.patience / _HOPELESS if promising else 1.0
+        finished = self.stalled >= self.options.patience
+        self.converged, self.given_up = finished and self.best is not None, finished and self.best is None
 
     def _tighten(self) -> None:
         """Set the next surrogate's blur and margins from how the exact metrics turned out."""
@@ -260,9 +271,10 @@ class _Run:
     def _minimise_loss(self, loss: Loss, params: np.ndarray, gtol: float) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
         view = FullBatchView(replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data)))
-        solution = _lbfgs(
+        solution, slope = _lbfgs(
             view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
         )
+        self.settled = slope <= max(gtol, _FLAT)
         self.n_evaluations += view.n_evaluations
         return solution
 
@@ -284,9 +296,19 @@ def _lbfgs(
     start: np.ndarray,
     max_iter: int,
     gtol: float,
-) -> np.ndarray:
-    """Minimise a function of the points of ``view``."""
+) -> tuple[np.ndarray, float]:
+    """Minimise a function of the points of ``view``; returns the minimiser and the largest slope there."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    result = minimize(lambda z: function(view.at(z)), start, jac=True, method="L-BFGS-B", options=options)
-    return result.x
+    n_params, coordinates = view.problem.n_params, view.problem.coordinates
+
+    def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        return np.concatenate([through(z[:n_params]), z[n_params:]])
+
+    def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = function(view.at(moved(u, coordinates.to_params)))
+        return value, moved(gradient, coordinates.pull)
+
+    begin = moved(start, coordinates.from_params)
+    result = minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", options=options)
+    return moved(result.x, coordinates.to_params), float(np.abs(result.jac).max(initial=0.0))
