@@ -94,7 +94,7 @@ axes["front"].plot(gaps, [best_r2(gap) for gap in gaps], color="0.5", label="pos
 axes["front"].plot(*np.transpose(points), "o", color="C0", label="fitted, on new data")
 for kappa, (gap, r2) in zip(kappas, points, strict=True):
     axes["front"].annotate(
-        f"{kappa}", (gap, r2), textcoords="offset points", xytext=(8, -4), color="0.3", fontsize="small"
+        f"{kappa}", (gap, r2), textcoords="offset points", xytext=(8, -9), color="0.3", fontsize="small"
     )
 axes["front"].set(
     xlabel="statistical parity gap of the predictions", ylabel="$R^2$", title="points are labelled with kappa"
