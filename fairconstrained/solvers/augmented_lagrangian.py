@@ -17,7 +17,7 @@ from fairconstrained.views import Exact, FullBatch
 __all__ = ["AugmentedLagrangian"]
 
 #: Gradient norm to which a solution that need not move any more is polished.
-_FINE = 1e-8
+_FINE = 1e-11
 #: Gradient norm up to which a minimum counts as one, where rounding stopped L-BFGS before it reached ``_FINE``.
 _FLAT = 1e-4
 #: L-BFGS iterations that an unconstrained minimisation may take.
@@ -39,7 +39,7 @@ class AugmentedLagrangian(Solver):
     exact ones at the present scores, and adds the levels that the metric violates most. From then on it also moves
     the surrogate's tolerance by half of what the exact metric is away from ``kappa``, in either direction: a
     smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all, the width is halved
-    again.
+    again. A run that comes no nearer to feasibility starts once more from its nearest iterate, with wider surrogates.
 
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
@@ -109,7 +109,8 @@ class _Run:
         self.granularity = np.array([c.granularity for c in problem.constraints])
         self.multipliers = np.zeros(len(problem.component_names))
         self.penalty = options.penalty
-        self.blur = options.first_blur
+        self.blur, self.final_blur = options.first_blur, options.final_blur
+        self.restarted = False
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
         self.n_iter = self.n_evaluations = self.nearest_iter = 0
@@ -197,7 +198,7 @@ class _Run:
 
         ``previous`` is the best objective before this iteration, ``objective`` the present one.
         """
-        if self.blur > self.options.final_blur or self.nearest_iter == self.n_iter:
+        if self.blur > self.final_blur or self.nearest_iter == self.n_iter:
             self.stalled = 0.0
         elif self.best is None:
             self.stalled += self.options.patience / _HOPELESS
@@ -212,8 +213,11 @@ class _Run:
 
     def _tighten(self) -> None:
         """Set the next surrogate's blur and margins from how the exact metrics turned out."""
-        if self.blur > self.options.final_blur:
-            self.blur = max(self.blur / 2, self.options.final_blur)
+        if self.best is None and self.stalled >= self.options.patience / 2 and not self.restarted:
+            self._restart()
+            return
+        if self.blur > self.final_blur:
+            self.blur = max(self.blur / 2, self.final_blur)
             return
         # What the surrogate itself is still violated by is for the multipliers to resolve, not for the margins.
         unresolved = self.surrogate_violation / self.scales
@@ -223,6 +227,17 @@ class _Run:
         if (self.margins >= kappas).any():
             # The surrogate has no tolerance left; only a finer one can do better.
             self.blur, self.margins = max(self.blur / 2, self.finest), self.margins / 2
+
+    def _restart(self) -> None:
+        """Begin again where feasibility was nearest, with surrogates that look further than a few rows."""
+        assert self.nearest is not None  # every run assesses its start
+        self.restarted, self.stalled = True, 0.0
+        self.z[: self.problem.n_params] = self.nearest.params
+        self.scores = self.problem.scores(self.nearest.params)
+        self.multipliers = np.zeros_like(self.multipliers)
+        self.margins = np.zeros_like(self.margins)
+        self.penalty, self.surrogate_violation = self.options.penalty, np.inf
+        self.blur, self.final_blur = self.options.first_blur, self.options.first_blur / 2
 
     def _assess(self, point: Point) -> None:
         """Measure the exact metrics, and keep the iterate if it is the best one."""
