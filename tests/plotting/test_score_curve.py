@@ -61,7 +61,7 @@ def test_interval_is_marked_on_both_axes_and_the_curve(scores):
     score, groups = scores
     display = ScoreCurveDisplay.from_predictions(score, sensitive_features=groups, interval=(0.1, 0.3))
     assert spans(display.ax_) == [(0.1, 0.3, 0, 1), (0, 1, 0.1, 0.3)]
-    assert texts(display.ax_) == ["b against a", "equal shares", "top 10%–30% of each"]
+    assert texts(display.ax_) == ["b against a", "equal shares", "ranks 10%–30% of each"]
     line, bold = display.lines_["b"], display.bold_["b"]
     x, y = line.get_xdata(), line.get_ydata()
     tiny = 1e-9
@@ -78,7 +78,7 @@ def test_union_of_intervals(scores):
     union = [(0.5, 0.6), (0.0, 0.1)]
     display = ScoreCurveDisplay.from_predictions(score, sensitive_features=groups, interval=union)
     assert spans(display.ax_)[::2] == [(0, 0.1, 0, 1), (0.5, 0.6, 0, 1)]
-    assert texts(display.ax_)[-1] == "top 0%–10% and 50%–60% of each"
+    assert texts(display.ax_)[-1] == "ranks 0%–10% and 50%–60% of each"
 
 
 def test_intervals_by_group(scores):
@@ -90,7 +90,7 @@ def test_intervals_by_group(scores):
     assert [bar.get_ydata().tolist() for bar in bars] == [[0.3, 0.4], [0.5, 0.6]]
     assert {bar.get_color() for bar in bars} == {display.lines_["b"].get_color()}
     assert texts(display.ax_) == [
-        "b against a (top 30%–40% and 50%–60%)", "equal shares", "top 10%–20% of a",
+        "b against a (ranks 30%–40% and 50%–60%)", "equal shares", "ranks 10%–20% of a",
     ]  # fmt: skip
 
 
@@ -122,7 +122,7 @@ def test_several_models_share_axes(scores):
         score + (groups == "b"), sensitive_features=groups, interval=(0.1, 0.3), name="after", ax=first.ax_
     )
     assert second.ax_ is first.ax_
-    assert texts(first.ax_) == ["before", "after", "equal shares", "top 10%–30% of each"]
+    assert texts(first.ax_) == ["before", "after", "equal shares", "ranks 10%–30% of each"]
     assert first.lines_["b"].get_color() != second.lines_["b"].get_color()
     assert len(first.ax_.patches) == 2
     with pytest.raises(ValueError, match="another group than 'b'"):

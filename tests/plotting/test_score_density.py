@@ -65,7 +65,7 @@ def test_shades_cover_the_percentiles_of_each_group(method):
         assert path.vertices[:, 1].min() == 0
         line = display.lines_[group]
         assert path.vertices[:, 1].max() <= line.get_ydata().max() + 1e-12
-    assert texts(display.ax_) == ["a (n = 20)", "b (n = 10)", "top 10%–30% of each group"]
+    assert texts(display.ax_) == ["a (n = 20)", "b (n = 10)", "ranks 10%–30% of each group"]
 
 
 def test_weighted_percentiles():
@@ -87,7 +87,7 @@ def test_unions_and_intervals_by_group(scores):
         score, sensitive_features=groups, interval={"a": [(0, 0.1), (0.5, 0.6)], "b": (0.2, 0.3)}
     )
     assert [len(display.shades_[group]) for group in "ab"] == [2, 1]
-    assert texts(display.ax_) == ["a (n = 400), top 0%–10% and 50%–60%", "b (n = 200), top 20%–30%"]
+    assert texts(display.ax_) == ["a (n = 400), ranks 0%–10% and 50%–60%", "b (n = 200), ranks 20%–30%"]
     top = display.densities["a"].ranges[0]
     assert top.tolist() == [np.sort(score[groups == "a"])[-40], score[groups == "a"].max()]
 

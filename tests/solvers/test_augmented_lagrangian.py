@@ -79,9 +79,8 @@ def test_feasible_but_not_settled_is_max_iter(parity_problem):
 
 @pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
 @pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
-@pytest.mark.parametrize("kappa", [0.1, 0.25])
-def test_the_exact_metric_is_within_kappa(parity_problem, notion, surrogate, kappa):
-    problem = parity_problem(notion, kappa, counts=(300, 400), surrogate=surrogate)
+def test_the_exact_metric_is_within_kappa(parity_problem, notion, surrogate):
+    problem = parity_problem(notion, 0.15, counts=(200, 260), surrogate=surrogate)
     (constraint,) = problem.constraints
     result, free = solve(problem), solve(problem.without_constraints())
     assert constraint.exact(problem.scores(free.params)) > constraint.granularity  # there is something to do

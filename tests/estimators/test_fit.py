@@ -1,0 +1,331 @@
+"""fit: what it reports, when it warns, and that it changes an estimator completely or not at all."""
+
+import copy
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
+from fairconstrained.solvers import SOLVERS
+
+FITTED = [
+    "coef_",
+    "intercept_",
+    "groups_",
+    "status_",
+    "constraint_values_",
+    "violation_",
+    "objective_",
+    "multipliers_",
+    "n_iter_",
+    "n_evaluations_",
+    "history_",
+    "n_features_in_",
+]
+
+
+def classifier(**options):
+    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+
+
+def fit(model, sample, **extra):
+    return model.fit(sample.X, sample.y, sensitive_features=sample.groups, **extra)
+
+
+# --- attributes
+
+
+def test_fitted_attributes(classes):
+    model = fit(classifier(kappa=0.1, parity="statistical"), classes)
+    assert all(hasattr(model, name) for name in [*FITTED, "classes_"])
+    assert not hasattr(model, "feature_names_in_")
+    assert model.coef_.shape == (1, 4)
+    assert model.intercept_.shape == (1,)
+    assert list(model.groups_) == [0, 1]
+    assert model.multipliers_  # the constraint is active
+    assert all(name.startswith("statistical_parity[") and v > 0 for name, v in model.multipliers_.items())
+    assert model.history_
+    assert {"objective", "statistical_parity", "n_evaluations"} <= model.history_[-1].keys()
+    assert model.n_evaluations_ >= model.n_iter_ >= 1
+
+
+def test_shapes_by_group(classes, numbers):
+    model = fit(classifier(group_interactions=True, kappa=0.3), classes)
+    assert model.coef_.shape == (2, 4)
+    assert model.intercept_.shape == (2,)
+    model = fit(PartialParityRegressor(0.3, group_interactions=True), numbers)
+    assert model.coef_.shape == (2, 4)
+    model = fit(PartialParityRegressor(0.3), numbers)
+    assert model.coef_.shape == (4,)
+    assert isinstance(model.intercept_, float)
+
+
+def test_without_intercept(classes, numbers):
+    assert fit(classifier(fit_intercept=False), classes).intercept_ == 0.0
+    assert fit(PartialParityRegressor(0.3, fit_intercept=False), numbers).intercept_ == 0.0
+
+
+def test_objective_is_the_one_of_the_docstring(classes, numbers):
+    X, y, _ = classes
+    model = fit(classifier(alpha=0.01), classes)
+    margins = np.where(y == 1, 1, -1) * model.decision_function(X)
+    penalty = 0.01 / 2 * (model.coef_**2).sum()
+    assert model.objective_ == pytest.approx(np.logaddexp(0, -margins).mean() + penalty)
+    X, y, _ = numbers
+    model = fit(PartialParityRegressor(0.2, alpha=0.01), numbers)
+    penalty = 0.01 / 2 * (model.coef_**2).sum()
+    assert model.objective_ == pytest.approx(((model.predict(X) - y) ** 2).mean() / 2 + penalty)
+
+
+# --- prediction
+
+
+def test_predictions_follow_the_scores(classes):
+    X = classes.X
+    model = fit(classifier(threshold=0.5, kappa=0.3), classes)
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, X @ model.coef_[0] + model.intercept_[0])
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(scores > 0.5).astype(int)])
+    np.testing.assert_array_equal(model.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("objective", ["logistic", "truncated_logistic", "hinge", "squared", "zero_one"])
+def test_probabilities(classes, objective):
+    X, y, _ = classes
+    model = fit(classifier(objective=objective, kappa=0.3), classes)
+    probabilities = model.predict_proba(X)
+    assert probabilities.shape == (600, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert ((probabilities >= 0) & (probabilities <= 1)).all()
+    order = np.argsort(model.decision_function(X))
+    assert (np.diff(probabilities[order, 1]) >= 0).all()  # the second column is the positive class
+    assert probabilities[y == 1, 1].mean() > probabilities[y == 0, 1].mean()
+
+
+def test_score(classes, numbers):
+    X, y, _ = classes
+    model = fit(classifier(), classes)
+    weights = np.linspace(0.1, 1, 600)
+    hits = model.predict(X) == y
+    assert model.score(X, y) == pytest.approx(hits.mean())
+    assert model.score(X, y, sample_weight=weights) == pytest.approx(np.average(hits, weights=weights))
+    X, y, _ = numbers
+    model = fit(PartialParityRegressor(0.2), numbers)
+    residual = ((y - model.predict(X)) ** 2).sum() / ((y - y.mean()) ** 2).sum()
+    assert model.score(X, y) == pytest.approx(1 - residual)
+
+
+# --- reproducibility, copies
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_the_same_fit_twice_is_the_same_bit_for_bit(classes, solver):
+    options = {"solver": solver, "max_iter": 5, "random_state": 0, "kappa": 0.3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of solvers that bound a surrogate
+        one, other = (fit(classifier(**options), classes) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert one.history_ == other.history_
+
+
+def test_refitting_starts_afresh(classes):
+    model = fit(classifier(), classes)
+    coefficients = model.coef_.copy()
+    np.testing.assert_array_equal(fit(model, classes).coef_, coefficients)
+
+
+def test_clone_and_pickle(classes):
+    model = fit(classifier(interval=(0.0, 0.5), solver_options={"inner_iter": 30}), classes)
+    again = fit(clone(model), classes)
+    np.testing.assert_array_equal(again.coef_, model.coef_)
+    restored = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(restored.predict_proba(classes.X), model.predict_proba(classes.X))
+    assert restored.history_ == model.history_
+    assert restored.get_params() == model.get_params()
+
+
+def test_joblib(classes):
+    X, y, groups = classes
+    models = [classifier(kappa=kappa) for kappa in (0.1, 0.3)]
+    fitted = joblib.Parallel(n_jobs=2)(joblib.delayed(model.fit)(X, y, sensitive_features=groups) for model in models)
+    for model, other in zip(models, fitted, strict=True):
+        np.testing.assert_allclose(fit(clone(model), classes).coef_, other.coef_, atol=1e-6)
+
+
+# --- solvers
+
+
+@pytest.mark.parametrize("solver", ["idca", "switching_subgradient"])
+def test_solvers_of_the_paper_bound_a_surrogate_and_say_so(classes, solver):
+    with pytest.warns(ConvergenceWarning, match=f"Solver '{solver}' bounds a surrogate of the metric; solver='auto'"):
+        model = fit(classifier(kappa=0.02, solver=solver, max_iter=5, parity="statistical"), classes)
+    assert model.status_ == "infeasible"
+    assert model.constraint_values_["statistical_parity"] > 0.02
+
+
+def test_max_iter_and_options_reach_the_solver(classes):
+    options = {"solver": "idca", "kappa": None, "parity": "statistical", "solver_options": {"max_inner": 7}}
+    model = fit(classifier(max_iter=3, **options), classes)
+    assert model.n_iter_ == len(model.history_) == 3
+    model = fit(classifier(max_iter=3, **{**options, "solver_options": {"max_outer": 2, "max_inner": 7}}), classes)
+    assert model.n_iter_ == 2  # what is written explicitly wins
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+@pytest.mark.parametrize("parity", ["statistical", "demographic"])
+def test_every_solver_fits_without_a_constraint(classes, solver, parity):
+    model = fit(classifier(kappa=None, solver=solver, max_iter=10, parity=parity), classes)
+    assert model.status_ in ("optimal", "completed")
+    assert model.score(classes.X, classes.y) > classes.y.mean() + 0.05
+
+
+def test_verbose(classes, capsys):
+    fit(classifier(), classes)
+    assert capsys.readouterr().out == ""
+    fit(classifier(verbose=1), classes)
+    assert "demographic_parity" in capsys.readouterr().out
+
+
+# --- warnings
+
+
+def test_a_violation_is_never_silent(classes):
+    with pytest.warns(ConvergenceWarning) as caught:
+        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical"), classes)
+    (warning,) = caught
+    value = model.constraint_values_["statistical_parity"]
+    message = str(warning.message)
+    assert model.status_ == "infeasible"
+    assert "statistical_parity" in message
+    assert f"{value:.4g}" in message
+    assert "kappa=0.01" in message
+    assert model.violation_ == pytest.approx(value - 0.01)
+    assert warning.filename == __file__  # the line of the user, not ours
+
+
+def test_not_settled_is_said(classes):
+    with pytest.warns(ConvergenceWarning, match="stopped at max_iter.* before its objective settled") as caught:
+        model = fit(classifier(kappa=0.3, max_iter=4, tol=0.0, parity="statistical"), classes)
+    assert len(caught) == 1
+    assert model.status_ == "max_iter"
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("estimator", [PartialParityClassifier(), PartialParityRegressor()], ids=["classes", "numbers"])
+@pytest.mark.parametrize("groups", [None, np.zeros(600)], ids=["no groups", "one group"])
+def test_one_group_is_said_in_plain_words(classes, estimator, groups):
+    model = clone(estimator)
+    with pytest.warns(FairnessWarning, match="only one group, so the fairness constraint holds vacuously") as caught:
+        model.fit(classes.X, classes.y, sensitive_features=groups)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.constraint_values_ == {}
+    assert model.groups_.shape == (0 if groups is None else 1,)
+    free = clone(estimator).set_params(kappa=None).fit(classes.X, classes.y)
+    np.testing.assert_array_equal(model.coef_, free.coef_)
+
+
+def test_kappa_none_without_groups_is_what_was_asked_for(classes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier(kappa=None).fit(classes.X, classes.y)
+
+
+# --- warm start
+
+
+def test_warm_start_from_the_last_fit(classes):
+    model = fit(classifier(kappa=0.1, warm_start=True), classes)
+    cold = model.objective_
+    fit(model, classes)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(cold, rel=0.02)
+
+
+def test_warm_start_along_a_path_of_kappas(classes):
+    model = classifier(warm_start=True)
+    for kappa in (None, 0.3, 0.15, 0.3, None):
+        fit(model.set_params(kappa=kappa), classes)
+        assert model.status_ == "optimal"
+        free = fit(classifier(kappa=kappa), classes)
+        assert model.objective_ == pytest.approx(free.objective_, rel=0.03)
+
+
+CHANGES = {
+    "fewer features": (lambda s: s._replace(X=s.X[:, :3]), {}),
+    "more features": (lambda s: s._replace(X=np.hstack([s.X, s.X[:, :1] ** 2])), {}),
+    "other groups": (lambda s: s._replace(groups=s.groups + 1), {}),
+    "coefficients by group": (lambda s: s, {"group_interactions": True}),
+    "no intercept": (lambda s: s, {"fit_intercept": False}),
+}
+
+
+@pytest.mark.parametrize(("change", "options"), CHANGES.values(), ids=CHANGES.keys())
+def test_warm_start_where_the_last_fit_does_not_apply(classes, change, options):
+    model = fit(classifier(warm_start=True, kappa=0.3), classes)
+    fit(model.set_params(**options), change(classes))
+    fresh = fit(classifier(kappa=0.3, **options), change(classes))
+    np.testing.assert_array_equal(model.coef_, fresh.coef_)
+
+
+# --- all or nothing
+
+
+def interrupt(monkeypatch, error):
+    def solve(self, *args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(SOLVERS["augmented_lagrangian"], "solve", solve)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MemoryError()], ids=lambda e: type(e).__name__)
+def test_an_interrupted_fit_leaves_an_unfitted_estimator_unfitted(classes, monkeypatch, error):
+    model = classifier()
+    before = dict(vars(model))
+    interrupt(monkeypatch, error)
+    with pytest.raises(type(error)):
+        fit(model, classes)
+    assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    with pytest.raises(NotFittedError):
+        model.predict(classes.X)
+
+
+def test_an_interrupted_fit_leaves_a_fitted_estimator_as_it_was(classes, monkeypatch):
+    model = fit(classifier(), classes)
+    before, copies = dict(vars(model)), copy.deepcopy(vars(model))
+    interrupt(monkeypatch, KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        fit(model, classes._replace(X=classes.X[:, :3], groups=classes.groups + 5))
+    check_unchanged(model, before, copies)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda s: s._replace(X=s.X[:, :3], groups=np.where(np.arange(600) < 2, "few", "many")),
+        lambda s: s._replace(X=s.X[:, :3], y=np.ones(600)),
+        lambda s: s._replace(X=s.X[:, :3], groups=np.full(600, np.nan)),
+    ],
+    ids=["group too small", "one class", "missing groups"],
+)
+def test_a_failing_fit_leaves_a_fitted_estimator_as_it_was(classes, spoil):
+    model = fit(classifier(), classes)
+    before, copies = dict(vars(model)), copy.deepcopy(vars(model))
+    with pytest.raises(ValueError, match=r"rows|class|missing"):
+        fit(model, spoil(classes))
+    check_unchanged(model, before, copies)
+
+
+def check_unchanged(model, before, copies):
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+    for name, value in copies.items():
+        np.testing.assert_equal(vars(model)[name], value)  # neither were they changed in place

@@ -1,0 +1,319 @@
+"""What fit and predict accept, and what they say about what they do not."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from fairconstrained import PartialParityClassifier, PartialParityRegressor
+
+
+def classifier(**options):
+    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+
+
+@pytest.fixture(scope="module")
+def reference(classes):
+    X, y, groups = classes
+    return classifier().fit(X, y, sensitive_features=groups)
+
+
+# --- formats
+
+GROUP_FORMATS = {
+    "list": lambda g: g.tolist(),
+    "strings": lambda g: np.array(["f", "m"])[g],
+    "objects": lambda g: np.array(["f", "m"], dtype=object)[g],
+    "booleans": lambda g: g.astype(bool),
+    "floats": lambda g: g.astype(float),
+    "column": lambda g: g[:, None],
+    "series": lambda g: pd.Series(g, index=np.arange(g.size)[::-1]),
+    "categories": lambda g: pd.Series(np.array(["f", "m"])[g], dtype="category"),
+    "string dtype": lambda g: pd.Series(np.array(["f", "m"])[g], dtype="string"),
+    "frame": lambda g: pd.DataFrame({"sex": np.array(["f", "m"])[g]}),
+    "two columns": lambda g: pd.DataFrame({"sex": np.array(["f", "m"])[g], "constant": 1}),
+}
+
+
+@pytest.mark.parametrize("convert", GROUP_FORMATS.values(), ids=GROUP_FORMATS.keys())
+def test_formats_of_the_groups(classes, reference, convert):
+    X, y, groups = classes
+    model = classifier().fit(X, y, sensitive_features=convert(groups))
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+    assert model.groups_.shape == (2,)
+
+
+LABEL_FORMATS = {
+    "strings": np.array(["no", "yes"]),
+    "booleans": np.array([False, True]),
+    "signs": np.array([-1, 1]),
+    "floats": np.array([0.0, 1.0]),
+    "objects": np.array(["no", "yes"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("names", LABEL_FORMATS.values(), ids=LABEL_FORMATS.keys())
+def test_formats_of_the_labels(classes, reference, names):
+    X, y, groups = classes
+    model = classifier().fit(X, names[y], sensitive_features=groups)
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+    np.testing.assert_array_equal(model.classes_, names)
+    np.testing.assert_array_equal(model.predict(X), names[reference.predict(X)])
+    assert model.score(X, names[y]) == reference.score(X, y)
+
+
+def test_labels_as_a_series_of_categories(classes, reference):
+    X, y, groups = classes
+    labels = pd.Series(np.array(["no", "yes"])[y], dtype="category")
+    model = classifier().fit(X, labels, sensitive_features=groups)
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+
+
+def test_data_frames(classes, reference):
+    X, y, groups = classes
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"], index=np.arange(y.size) + 1000)
+    series = pd.Series(groups, index=frame.index[::-1])  # rows are matched by position, not by index
+    model = classifier().fit(frame, pd.Series(y), sensitive_features=series)
+    np.testing.assert_array_equal(model.coef_, reference.coef_)
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(model.predict(frame), reference.predict(X))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[["b", "a", "c", "d"]])
+
+
+@pytest.mark.parametrize("options", [{"kappa": None}, {}, {"group_interactions": True}], ids=str)
+def test_sparse_and_dense_features_agree(classes, options):
+    X, y, groups = classes
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    dense, sparse = (classifier(**options).fit(table, y, sensitive_features=groups) for table in (X, sp.csr_array(X)))
+    assert sparse.status_ == dense.status_ == "optimal"
+    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-3 if "kappa" not in options else 1e-5)
+    np.testing.assert_allclose(
+        sparse.decision_function(sp.csr_array(X), sensitive_features=groups),
+        sparse.decision_function(X, sensitive_features=groups),
+    )
+
+
+@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array])
+def test_sparse_formats(classes, convert):
+    X, y, groups = classes
+    options = {"kappa": 0.3, "group_interactions": True}
+    csr = classifier(**options).fit(sp.csr_array(X), y, sensitive_features=groups)
+    other = classifier(**options).fit(convert(X), y, sensitive_features=groups)
+    np.testing.assert_array_equal(other.coef_, csr.coef_)
+    np.testing.assert_array_equal(
+        other.predict(convert(X), sensitive_features=groups), csr.predict(X, sensitive_features=groups)
+    )
+
+
+def test_float32_features(classes, reference):
+    X, y, groups = classes
+    model = classifier().fit(X.astype(np.float32), y, sensitive_features=groups)
+    assert model.objective_ == pytest.approx(reference.objective_, rel=0.01)
+
+
+def test_inputs_are_not_changed(classes):
+    X, y, groups = (column.copy() for column in classes)
+    weights = np.ones(y.size)
+    PartialParityRegressor(0.2).fit(X, y.astype(float), sensitive_features=groups, sample_weight=weights)
+    for before, after in zip((*classes, np.ones(y.size)), (X, y, groups, weights), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_parameters_are_stored_untouched(classes):
+    X, y, groups = classes
+    options = {"inner_iter": 30}
+    model = classifier(interval=[0.0, 0.5], solver_options=options, max_iter=60, tol=1e-3)
+    before = dict(model.get_params())
+    model.fit(X, y, sensitive_features=groups)
+    assert all(model.get_params()[name] is value for name, value in before.items())
+    assert options == {"inner_iter": 30}
+
+
+# --- errors in the data
+
+
+@pytest.mark.parametrize("estimator", [PartialParityClassifier(), PartialParityRegressor()], ids=["classes", "numbers"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("where", ["X", "y", "sensitive_features", "sample_weight"])
+def test_values_that_are_not_finite(classes, estimator, value, where):
+    arrays = {"X": classes.X, "y": classes.y, "sensitive_features": classes.groups, "sample_weight": np.ones(600)}
+    arrays[where] = arrays[where].astype(float).copy()
+    arrays[where].flat[3] = value
+    name = "infinity" if np.isinf(value) else "NaN"
+    with pytest.raises(ValueError, match=f"(?s){where.replace('X', 'Input X')}.*{name}"):
+        estimator.fit(arrays.pop("X"), arrays.pop("y"), **arrays)
+
+
+def test_missing_groups_are_counted(classes):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match="missing values in 2 rows"):
+        classifier().fit(X, y, sensitive_features=[None, None, *groups[2:]])
+
+
+@pytest.mark.parametrize("short", ["y", "sensitive_features", "sample_weight"])
+def test_lengths(classes, short):
+    arrays = {"y": classes.y, "sensitive_features": classes.groups, "sample_weight": np.ones(600)}
+    arrays[short] = arrays[short][:-1]
+    with pytest.raises(ValueError, match=r"599"):
+        classifier().fit(classes.X, **arrays)
+
+
+def test_one_class(classes):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match="one class"):
+        classifier().fit(X, np.ones(y.size), sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"one class only \(.*positive weight\)"):
+        classifier().fit(X, y, sensitive_features=groups, sample_weight=(y == 1).astype(float))
+
+
+def test_three_classes(classes):
+    X, _, groups = classes
+    with pytest.raises(ValueError, match=r"Only binary classification is supported.*multiclass"):
+        classifier().fit(X, np.arange(600) % 3, sensitive_features=groups)
+
+
+def test_weights(classes):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match="Negative values"):
+        classifier().fit(X, y, sensitive_features=groups, sample_weight=np.linspace(-1, 1, 600))
+    with pytest.raises(ValueError, match=r"non-zero|zero for every row"):
+        classifier().fit(X, y, sensitive_features=groups, sample_weight=np.zeros(600))
+    with pytest.raises(ValueError, match=r"groups \[1\] have no row with a positive sample_weight"):
+        classifier().fit(X, y, sensitive_features=groups, sample_weight=(groups == 0).astype(float))
+
+
+def test_a_group_that_is_too_small_prints_the_counts(classes):
+    X, y, _ = classes
+    groups = np.where(np.arange(600) < 9, "few", "many")
+    with pytest.raises(ValueError, match=re.escape("{'few': 9, 'many': 591}")):
+        classifier(kappa=0.1).fit(X, y, sensitive_features=groups)
+    # rows without weight do not count
+    with pytest.raises(ValueError, match=re.escape("{'few': 7, 'many': 591}")):
+        classifier(kappa=0.1).fit(X, y, sensitive_features=groups, sample_weight=(np.arange(600) >= 2) * 1.0)
+
+
+# --- errors in the parameters
+
+
+@pytest.mark.parametrize(
+    ("parameter", "options"),
+    [
+        ("objective", ["logistic", "truncated_logistic", "hinge", "squared", "zero_one"]),
+        ("parity", ["statistical", "demographic"]),
+        ("surrogate", ["logistic", "ramp", "smoothstep"]),
+        ("solver", ["auto", "augmented_lagrangian", "idca", "switching_subgradient"]),
+    ],
+)
+def test_unknown_names_list_the_options(classes, parameter, options):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match=f"{parameter}.* must be .*'other'") as raised:
+        classifier(**{parameter: "other"}).fit(X, y, sensitive_features=groups)
+    assert all(repr(option) in str(raised.value) for option in options)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("kappa", -0.1),
+        ("kappa", 1.1),
+        ("kappa", "small"),
+        ("kappa", np.nan),
+        ("alpha", -1.0),
+        ("truncation", 0.0),
+        ("surrogate_width", 0.0),
+        ("surrogate_width", "wide"),
+        ("n_levels", 0),
+        ("n_levels", 2.5),
+        ("max_iter", 0),
+        ("tol", -1.0),
+        ("threshold", np.inf),
+        ("threshold", np.nan),
+        ("normalize", "yes"),
+        ("group_interactions", 2),
+        ("fit_intercept", None),
+        ("solver_options", [("inner_iter", 3)]),
+        ("random_state", "seed"),
+    ],
+)
+def test_parameters_out_of_range(classes, parameter, value):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match=parameter):
+        classifier(**{parameter: value}).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("kappa", [0.2, None])
+@pytest.mark.parametrize(
+    ("interval", "message"),
+    [
+        ((0.4, 0.1), "alpha < beta"),
+        ((0.0, 30), r"lie in \[0, 1\]"),
+        ([(0.0, 0.1), (0.3, 0.4)], "one interval"),
+        ("top", "pair"),
+        (None, "pair"),
+    ],
+)
+def test_intervals(classes, kappa, interval, message):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match=message):
+        classifier(kappa=kappa, interval=interval).fit(X, y, sensitive_features=groups)
+
+
+def test_unknown_solver_option(classes):
+    X, y, groups = classes
+    with pytest.raises(ValueError, match=r"solver 'augmented_lagrangian' has no option \['step'\]; its options are"):
+        classifier(solver_options={"step": 1}).fit(X, y, sensitive_features=groups)
+    with pytest.raises(ValueError, match="schedule must be one of"):
+        classifier(solver="switching_subgradient", solver_options={"schedule": "x"}).fit(
+            X, y, sensitive_features=groups
+        )
+
+
+# --- prediction
+
+
+@pytest.fixture(scope="module")
+def by_group(classes):
+    X, y, groups = classes
+    model = classifier(group_interactions=True, kappa=0.3)
+    return model.fit(X, y, sensitive_features=np.array(["f", "m"])[groups])
+
+
+def test_number_of_features(classes, reference):
+    with pytest.raises(ValueError, match="X has 3 features, but PartialParityClassifier is expecting 4"):
+        reference.predict(classes.X[:, :3])
+
+
+def test_a_shared_model_needs_no_groups_and_ignores_them(classes, reference):
+    X = classes.X
+    np.testing.assert_array_equal(reference.predict(X), reference.predict(X, sensitive_features=["new"] * 600))
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_groups_are_needed_where_they_have_coefficients_of_their_own(classes, by_group, method):
+    with pytest.raises(ValueError, match="pass sensitive_features to predict"):
+        getattr(by_group, method)(classes.X)
+
+
+def test_an_unseen_group_is_named(classes, by_group):
+    groups = np.array(["f", "m"])[classes.groups].astype(object)
+    groups[5] = "x"
+    with pytest.raises(ValueError, match=r"not seen in fit: \['x'\]. Known groups: \['f', 'm'\]"):
+        by_group.predict(classes.X, sensitive_features=groups)
+
+
+def test_lengths_at_prediction(classes, by_group):
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        by_group.predict(classes.X, sensitive_features=["f"] * 599)
+
+
+def test_prediction_for_some_of_the_groups(classes, by_group):
+    X, groups = classes.X, np.array(["f", "m"])[classes.groups]
+    scores = by_group.decision_function(X, sensitive_features=groups)
+    for group, coefficients, intercept in zip("fm", by_group.coef_, by_group.intercept_, strict=True):
+        own = groups == group
+        alone = by_group.decision_function(X[own], sensitive_features=groups[own])
+        np.testing.assert_allclose(alone, scores[own])
+        np.testing.assert_allclose(alone, X[own] @ coefficients + intercept)
