@@ -11,18 +11,22 @@ by the mean and deviation of the training part.
 (objective and alpha). After each fit the exact training gap is compared with ``kappa`` plus its granularity; what
 exceeds it counts as a failure, is reported, and is never chosen.
 
-*Choice.* For each seed and ``kappa`` the setting of best validation accuracy, ties to the fairer one: the published
-protocol. The test part is only ever measured. The mean test fairness and accuracy of these models over the seeds,
-one point for each ``kappa``, are the *front*; intervals are 95 % (Student's t over the seeds).
+*Choice.* For each seed and ``kappa`` the setting of best validation accuracy, ties to the fairer one. The test part
+is only ever measured. The accuracy is the mean over the validation parts that share no row with the seed's test part:
+those of all seeds where the test part is the official one (a9a), else the seed's own. The mean test fairness and
+accuracy of the chosen models over the seeds, one point for each ``kappa``, are the *front*; intervals are 95 %
+(Student's t over the seeds).
 
 *Comparison.* For a published fairness F:
 
 - ``accuracy`` is the front's at the largest ``kappa`` whose mean test fairness is at least F. Nothing is interpolated
   and no accuracy on the test part decides, but which kappa belongs to F is read off the test fairness,
   as it is for the published points;
+- ``own_choice_difference`` is that difference if each seed chooses by its own validation part alone, the published
+  protocol; on a9a that part has 3,256 rows, and the choice between settings 0.002 apart is mostly noise;
 - ``validated_accuracy`` and ``validated_fairness`` are the test means of what a user without the test part would take:
-  for each seed, of all fits with validation fairness at least F the one of best validation accuracy (if there is
-  none, the fairest on validation). The fairness achieved may lie on either side of F.
+  of all settings and kappas with (mean) validation fairness at least F the one of best validation accuracy; if there
+  is none, the fairest on validation. A gap of few rows is biased upwards, so this errs on the fair side.
 
 ``model="plain"`` is the same without group interactions, one setting.
 """
@@ -70,7 +74,7 @@ CASES = {
         (0.05, 0.3),
         (0.9, 0.1),
         (0.28, 0.2, 0.1, 0.05, 0.01),
-        (0.36, 0.3, 0.24, 0.21, 0.15, 0.12, 0.08, 0.065, 0.04, 0.03, 0.02),
+        (0.36, 0.3, 0.24, 0.21, 0.15, 0.125, 0.08, 0.0675, 0.03, 0.02),
         ((0.5970, 0.8499), (0.7017, 0.8492), (0.7841, 0.8479), (0.8732, 0.8445), (0.9310, 0.8393), (0.9752, 0.8311)),
     ),
     "law_school": Case(
@@ -78,7 +82,7 @@ CASES = {
         (0.7, 1.0),
         (0.5625, 0.1875),
         (0.2, 0.15, 0.1, 0.08, 0.005),
-        (0.4, 0.36, 0.28, 0.24, 0.12, 0.05, 0.03, 0.02, 0.01),
+        (0.4, 0.38, 0.36, 0.28, 0.24, 0.13, 0.05, 0.03, 0.02),
         ((0.5397, 0.9004), (0.6038, 0.8996), (0.6956, 0.8937), (0.7825, 0.8913), (0.8479, 0.8927), (0.9563, 0.8909)),
     ),
     "bank": Case(
@@ -156,8 +160,8 @@ def run(names: list[str], seeds: int, quick: bool, jobs: int) -> pd.DataFrame:
     settings = [SETTINGS[i] for i in (0, 3, 4)] if quick else [*SETTINGS, PLAIN]
     fits = [
         (name, seed, kappa, setting)
-        for name in names
         for seed in range(seeds)
+        for name in names
         for kappa in (1.0, *CASES[name].published_kappas, *(() if quick else CASES[name].more_kappas))
         for setting in settings
     ]
@@ -166,10 +170,27 @@ def run(names: list[str], seeds: int, quick: bool, jobs: int) -> pd.DataFrame:
     return runs.sort_values([*POINT, "seed", "objective", "alpha"], ignore_index=True)
 
 
-def choose(runs: pd.DataFrame) -> pd.DataFrame:
-    """For each seed and kappa the fit of best validation accuracy, among those that keep kappa."""
-    ranked = runs[~runs.failed].sort_values(["val_accuracy", "val_fairness"], ascending=False, kind="stable")
-    return ranked.groupby([*POINT, "seed"], as_index=False).first()
+def judged(runs: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
+    """The fits that keep kappa, with the validation means by which they are chosen, best ones first.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row for each fit.
+    pool : bool
+        Whether seeds whose test parts are the same rows share their validation results.
+    """
+    kept = runs[~runs.failed]
+    shared = kept.data.map({name: CASES[name].load().is_train is not None for name in kept.data.unique()})
+    pools = kept.assign(pool=np.where(shared & pool, -1, kept.seed))
+    means = pools.groupby([*POINT, "pool", "objective", "alpha"])[["val_accuracy", "val_fairness"]].transform("mean")
+    kept = kept.assign(chosen_by=means.val_accuracy, fairness_by=means.val_fairness)
+    return kept.sort_values(["chosen_by", "fairness_by"], ascending=False, kind="stable")
+
+
+def choose(runs: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
+    """For each seed and kappa the fit of the best setting on validation, among those that keep kappa."""
+    return judged(runs, pool).groupby([*POINT, "seed"], as_index=False).first()
 
 
 def half_width(values: pd.Series) -> float:
@@ -194,29 +215,38 @@ def front_of(chosen: pd.DataFrame) -> pd.DataFrame:
 
 def validated(runs: pd.DataFrame, level: float) -> pd.DataFrame:
     """For each seed the fit that the validation part alone would choose to be as fair as ``level``."""
-    ranked = runs[~runs.failed].assign(
-        short=lambda frame: np.maximum(level - frame.val_fairness, 0.0),
-    )
-    return (
-        ranked.sort_values(["short", "val_accuracy"], ascending=[True, False]).groupby("seed", as_index=False).first()
-    )
+    fits = judged(runs)
+    fits = fits.assign(short=np.maximum(level - fits.fairness_by, 0.0))
+    return fits.sort_values("short", kind="stable").groupby("seed", as_index=False).first()
 
 
-def beside_published(runs: pd.DataFrame, front: pd.DataFrame) -> pd.DataFrame:
+def point_at(points: pd.DataFrame, fairness: float) -> pd.Series:
+    """The point of a front with the largest kappa among those that are fair enough; the fairest if none is."""
+    reaching = points[points.fairness >= fairness]
+    return points.loc[reaching.kappa.idxmax() if len(reaching) else points.fairness.idxmax()]
+
+
+def beside_published(runs: pd.DataFrame) -> pd.DataFrame:
     """One row for each published pair and model."""
     rows = []
-    for (name, model), points in front.groupby(["data", "model"], sort=False):
-        fits = runs[(runs.data == name) & (runs.model == model)]
+    for (name, model), fits in runs.groupby(["data", "model"]):
+        front, own_choice = front_of(choose(fits)), front_of(choose(fits, pool=False))
         for fairness, accuracy in CASES[name].published:
-            row = {"data": name, "model": model, "published_fairness": fairness, "published_accuracy": accuracy}
-            reaching = points[points.fairness >= fairness]
-            if len(reaching):
-                ours = reaching.loc[reaching.kappa.idxmax()]
-                row |= ours[["kappa", "fairness", "accuracy", "accuracy_ci"]].to_dict()
-                row |= {"difference": ours.accuracy - accuracy}
-            picks = validated(fits, fairness)
-            row |= {f"validated_{what}": picks[f"test_{what}"].mean() for what in ("fairness", "accuracy")}
-            rows.append(row | {"validated_difference": row["validated_accuracy"] - accuracy})
+            ours, picks = point_at(front, fairness), validated(fits, fairness)
+            rows.append(
+                {
+                    "data": name,
+                    "model": model,
+                    "published_fairness": fairness,
+                    "published_accuracy": accuracy,
+                    **ours[["kappa", "fairness", "accuracy", "accuracy_ci"]],
+                    "difference": ours.accuracy - accuracy,
+                    "own_choice_difference": point_at(own_choice, fairness).accuracy - accuracy,
+                    "validated_fairness": picks.test_fairness.mean(),
+                    "validated_accuracy": picks.test_accuracy.mean(),
+                    "validated_difference": picks.test_accuracy.mean() - accuracy,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -267,7 +297,7 @@ def main() -> None:
     save(runs, "published_table_runs", show=False)
     report_failures(runs)
     save(front, "published_table_front")
-    save(beside_published(runs, front), "published_table")
+    save(beside_published(runs), "published_table")
     draw(front)
 
 
