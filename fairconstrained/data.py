@@ -156,5 +156,8 @@ def _rows(X: Any, start: int, stop: int) -> Any:
     if not sp.issparse(X):
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
-    values = (X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-    return sp.csr_array(values, shape=(stop - start, X.shape[1]))
+    block = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
+    # set one by one: the constructor copies arrays that are small parts of larger ones
+    block.data, block.indices = X.data[first:last], X.indices[first:last]
+    block.indptr = X.indptr[start : stop + 1] - first
+    return block

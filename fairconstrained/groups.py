@@ -79,6 +79,8 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
                 f"sensitive_features must be one column or a table of columns; got {values.ndim} dimensions."
             )
         frame = pd.DataFrame(values.reshape(values.shape[0], -1))
+    if frame.shape[1] == 0:
+        raise ValueError("sensitive_features has no columns; pass at least one column, or leave it out.")
     missing = int(frame.isna().any(axis=1).sum())
     if missing:
         raise ValueError(

@@ -108,8 +108,13 @@ class Problem:
         self.check((view,))
         return _PROBLEM_VIEWS[view](self)
 
-    def check(self, views: Sequence[type], solver: str | None = None) -> None:
-        """Raise `IncompatibleProblem` unless the terms offer all ``views`` (see `view`)."""
+    def check(self, views: Sequence[type], solver: str | None = None, projects: bool = True) -> None:
+        """Raise `IncompatibleProblem` unless the terms offer all ``views`` (see `view`).
+
+        A solver that does not project needs a problem without a domain.
+        """
+        if self.domain is not None and not projects:
+            raise IncompatibleProblem(f"solver {solver!r} takes no domain; this problem has {self.domain}.")
         for view in views:
             for term in self._terms(view):
                 if not isinstance(term, view):
@@ -185,7 +190,7 @@ class Problem:
             return params
         shared = not self.has_group_shifts
         scores = self.scores(params)
-        searches = [constraint.offsets for constraint in self.constraints] or [_unconstrained_offsets]
+        searches = [constraint.offsets for constraint in self.constraints] or [self._unconstrained_offsets]
         for search in searches:
             offsets = search(scores, gains.numpy(), self.threshold, shared)
             shifted = params + offsets[: len(directions)] @ directions
@@ -194,14 +199,17 @@ class Problem:
                 params, scores = shifted, moved
         return params
 
+    def _unconstrained_offsets(
+        self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool
+    ) -> np.ndarray:
+        """`BoundConstraint.offsets` where there is no constraint."""
+        parts = [slice(None)] if shared else self.data.slices
+        offsets = [shared_offset(scores[rows], gains[rows], np.ones_like, threshold) for rows in parts]
+        return np.resize(offsets, self.data.n_groups)
+
     def without_constraints(self) -> Problem:
         """The same objective, unconstrained."""
         return replace(self, constraints=())
-
-
-def _unconstrained_offsets(scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-    """`BoundConstraint.offsets` where nothing constrains a single group."""
-    return np.array([shared_offset(scores, gains, np.ones_like, threshold)])
 
 
 class _Point:
@@ -240,6 +248,8 @@ class _Point:
     def loss_gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """`gradient` without the penalty, which is a function of the parameters and not of the scores."""
         combination = objective * self._f.sum() + torch.from_numpy(multipliers) @ self._c
+        if not combination.requires_grad:  # constant, such as the concave part of a convex objective may be
+            return np.zeros(self._params.size + self._aux.numel())
         d_scores, d_aux = torch.autograd.grad(
             combination, (self._scores, self._aux), retain_graph=True, materialize_grads=True
         )

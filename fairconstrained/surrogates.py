@@ -49,42 +49,38 @@ class Kernel(ABC):
 
 
 class LogisticKernel(Kernel):
-    """``1 / (1 + exp(-x))``, evaluated with one exponential per row whatever the number of thresholds."""
+    """``1 / (1 + exp(-x))``."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """See `Kernel`."""
         return torch.sigmoid(x)
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
-        """See `Kernel.group_means`; O(n_samples n_thresholds) time, O(n_samples) memory."""
+        """See `Kernel.group_means`; O(n_samples n_thresholds) time, in chunks that stay in the cache."""
         return _LogisticGroupMeans.apply(scores, thresholds, width, data)
 
 
 class _LogisticGroupMeans(torch.autograd.Function):
-    """Group means of sigma((s - theta)/h) = 1 / (1 + exp(-s/h) exp(theta/h)): the exponentials separate."""
+    """Group means of the logistic function; backwards it is computed again rather than kept."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
-        # The products of two exponentials stay finite in double precision: exp(300) exp(300) < 1.8e308.
-        centre = thresholds.mean()
-        rows = torch.exp(((centre - scores) / width).clamp_(-300, 300))
-        levels = torch.exp(((thresholds - centre) / width).clamp_(-300, 300))
         means = scores.new_zeros(data.n_groups, thresholds.shape[0])
         for group, part in _chunks(data):
-            means[group] += _sigmoid(levels, rows[part]) @ data.group_weights[part]
-        ctx.save_for_backward(rows, levels)
+            means[group] += _sigmoid(scores[part], thresholds, width) @ data.group_weights[part]
+        ctx.save_for_backward(scores, thresholds)
         ctx.width, ctx.data = width, data
         return means
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (cotangent,) = grads
-        rows, levels = ctx.saved_tensors
+        scores, thresholds = ctx.saved_tensors
         data, width = ctx.data, ctx.width
-        d_scores = torch.empty_like(rows)
-        d_thresholds = torch.zeros_like(levels)
+        d_scores = torch.empty_like(scores)
+        d_thresholds = torch.zeros_like(thresholds)
         for group, part in _chunks(data):
-            sigma = _sigmoid(levels, rows[part])
+            sigma = _sigmoid(scores[part], thresholds, width)
             slope = sigma.addcmul_(sigma, sigma, value=-1)
             d_scores[part] = cotangent[group] @ slope
             d_thresholds -= cotangent[group] * (slope @ data.group_weights[part])
@@ -98,8 +94,8 @@ def _chunks(data: FairData) -> Any:
             yield group, slice(start, min(start + _CHUNK, rows.stop))
 
 
-def _sigmoid(levels: Tensor, rows: Tensor) -> Tensor:
-    return (levels[:, None] * rows).add_(1).reciprocal_()
+def _sigmoid(scores: Tensor, thresholds: Tensor, width: float) -> Tensor:
+    return (scores - thresholds[:, None]).div_(width).sigmoid_()
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +129,8 @@ class PiecewisePolynomial(Kernel):
         polynomial, so the moments of the scores in each cell are all that is needed: O(n_samples log n_cells)
         time whatever the number of thresholds, instead of O(n_samples n_thresholds).
         """
+        if not thresholds.numel():
+            return scores.new_zeros(data.n_groups, 0)
         return _PolynomialGroupMeans.apply(scores, thresholds, width, data, self)
 
 
@@ -255,8 +253,8 @@ class Surrogate:
     value, plus, minus : Kernel
         ``sigma`` and its split; ``plus`` and ``minus`` are convex.
     spread : float
-        Standard deviation of the density ``sigma'`` at width 1. Surrogates of equal ``width * spread`` blur
-        the scores alike, whatever their shape.
+        Standard deviation of the steep part of the density ``sigma'`` at width 1. Surrogates of equal
+        ``width * spread`` blur the scores alike, whatever their shape.
     width : float
         In units of the scores; the narrower, the closer to the indicator.
     """
@@ -278,8 +276,6 @@ class Surrogate:
 
     def rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> Tensor:
         """Smooth share of every group above every threshold; Tensor of shape (n_groups, n_thresholds)."""
-        if not thresholds.numel():
-            return scores.new_zeros(data.n_groups, 0)
         return self.value.group_means(scores, thresholds, self.width, data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> tuple[Tensor, Tensor]:

@@ -98,7 +98,9 @@ class Constraint(BaseEstimator, ABC):
 
 
 def check_kappa(kappa: Any) -> float:
-    """``kappa`` as a float in [0, 1]; raises ValueError otherwise."""
+    """``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raises ValueError otherwise."""
+    if kappa is None:
+        return 1.0
     if isinstance(kappa, bool) or not isinstance(kappa, (int, float, np.integer, np.floating)):
         raise ValueError(f"kappa must be a number in [0, 1] or None (unconstrained), got {kappa!r}.")
     if not 0 <= kappa <= 1:
@@ -108,11 +110,14 @@ def check_kappa(kappa: Any) -> float:
     return float(kappa)
 
 
-def check_resolution(data: FairData, kappa: float, length: float, notion: str) -> None:
+def check_resolution(data: FairData, kappa: float | None, length: float, notion: str) -> None:
     """Raise ValueError if a group has too few rows for a gap of ``kappa`` on an interval of this length.
 
-    A single row changes the gap by ``1 / (n_g length)``; a bound below that cannot be told from zero.
+    A single row changes the gap by ``1 / (n_g length)``; a bound below that cannot be told from zero. Without a
+    bound (``kappa=None``) there is nothing to resolve.
     """
+    if kappa is None:
+        return
     needed = int(np.ceil(1 / length - 1e-9))
     if kappa > 0:
         needed = max(needed, int(np.ceil(1 / (kappa * length) - 1e-9)))

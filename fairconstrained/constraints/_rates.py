@@ -113,6 +113,11 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
         """Corrected smooth share of every group above every threshold; shape (n_groups, n_thresholds)."""
         return self.surrogate.rates(scores, thresholds, self.data) + self.correction
 
+    def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:
+        """Two parts, convex in scores and thresholds, whose difference is `rates`."""
+        plus, minus = self.surrogate.split_rates(scores, thresholds, self.data)
+        return plus + self.correction, minus
+
     def _more(self, scores: np.ndarray) -> dict[str, Any]:
         """What else refinement changes."""
         return {}

@@ -29,8 +29,8 @@ class DemographicParity(Constraint):
 
     Parameters
     ----------
-    kappa : float, default=0.05
-        Bound on the metric, in [0, 1].
+    kappa : float or None, default=0.05
+        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
     interval : pair of floats, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)``; 0 is the top of a group.
     threshold : float, default=0.0
@@ -49,7 +49,7 @@ class DemographicParity(Constraint):
 
     def __init__(
         self,
-        kappa: float = 0.05,
+        kappa: float | None = 0.05,
         *,
         interval: Any = (0.0, 1.0),
         threshold: float = 0.0,
@@ -68,7 +68,7 @@ class DemographicParity(Constraint):
         """See `Constraint.bind`."""
         kappa = check_kappa(self.kappa)
         alpha, beta = single_interval(self.interval)
-        check_resolution(data, kappa, beta - alpha if self.normalize else 1.0, "demographic parity")
+        check_resolution(data, self.kappa, beta - alpha if self.normalize else 1.0, "demographic parity")
         return BoundDemographicParity(
             data=data,
             kappa=kappa,
@@ -146,7 +146,7 @@ class BoundDemographicParity(BoundParity):
         return group_offsets(by_group[0], by_group[1], by_group[2], value, self.kappa * self.scale, threshold)
 
     def _part(self, scores: Tensor, part: int) -> Tensor:
-        plus, minus = (r[:, 0] for r in self.surrogate.split_rates(scores, self._thresholds(), self.data))
+        plus, minus = (r[:, 0] for r in self.split_rates(scores, self._thresholds()))
         first, second = self._pairs()
         if not self.normalize:
             return (plus[first] + minus[second], minus[first] + plus[second] + self.slack)[part]

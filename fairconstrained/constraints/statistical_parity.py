@@ -36,8 +36,8 @@ class StatisticalParity(Constraint):
 
     Parameters
     ----------
-    kappa : float, default=0.05
-        Bound on the metric, in [0, 1].
+    kappa : float or None, default=0.05
+        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
     interval : pair of floats, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)``; 0 is the top of a group.
     normalize : bool, default=True
@@ -56,7 +56,7 @@ class StatisticalParity(Constraint):
 
     def __init__(
         self,
-        kappa: float = 0.05,
+        kappa: float | None = 0.05,
         *,
         interval: Any = (0.0, 1.0),
         normalize: bool = True,
@@ -79,7 +79,7 @@ class StatisticalParity(Constraint):
         if isinstance(n_levels, str) or n_levels < 1:
             raise ValueError(f"n_levels must be 'auto' or a positive integer, got {self.n_levels!r}.")
         scale = beta - alpha if self.normalize else 1.0
-        check_resolution(data, kappa, scale, "statistical parity")
+        check_resolution(data, self.kappa, scale, "statistical parity")
         # Lemma 5.1. For rank gaps a pair also counts when only its larger rank has reached the interval.
         lowest = alpha if self.normalize else max(0.0, alpha - kappa)
         highest = beta - kappa * scale if self.normalize else min(beta, 1 - kappa)
@@ -151,13 +151,13 @@ class BoundStatisticalParity(BoundParity):
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex parts of Examples D.3 and D.4."""
-        plus, minus = self.surrogate.split_rates(scores, aux, self.data)
+        plus, minus = self.split_rates(scores, aux)
         lower, upper = self._bounds()
         return _by_level(lower + minus, plus - upper)
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Concave parts of Examples D.3 and D.4, with the opposite sign."""
-        plus, minus = self.surrogate.split_rates(scores, aux, self.data)
+        plus, minus = self.split_rates(scores, aux)
         return _by_level(plus, minus)
 
     def _more(self, scores: np.ndarray) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from fairconstrained._threads import limited_threads
@@ -24,7 +24,7 @@ from fairconstrained.groups import GroupEncoder
 from fairconstrained.models import Model
 from fairconstrained.objectives import Loss
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, make_solver
+from fairconstrained.solvers import Solver, SolverResult, Status, make_solver, solver_class
 
 __all__ = ["BaseFairEstimator", "Target"]
 
@@ -53,9 +53,9 @@ class BaseFairEstimator(BaseEstimator, ABC):
     _default_solver: ClassVar[str] = "augmented_lagrangian"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kappa": [Interval(Real, 0, 1, closed="both"), None],
-        "solver": [StrOptions({"auto"} | set(SOLVERS))],
+        "solver": [str],  # looked up in fit: solvers may be registered at any time
         "solver_options": [Mapping, None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -139,7 +139,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         codes, labels = _encode_groups(sensitive_features, y, sample_weight)
         data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
         self.groups_ = _as_labels(labels if sensitive_features is not None else ())
-        problem, start = self._problem(data, target), self._warm_params(labels)
+        problem = self._problem(data, target)
+        start = self._warm_params(problem.model, labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with limited_threads(data.n_samples):
@@ -147,7 +148,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         params = problem.finish(result.params)
         self._report(problem, params, result, target)
         self._set_params(problem.model, params, target)
-        self._labels, self._params = labels, params
+        self._labels, self._layout, self._params = labels, (problem.model.layout, labels), params
         self._warn(problem, solver.name, len(labels))
 
     def _problem(self, data: FairData, target: Target) -> Problem:
@@ -163,15 +164,15 @@ class BaseFairEstimator(BaseEstimator, ABC):
 
     def _solver(self, problem: Problem) -> Solver:
         name = self._default_solver if self.solver == "auto" else self.solver
-        solver = SOLVERS[name]
+        solver = solver_class(name)
         common = {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
         known = {option.name for option in fields(solver)}
-        options = {option: value for option, value in common.items() if option in known}
+        options = {name: value for name, value in common.items() if name in known and value is not None}
         return make_solver(name, {**options, **(self.solver_options or {})}, problem)
 
-    def _warm_params(self, labels: tuple) -> np.ndarray | None:
-        """Parameters of the last fit, if they are wanted and describe the same features and groups."""
-        if not self.warm_start or getattr(self, "_labels", None) != labels:
+    def _warm_params(self, model: Model, labels: tuple) -> np.ndarray | None:
+        """Parameters of the last fit, if they are wanted and mean the same now."""
+        if not self.warm_start or getattr(self, "_layout", None) != (model.layout, labels):
             return None
         return self._params
 
@@ -216,7 +217,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
                     )
         elif self.status_ == Status.MAX_ITER.value:
             warnings.warn(
-                f"Solver {solver!r} met kappa but stopped at max_iter={self.max_iter} before its objective settled. "
+                f"Solver {solver!r} met kappa but stopped at max_iter before its objective settled. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=5,

@@ -49,7 +49,7 @@ class _PartialParity(LinearScores):
     def _constraints(self, target: Target) -> list[Constraint]:
         width = self.surrogate_width
         values = {
-            "kappa": 1.0 if self.kappa is None else self.kappa,  # a gap of shares cannot exceed 1
+            "kappa": self.kappa,
             "interval": self.interval,
             "normalize": self.normalize,
             "threshold": (self.threshold - target.offset) / target.scale,
@@ -113,8 +113,9 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         the paper and bound its surrogate.
     solver_options : dict, optional
         Options of the solver, see its class.
-    max_iter : int, default=50
-        Outer iterations of the solver.
+    max_iter : int or None, default=None
+        Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
+        "idca", 10000 for "switching_subgradient".
     tol : float, default=5e-4
         Relative improvement of the objective below which "auto" stops.
     random_state : int, RandomState instance or None, default=None
@@ -148,7 +149,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
     history_ : list of dict
         One record per iteration.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
 
     References
@@ -190,7 +191,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         n_levels: int | str = "auto",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
-        max_iter: int = 50,
+        max_iter: int | None = None,
         tol: float = 5e-4,
         random_state: Any = None,
         verbose: int = 0,
@@ -292,7 +293,7 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
         n_levels: int | str = "auto",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
-        max_iter: int = 50,
+        max_iter: int | None = None,
         tol: float = 5e-4,
         random_state: Any = None,
         verbose: int = 0,

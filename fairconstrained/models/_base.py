@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +41,11 @@ class Model(ABC):
     @abstractmethod
     def n_params(self) -> int:
         """Length of the parameter vector."""
+
+    @property
+    def layout(self) -> Hashable:
+        """What the entries of the parameter vector mean; equal for models that can exchange parameters."""
+        return self.n_params
 
     @abstractmethod
     def init(self, rng: np.random.Generator) -> np.ndarray:

@@ -43,6 +43,11 @@ class LinearModel(Model):
         """Coefficients and intercepts of all copies."""
         return self.n_copies * (self.n_features + self.fit_intercept)
 
+    @property
+    def layout(self) -> tuple[int, int, bool]:
+        """See `Model.layout`."""
+        return self.n_features, self.n_copies, self.fit_intercept
+
     def init(self, rng: np.random.Generator) -> np.ndarray:
         """Zero: every group gets the same score, which is as fair as can be."""
         return np.zeros(self.n_params)

@@ -19,8 +19,8 @@ def group_name(label: Hashable) -> str:
 
 
 def interval_name(pieces: np.ndarray) -> str:
-    """Words for a union of intervals of shape (n_pieces, 2): "top 5%–30%" (rank 0 is the top)."""
-    return "top " + " and ".join(f"{100 * low:g}%–{100 * high:g}%" for low, high in pieces)
+    """Words for a union of intervals of shape (n_pieces, 2): "ranks 5%–30%" (rank 0 is the top)."""
+    return "ranks " + " and ".join(f"{100 * low:g}%–{100 * high:g}%" for low, high in pieces)
 
 
 def largest_group(sensitive_features: Any) -> Hashable:

@@ -242,7 +242,7 @@ class ScoreDensityDisplay:
             self.shades_[label] = [_shade(ax, group, ends, line.get_color(), alpha) for ends in group.ranges]
         ax.set_xlabel(self.score_name)
         ax.set_ylabel("density within the group")
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(bottom=0, auto=True)
         if crowded:
             self._plot_bars(ax)
         add_legend(ax, extra=_shade_key(pieces[0]) if same else [])

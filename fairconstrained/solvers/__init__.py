@@ -1,6 +1,16 @@
 """Solvers: one file per algorithm; importing a file enters its solver into ``SOLVERS``."""
 
-from fairconstrained.solvers._base import SOLVERS, Callback, Solver, SolverResult, Status, make_solver
+from fairconstrained.solvers._base import (
+    SOLVERS,
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    make_solver,
+    solver_class,
+    surrogate_result,
+)
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
 from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
@@ -10,9 +20,12 @@ __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
     "Callback",
+    "Recorder",
     "Solver",
     "SolverResult",
     "Status",
     "SwitchingSubgradient",
     "make_solver",
+    "solver_class",
+    "surrogate_result",
 ]

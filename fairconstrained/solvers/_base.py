@@ -12,7 +12,18 @@ import numpy as np
 
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem
 
-__all__ = ["SOLVERS", "Callback", "Solver", "SolverResult", "Status", "make_solver"]
+__all__ = [
+    "SOLVERS",
+    "Callback",
+    "Recorder",
+    "Solver",
+    "SolverResult",
+    "Status",
+    "check_choice",
+    "make_solver",
+    "solver_class",
+    "surrogate_result",
+]
 
 #: Called with one history record after every iteration.
 Callback = Callable[[Mapping[str, Any]], None]
@@ -68,10 +79,17 @@ class Solver(ABC):
     """A method for constrained problems; its dataclass fields are its options, and it keeps no state.
 
     A new solver is one file with a subclass that has a ``name`` and the views it ``requires``.
+
+    Parameters
+    ----------
+    verbose : int, default=0
+        Positive: print every history record.
     """
 
     name: ClassVar[str]
     requires: ClassVar[tuple[type, ...]]
+    #: Whether the solver keeps the parameters in the problem's domain.
+    projects: ClassVar[bool] = True
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
 
@@ -112,6 +130,13 @@ class Solver(ABC):
 SOLVERS: dict[str, type[Solver]] = {}
 
 
+def solver_class(name: str) -> type[Solver]:
+    """The registered solver of that name; raises ValueError, listing the known ones, if there is none."""
+    if name not in SOLVERS:
+        raise ValueError(f"solver must be one of {['auto', *sorted(SOLVERS)]}, got {name!r}.")
+    return SOLVERS[name]
+
+
 def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver:
     """The solver of that name, checked against the problem.
 
@@ -122,14 +147,12 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     IncompatibleProblem
         If a term of the problem lacks a view that the solver needs.
     """
-    if name not in SOLVERS:
-        raise ValueError(f"solver must be 'auto' or one of {sorted(SOLVERS)}, got {name!r}.")
-    solver = SOLVERS[name]
+    solver = solver_class(name)
     known = sorted(option.name for option in fields(solver))
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"solver {name!r} has no option {unknown}; its options are {known}.")
-    problem.check(solver.requires, solver=name)
+    problem.check(solver.requires, solver=name, projects=solver.projects)
     return solver(**options)
 
 

@@ -61,6 +61,8 @@ class AugmentedLagrangian(Solver):
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
 
     References
     ----------
@@ -70,6 +72,7 @@ class AugmentedLagrangian(Solver):
 
     name: ClassVar[str] = "augmented_lagrangian"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    projects: ClassVar[bool] = False
 
     max_iter: int = 50
     tol: float = 5e-4

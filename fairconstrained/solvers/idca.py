@@ -33,6 +33,8 @@ class IDCA(Solver):
         Switching subgradient iterations of every subproblem (T), one full-batch evaluation each.
     eps : float, default=1e-3
         Tolerance of the subproblems.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
 
     References
     ----------

@@ -89,6 +89,8 @@ class SwitchingSubgradient(Solver):
         Tolerance of the static schedule; the c of the diminishing one.
     schedule : {"static", "diminishing"}, default="static"
         ``eps_t = eps``, or ``eps_t = eps / (t + 1)``.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
 
     References
     ----------

@@ -106,6 +106,65 @@ def test_unpacked_parameters_are_the_model(model, data):
         np.testing.assert_allclose(scores[rows].numpy(), block @ coefficients[copy] + intercepts[copy])
 
 
+# --- coordinates for solvers
+
+
+@each_model
+def test_coordinates_are_a_linear_bijection_and_its_transpose(model, data):
+    rng = np.random.default_rng(7)
+    coordinates = model.coordinates(data)
+    params, gradient, u, v = rng.normal(size=(4, model.n_params))
+    np.testing.assert_allclose(coordinates.to_params(coordinates.from_params(params)), params)
+    np.testing.assert_allclose(coordinates.from_params(coordinates.to_params(u)), u)
+    np.testing.assert_allclose(
+        coordinates.to_params(2 * u - v), 2 * coordinates.to_params(u) - coordinates.to_params(v), atol=1e-12
+    )
+    assert coordinates.pull(gradient) @ u == pytest.approx(gradient @ coordinates.to_params(u))
+    before = params.copy()
+    coordinates.from_params(params)
+    coordinates.to_params(params)
+    coordinates.pull(params)
+    np.testing.assert_array_equal(params, before)
+
+
+@pytest.mark.parametrize("offset", [0.0, 100.0])
+@pytest.mark.parametrize("n_copies", [1, 3])
+def test_coordinates_standardise_the_features(make_data, n_copies, offset):
+    """One unit of a coordinate moves the scores by one standard deviation and their mean not at all."""
+    raw = make_data(counts=(9, 5, 7), weighted=True)
+    scale = np.array([1e-3, 1.0, 1e4])
+    blocks = tuple((block + offset) * scale for block in raw.blocks)
+    data = FairData(blocks, raw.y, raw.weights, raw.labels, raw.order)
+    model = LinearModel(3, n_copies=n_copies)
+    coordinates = model.coordinates(data)
+    for group in range(n_copies):
+        rows = data.slices[group] if n_copies > 1 else slice(None)
+        weights = data.weights.numpy()[rows] / data.weights.numpy()[rows].sum()
+        for feature in range(3):
+            unit = np.zeros((n_copies, 4))
+            unit[group, feature] = 1.0
+            scores = model.forward(coordinates.to_params(unit.ravel()), data)[0].numpy()[rows]
+            assert weights @ scores == pytest.approx(0.0, abs=1e-4)
+            assert weights @ scores**2 == pytest.approx(1.0, rel=1e-4)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_coordinates_of_constant_features_are_finite(data, fit_intercept):
+    model = LinearModel(5, fit_intercept=fit_intercept)
+    coordinates = model.coordinates(with_columns(data, (2, 2, 2), (0, 0, 0)))
+    params = np.random.default_rng(8).normal(size=model.n_params)
+    assert np.isfinite(coordinates.from_params(params)).all()
+    np.testing.assert_allclose(coordinates.to_params(coordinates.from_params(params)), params)
+
+
+@each_model
+def test_coordinates_of_dense_and_csr_agree(model, make_data):
+    csr = make_data(counts=(9, 5, 7), sparse=True, weighted=True)
+    dense = FairData(tuple(b.toarray() for b in csr.blocks), csr.y, csr.weights, csr.labels, csr.order)
+    u = np.random.default_rng(9).normal(size=model.n_params)
+    np.testing.assert_allclose(model.coordinates(csr).to_params(u), model.coordinates(dense).to_params(u))
+
+
 # --- shift directions
 
 

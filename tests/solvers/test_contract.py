@@ -162,7 +162,7 @@ def test_verbose_prints_a_line_for_every_record(parity_problem, name, capsys):
 
 
 def test_unknown_solver_lists_the_known_ones(known):
-    with pytest.raises(ValueError, match=r"one of \['augmented_lagrangian', 'idca', .*\], got 'newton'"):
+    with pytest.raises(ValueError, match=r"one of \['auto', 'augmented_lagrangian', 'idca', .*\], got 'newton'"):
         make_solver("newton", {}, known.problem)
 
 
