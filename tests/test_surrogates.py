@@ -123,15 +123,14 @@ def test_value_rises_from_zero_to_one_and_is_symmetric(name):
     torch.testing.assert_close(value + value.flip(0), torch.ones_like(x))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_spread_is_the_standard_deviation_of_the_slope(name):
-    x = torch.linspace(-60, 60, 240_001, dtype=torch.float64)
+@pytest.mark.parametrize(("name", "steep"), [("logistic", 60.0), ("ramp", 0.5), ("smoothstep", 1.0)])
+def test_spread_is_the_standard_deviation_of_the_steep_part_of_the_slope(name, steep):
+    x = torch.linspace(-steep, steep, 120_001, dtype=torch.float64)
     slope = SURROGATES[name].value(x).diff()
     middle = (x[1:] + x[:-1]) / 2
-    # the smoothstep has a flat foot beyond its steep part, which its spread leaves out
-    steep = (middle.abs() <= 1) | (name != "smoothstep")
-    deviation = ((slope * middle**2)[steep].sum() / slope[steep].sum()).sqrt().item()
-    assert deviation == pytest.approx(SURROGATES[name].spread, rel=0.02 if name == "smoothstep" else 1e-4)
+    assert slope.sum() > 0.8  # nearly all of the rise
+    # 2 %: the foot of the smoothstep stands below its steep part, too
+    assert (slope @ middle**2 / slope.sum()).sqrt().item() == pytest.approx(SURROGATES[name].spread, rel=0.02)
 
 
 def test_surrogates_of_equal_blur_have_equal_spread_in_units_of_the_scores():

@@ -320,6 +320,13 @@ def test_kappa_out_of_range(notion, data, kappa):
         notion(kappa).bind(data)
 
 
+def test_kappa_none_bounds_nothing_and_needs_no_resolution(notion, make_data, draw_scores):
+    data = make_data(counts=(3, 60))
+    constraint = notion(None, interval=(0.0, 0.1)).bind(data)
+    for shift in (0.0, 9.0):
+        assert constraint.exact(draw_scores(data, shift=shift)) <= 0
+
+
 @pytest.mark.parametrize(
     ("interval", "message"),
     [
