@@ -106,8 +106,10 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
             # Constant scores are fair whatever the width is, so any width will do.
             surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
         refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
-        smooth = refined.surrogate.rates(torch.from_numpy(scores), refined._thresholds(scores), self.data)
-        return replace(refined, correction=refined._exact_rates(scores) - smooth)
+        thresholds = refined._thresholds(scores)
+        smooth = refined.surrogate.rates(torch.from_numpy(scores), thresholds, self.data)
+        exact = torch.from_numpy(self.exact_rates(scores, thresholds.numpy()))
+        return replace(refined, correction=exact - smooth)
 
     def rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         """Corrected smooth share of every group above every threshold; shape (n_groups, n_thresholds)."""
@@ -126,13 +128,12 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
     def _thresholds(self, scores: np.ndarray) -> Tensor:
         """The thresholds at which the rates are compared, given the scores; shape (n_thresholds,)."""
 
-    def _exact_rates(self, scores: np.ndarray) -> Tensor:
-        """Share of every group above the thresholds; Tensor of shape (n_groups, n_thresholds)."""
-        thresholds = self._thresholds(scores).numpy()
+    def exact_rates(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """Share of every group above every threshold; ndarray of shape (n_groups, n_thresholds)."""
         weights = self.data.group_weights.numpy()
         rates = []
         for rows in self.data.slices:
             order = np.argsort(scores[rows])
             below = np.append(0.0, np.cumsum(weights[rows][order]))
             rates.append(1 - below[np.searchsorted(scores[rows][order], thresholds, side="right")])
-        return torch.from_numpy(np.stack(rates))
+        return np.stack(rates)

@@ -96,8 +96,7 @@ class BoundDemographicParity(BoundParity):
 
     def metric(self, scores: np.ndarray) -> float:
         """Partial demographic parity gap."""
-        positive = self.data.group_weights.numpy() * (scores > self.threshold)
-        rates = np.array([[positive[rows].sum() for rows in self.data.slices]])
+        rates = self.exact_rates(scores, np.array([self.threshold])).T
         return float(gaps_by_threshold(rates, self.intervals, self.normalize)[0])
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
@@ -131,11 +130,8 @@ class BoundDemographicParity(BoundParity):
         if shared:
 
             def allowed(thresholds: np.ndarray) -> np.ndarray:
-                tables = [(np.sort(scores[rows]), weights[rows][np.argsort(scores[rows])]) for rows in data.slices]
-                ranks = [
-                    1 - np.append(0.0, np.cumsum(w))[np.searchsorted(s, thresholds, side="right")] for s, w in tables
-                ]
-                return gaps_by_threshold(np.column_stack(ranks), self.intervals, self.normalize) <= self.kappa
+                rates = self.exact_rates(scores, thresholds).T
+                return gaps_by_threshold(rates, self.intervals, self.normalize) <= self.kappa
 
             return np.full(data.n_groups, shared_offset(scores, gains, allowed, threshold))
 
