@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
+from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -73,6 +75,12 @@ def load_bank_table() -> Table:
         np.where(frame["y"] == "yes", 1, -1),
         np.where(middle, "25 to 60", "other"),
     )
+
+
+def set_threads(threads: int) -> None:
+    """Threads of torch and of BLAS, for everything measured in this process."""
+    torch.set_num_threads(threads)
+    threadpool_limits(threads)
 
 
 def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:

@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
-from threadpoolctl import threadpool_limits
 
-from benchmarks._common import load_a9a, median_seconds, save
+from benchmarks._common import load_a9a, median_seconds, save, set_threads
 from fairconstrained import ConvergenceWarning, PartialParityClassifier
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import StatisticalParity
@@ -141,11 +139,6 @@ def print_memory_of_one_fit(folder: str) -> None:
 def memory_in_mb(entry: str) -> float:
     status = Path("/proc/self/status").read_text()
     return int(re.search(rf"{entry}:\s+(\d+) kB", status).group(1)) / 1024
-
-
-def set_threads(threads: int) -> None:
-    torch.set_num_threads(threads)
-    threadpool_limits(threads)
 
 
 def main() -> None:

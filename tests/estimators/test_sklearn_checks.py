@@ -14,7 +14,7 @@ from fairconstrained import PartialParityClassifier, PartialParityRegressor
         PartialParityClassifier(),
         PartialParityRegressor(),
         PartialParityClassifier(kappa=None, objective="zero_one"),
-        PartialParityRegressor(kappa=None, fit_intercept=False),
+        PartialParityRegressor(kappa=None, parity="demographic"),
     ]
 )
 def test_estimator_check(estimator, check):
