@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 
 import torch
 from threadpoolctl import threadpool_limits
@@ -14,17 +15,31 @@ __all__ = ["limited_threads"]
 _ROWS_PER_THREAD = 100_000
 
 
+_lock = Lock()
+_running = 0
+_restore = ExitStack()
+
+
 @contextmanager
 def limited_threads(n_samples: int) -> Iterator[None]:
     """Use one thread per so many rows: for fewer, waiting costs more than another thread gains.
 
-    torch keeps a number of its own; BLAS, in L-BFGS, is threadpoolctl's.
+    torch keeps a number of its own; BLAS, in L-BFGS, is threadpoolctl's. Both belong to the process, so of fits that
+    overlap the first one sets them and the last one puts them back.
     """
-    available = torch.get_num_threads()
-    wanted = min(available, max(1, n_samples // _ROWS_PER_THREAD))
-    torch.set_num_threads(wanted)
+    global _running
+    with _lock:
+        if _running == 0:
+            available = torch.get_num_threads()
+            wanted = min(available, max(1, n_samples // _ROWS_PER_THREAD))
+            _restore.callback(torch.set_num_threads, available)
+            torch.set_num_threads(wanted)
+            _restore.enter_context(threadpool_limits(wanted))
+        _running += 1
     try:
-        with threadpool_limits(wanted):
-            yield
+        yield
     finally:
-        torch.set_num_threads(available)
+        with _lock:
+            _running -= 1
+            if _running == 0:
+                _restore.close()
