@@ -299,6 +299,22 @@ def test_finish_lowers_the_error_and_keeps_the_constraint(data, make_problem, n_
         assert min(gained) >= -1e-12
 
 
+@pytest.mark.parametrize("n_copies", [1, 2])
+def test_finish_lets_no_constraint_break_another(data, make_problem, n_copies):
+    """Each constraint's search sees its own only: that of statistical parity moves all rows past the threshold."""
+    constraints = [DemographicParity(0.1).bind(data), StatisticalParity(0.9).bind(data)]
+    problem = make_problem(data, *constraints, loss=ZeroOne(), n_copies=n_copies)
+    changed = 0
+    for seed in range(30):
+        params = random_z(problem, seed)[: problem.n_params]
+        finished = problem.finish(params)
+        changed += not np.array_equal(params, finished)
+        for constraint in constraints:
+            before, after = (constraint.exact(problem.scores(p)) for p in (params, finished))
+            assert after <= max(before, constraint.granularity)
+    assert changed > 5
+
+
 def test_finish_leaves_other_objectives_alone(problem):
     params = random_z(problem)[: problem.n_params]
     assert problem.finish(params) is params

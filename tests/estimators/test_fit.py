@@ -5,6 +5,8 @@ import pickle
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -16,7 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
-from fairconstrained.solvers import SOLVERS
+from fairconstrained.problem import SOLVER_REQUIREMENTS
+from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status
+from fairconstrained.views import Exact, FullBatch
 
 FITTED = [
     "coef_",
@@ -241,6 +245,40 @@ def test_every_solver_fits_without_a_constraint(classes, solver, parity):
     model = fit(classifier(kappa=None, solver=solver, max_iter=10, parity=parity), classes)
     assert model.status_ in ("optimal", "completed")
     assert model.score(classes.X, classes.y) > classes.y.mean() + 0.05
+
+
+@pytest.fixture
+def _registries():
+    """Whatever a test registers is forgotten after it."""
+    before = [(registry, dict(registry)) for registry in (SOLVERS, SOLVER_REQUIREMENTS)]
+    yield
+    for registry, entries in before:
+        registry.clear()
+        registry.update(entries)
+
+
+@pytest.mark.usefixtures("_registries")
+def test_a_solver_of_a_third_party(classes):
+    """Declaring a subclass is all it takes; fit reports and warns for it as for any other."""
+
+    @dataclass(frozen=True)
+    class MeanDifference(Solver):
+        name: ClassVar[str] = "mean_difference"
+        requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+        scale: float = 1.0
+
+        def solve(self, problem, start, random_state, callback=None):
+            gradient = problem.without_constraints().view(FullBatch).at(np.zeros(problem.n_params))
+            params = -self.scale * gradient.gradient(1.0, np.empty(0))
+            return SolverResult(params, Status.COMPLETED, 1, 1, 0.5, {}, 0.0, {}, ())
+
+    model = classifier(kappa=None, solver="mean_difference", solver_options={"scale": 2.0})
+    assert fit(model, classes).status_ == "completed"
+    assert model.score(*classes[:2]) > classes.y.mean() + 0.05
+    with pytest.warns(ConvergenceWarning, match="demographic_parity is .* exceeds kappa=0.01"):
+        fit(model.set_params(kappa=0.01), classes)
+    assert model.status_ == "infeasible"
 
 
 def test_verbose(classes, capsys):
