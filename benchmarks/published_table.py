@@ -1,4 +1,4 @@
-"""The published accuracy and fairness under partial statistical parity, beside ours, on the same data and splits.
+"""The published accuracy and fairness under partial statistical parity beside ours: same data, same kinds of split.
 
 The published figures are those of arXiv:2505.12530, Table 3: a linear model with group interactions, fairness
 being 1 minus the rank gap (``normalize=False``) on the test part, means over five splits. Here:
