@@ -13,9 +13,9 @@ from fairconstrained.views import FullBatch
 
 #: Options with which every solver is quick on small problems.
 QUICK = {
-    "augmented_lagrangian": {"max_iter": 4},
-    "idca": {"max_outer": 4, "max_inner": 30},
-    "switching_subgradient": {"max_iter": 300},
+    "augmented_lagrangian": {"max_iter": 3, "inner_iter": 20},
+    "idca": {"max_outer": 3, "max_inner": 25},
+    "switching_subgradient": {"max_iter": 200},
 }
 each_solver = pytest.mark.parametrize("name", sorted(SOLVERS))
 each_notion = pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
