@@ -1,1 +1,4 @@
-"""Measurements: run ``python -m benchmarks`` to see what there is."""
+"""Measurements on real data: ``partial_parity_speed``, ``versus_fairlearn`` and ``published_table``.
+
+Run one as ``python -m benchmarks.NAME``; tables and pictures go to ``benchmarks/results``.
+"""
