@@ -17,6 +17,7 @@ LAYERS = (
     "groups",
     "data",
     "surrogates",
+    "pairwise",
     "domains",
     "metrics",
     "models",
