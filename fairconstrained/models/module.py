@@ -1,0 +1,323 @@
+"""Scores by any torch module, with one output for all groups or a head for every group."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from fairconstrained.data import FairData
+from fairconstrained.models._base import Model, Pullback
+
+__all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp"]
+
+#: A module, or what makes one from the number of features and of outputs.
+ModuleSpec = nn.Module | Callable[[int, int], nn.Module]
+
+#: Activations of `mlp` by name; the names of scikit-learn where it has them.
+ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "logistic": nn.Sigmoid,
+    "silu": nn.SiLU,
+    "softplus": nn.Softplus,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleModel(Model):
+    """Scores ``h(x) = net(x)``, or ``net(x)_g`` for the rows of group ``g``, of a torch module.
+
+    With one output per group the groups share all of the network but its last layer. The parameters that require a
+    gradient are the variables, as one flat vector in the order of ``named_parameters``; other parameters and all
+    buffers stay as they are.
+
+    The module runs in evaluation mode, so that scores are a function of the parameters and of the row alone:
+    dropout does nothing, and batch normalisation uses the statistics that the module came with and does not update
+    them (a new network is better off with layer normalisation). Features should be standardised beforehand.
+
+    Rows go through the network in chunks. The gradient computes every chunk again, this time with a graph, so that
+    the memory needed does not grow with the number of rows; only the graph of a single chunk is kept. CSR rows are
+    densified chunk by chunk.
+
+    Parameters
+    ----------
+    module : nn.Module or callable
+        A callable, such as a class, is called with ``(n_features, n_outputs)`` and returns the network; every
+        `init` calls it anew. An instance is copied, and starts from the parameters that it has.
+        Its input is a tensor of shape (n_rows, n_features), its output one of shape (n_rows, n_outputs), or
+        (n_rows,) for one output. A module whose outputs end with the addition of one of its parameters may name
+        that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
+    n_features : int
+    n_outputs : int
+        1, or the number of groups.
+    alpha : float
+        Weight of the penalty ``alpha/2 |W|^2`` on parameters of two or more dimensions; vectors (biases) are free.
+    dtype : torch.dtype
+        In which the network computes. Scores and gradients are float64 in any case; with float32, L-BFGS stops at
+        a gradient of about 1e-5.
+    device : str
+        "auto" is CUDA if there is one, else the CPU.
+    chunk_size : int
+        Rows per chunk.
+
+    Raises
+    ------
+    TypeError
+        If ``module`` neither is nor returns an nn.Module.
+    ValueError
+        If the module rejects its input, has outputs of the wrong shape, or nothing to train.
+    """
+
+    module: ModuleSpec
+    n_features: int
+    n_outputs: int = 1
+    alpha: float = 0.0
+    dtype: torch.dtype = torch.float64
+    device: str = "auto"
+    chunk_size: int = 8192
+
+    def __post_init__(self) -> None:
+        if not self._shapes:
+            raise ValueError("the module has no parameter that requires a gradient: there is nothing to train.")
+
+    @property
+    def n_params(self) -> int:
+        """Entries of all trainable parameters."""
+        return sum(shape.numel() for shape in self._shapes.values())
+
+    @property
+    def layout(self) -> Hashable:
+        """See `Model.layout`."""
+        return self.n_features, self.n_outputs, tuple(self._shapes.items())
+
+    def init(self, rng: np.random.Generator) -> np.ndarray:
+        """Parameters of a new network, drawn with ``rng``; those of the instance if there is one.
+
+        The networks of `mlp` score all rows zero, which is as fair as can be.
+        """
+        return self._flatten(self._make(int(rng.integers(2**62))))
+
+    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """See `Model.forward`."""
+        flat = torch.tensor(params, dtype=self.dtype, device=self._device, requires_grad=True)
+        chunks = self._chunks(data.n_samples)
+
+        def run(rows: slice, graph: bool) -> Tensor:
+            with torch.set_grad_enabled(graph):
+                return self._run(flat, _rows(data, rows), data.codes[rows])
+
+        outputs = [run(rows, graph=len(chunks) == 1) for rows in chunks]
+
+        def pullback(cotangent: Tensor) -> np.ndarray:
+            gradient = np.zeros(params.size)
+            for rows, output in zip(chunks, outputs, strict=True):
+                scores = output if output.requires_grad else run(rows, graph=True)
+                # a graph that is kept may be asked again
+                (part,) = torch.autograd.grad(scores, flat, cotangent[rows].to(scores), retain_graph=True)
+                gradient += part.cpu().numpy()
+            return gradient
+
+        return torch.cat([output.detach() for output in outputs]).to("cpu", torch.float64), pullback
+
+    def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
+        """Scores of new rows.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+        codes : ndarray of shape (n_samples,), optional
+            Output to take for every row; not needed for a single output.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+        flat = torch.tensor(params, dtype=self.dtype, device=self._device)
+        with torch.no_grad():
+            parts = [self._run(flat, _dense(X[rows]), codes[rows]) for rows in self._chunks(X.shape[0])]
+        return torch.cat(parts).to("cpu", torch.float64).numpy() if parts else np.empty(0)
+
+    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
+        """See `Model.penalty`."""
+        gradient = self.alpha * np.where(self._penalised, params, 0.0)
+        return float(gradient @ params) / 2, gradient
+
+    def shift_directions(self, data: FairData) -> np.ndarray:
+        """The bias that the module names in ``output_bias_name``, one entry per output; none otherwise."""
+        entries = np.arange(self.n_params)[self._slices.get(self._bias, slice(0))]
+        directions = np.zeros((entries.size, self.n_params))
+        directions[np.arange(entries.size), entries] = 1.0
+        return directions
+
+    def fitted(self, params: np.ndarray) -> nn.Module:
+        """A copy of the module with these parameters, in evaluation mode and on the CPU."""
+        module = copy.deepcopy(self._module).to("cpu")
+        with torch.no_grad():
+            for name, parameter in module.named_parameters():
+                if name in self._shapes:
+                    parameter.copy_(torch.from_numpy(params[self._slices[name]]).view_as(parameter))
+        return module
+
+    @cached_property
+    def _module(self) -> nn.Module:
+        return self._make(seed=0)
+
+    @cached_property
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        return torch.device(self.device)
+
+    @cached_property
+    def _shapes(self) -> dict[str, torch.Size]:
+        """Shape of every trainable parameter."""
+        return {name: p.shape for name, p in self._module.named_parameters() if p.requires_grad}
+
+    @cached_property
+    def _slices(self) -> dict[str, slice]:
+        """Where every trainable parameter stands in the flat vector."""
+        ends = np.cumsum([0] + [shape.numel() for shape in self._shapes.values()]).tolist()
+        return {name: slice(a, b) for name, (a, b) in zip(self._shapes, pairwise(ends), strict=True)}
+
+    @cached_property
+    def _penalised(self) -> np.ndarray:
+        return np.concatenate([np.full(shape.numel(), len(shape) >= 2) for shape in self._shapes.values()])
+
+    @property
+    def _bias(self) -> str:
+        """Name of the parameter that shifts the outputs; empty if there is none."""
+        return getattr(self._module, "output_bias_name", "")
+
+    def _make(self, seed: int) -> nn.Module:
+        return make_module(self.module, self.n_features, self.n_outputs, seed).to(self._device, self.dtype)
+
+    def _flatten(self, module: nn.Module) -> np.ndarray:
+        parts = [p.detach().reshape(-1) for name, p in module.named_parameters() if name in self._shapes]
+        return torch.cat(parts).to("cpu", torch.float64).numpy()
+
+    def _chunks(self, n_samples: int) -> list[slice]:
+        return [slice(a, min(a + self.chunk_size, n_samples)) for a in range(0, n_samples, self.chunk_size)]
+
+    def _run(self, flat: Tensor, X: np.ndarray, codes: np.ndarray) -> Tensor:
+        """Scores of dense rows; Tensor of shape (n_rows,) with whatever graph is being recorded."""
+        # torch warns about arrays that must not be written to, although it would not write
+        inputs = torch.from_numpy(np.require(X, requirements=("C", "W"))).to(self._device, self.dtype)
+        parts = flat.split([shape.numel() for shape in self._shapes.values()])
+        named = {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
+        outputs = functional_call(self._module, named, (inputs,))
+        if self.n_outputs == 1:
+            return outputs.reshape(-1)
+        return outputs.gather(1, torch.from_numpy(codes).to(self._device)[:, None]).squeeze(1)
+
+
+def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: int = 0) -> nn.Module:
+    """A network of its own, in evaluation mode; see `ModuleModel` for the parameters and what is raised.
+
+    Parameters
+    ----------
+    module : nn.Module or callable
+    n_features, n_outputs : int
+    seed : int
+        Of what the callable draws from torch's global CPU generator, which is put back afterwards.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.random.default_generator.manual_seed(seed)
+        # a callable may return one object again and again, so that what it returns is copied too
+        made = copy.deepcopy(module if isinstance(module, nn.Module) else module(n_features, n_outputs))
+        if not isinstance(made, nn.Module):
+            raise TypeError(
+                "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one; "
+                f"{module!r} returned {made!r}."
+            )
+        _check_outputs(made.eval(), n_features, n_outputs)
+    return made
+
+
+def _check_outputs(module: nn.Module, n_features: int, n_outputs: int) -> None:
+    """Raise ValueError unless the module maps two rows to two rows of ``n_outputs``."""
+    first = next(module.parameters(), torch.empty(0))
+    rows = torch.zeros((2, n_features), dtype=first.dtype, device=first.device)
+    try:
+        with torch.no_grad():
+            outputs = module(rows)
+    except RuntimeError as error:
+        raise ValueError(f"the module does not take rows of {n_features} features: {error}") from error
+    shape = tuple(getattr(outputs, "shape", ()))
+    if shape != (2, n_outputs) and (n_outputs > 1 or shape != (2,)):
+        got = f"shape {shape}" if shape else repr(outputs)
+        raise ValueError(
+            f"the module must return a tensor of shape (n_rows, {n_outputs}), but for 2 rows it returned {got}."
+        )
+
+
+class _Layers(nn.Sequential):
+    """Layers of which the last is linear with a bias."""
+
+    @property
+    def output_bias_name(self) -> str:
+        """See `ModuleModel`."""
+        return f"{len(self) - 1}.bias"
+
+
+def mlp(
+    n_features: int,
+    n_outputs: int = 1,
+    hidden_layer_sizes: Sequence[int] = (64,),
+    activation: str = "relu",
+) -> nn.Module:
+    """A multilayer perceptron whose scores are zero until it is trained.
+
+    The weights of the last layer start at zero, those of the others as torch draws them.
+
+    Parameters
+    ----------
+    n_features, n_outputs : int
+    hidden_layer_sizes : sequence of int
+        Width of every hidden layer; none makes a linear model.
+    activation : {"relu", "tanh", "logistic", "silu", "softplus"}
+
+    Raises
+    ------
+    ValueError
+        For an unknown activation or a width below 1; the message lists what is known.
+    """
+    if activation not in ACTIVATIONS:
+        raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {activation!r}.")
+    if any(width < 1 for width in hidden_layer_sizes):
+        raise ValueError(f"hidden_layer_sizes must be positive integers, got {tuple(hidden_layer_sizes)}.")
+    output = nn.Linear([n_features, *hidden_layer_sizes][-1], n_outputs)
+    nn.init.zeros_(output.weight)
+    nn.init.zeros_(output.bias)
+    return _Layers(*_hidden_layers(n_features, hidden_layer_sizes, ACTIVATIONS[activation]), output)
+
+
+def _hidden_layers(n_features: int, widths: Sequence[int], activation: Callable[[], nn.Module]) -> Iterator[nn.Module]:
+    for before, width in pairwise([n_features, *widths]):
+        yield nn.Linear(before, width)
+        yield activation()
+
+
+def _rows(data: FairData, rows: slice) -> np.ndarray:
+    """Some rows in the internal order, dense; a view where they are dense rows of one group."""
+    parts = [
+        _dense(block[max(rows.start - own.start, 0) : rows.stop - own.start])
+        for block, own in zip(data.blocks, data.slices, strict=True)
+        if own.start < rows.stop and rows.start < own.stop
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X
