@@ -1,5 +1,7 @@
-"""Scorers that see the sensitive features, and rules for choosing among candidates of a search."""
+"""Scorers that see the sensitive features, rules for choosing a model or an interval, and a bound for new data."""
 
+from fairconstrained.model_selection._generalization import GeneralizationBound, generalization_bound
+from fairconstrained.model_selection._interval import IntervalSuggestion, suggest_interval
 from fairconstrained.model_selection._scorers import (
     FairnessScorer,
     get_fairness_scorer,
@@ -12,10 +14,14 @@ from fairconstrained.model_selection._selection import BestFeasible, best_feasib
 __all__ = [
     "BestFeasible",
     "FairnessScorer",
+    "GeneralizationBound",
+    "IntervalSuggestion",
     "best_feasible",
+    "generalization_bound",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
     "make_fairness_scorer",
     "make_performance_scorer",
     "pareto_front",
+    "suggest_interval",
 ]
