@@ -12,14 +12,53 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-__all__ = ["FairData"]
+__all__ = ["Cells", "FairData"]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Disjoint sets of rows whose shares are compared: the groups, or the rows of one label in every group.
+
+    Attributes
+    ----------
+    slices : tuple of slice
+        The rows of every cell.
+    weights : Tensor of shape (n_samples,)
+        Weights that sum to one within every cell; zero for rows in no cell.
+    labels : tuple of str
+        What to call the cells in messages.
+    """
+
+    slices: tuple[slice, ...]
+    weights: torch.Tensor
+    labels: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.slices)
+
+    @cached_property
+    def codes(self) -> torch.Tensor:
+        """Cell of every row, ``len(self)`` for rows in none; Tensor of shape (n_samples,)."""
+        codes = torch.full(self.weights.shape, len(self))
+        for code, rows in enumerate(self.slices):
+            codes[rows] = code
+        return codes
+
+    def counts(self) -> dict[str, int]:
+        """Rows per cell, for messages."""
+        return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
+
+    def largest_shares(self) -> np.ndarray:
+        """Share of its cell that the heaviest row stands for; ndarray of shape (n_cells,)."""
+        return np.array([float(self.weights[rows].max()) for rows in self.slices])
 
 
 @dataclass(frozen=True, eq=False)
 class FairData:
-    """Training data whose rows are ordered by group, so that every group is one contiguous block.
+    """Training data whose rows are ordered by group and, within a group, by target.
 
-    Scores, labels and weights follow this internal order; ``order`` leads back to the rows of the caller.
+    So the rows of a group are one contiguous block, and those of a group and label are one too.
+    Scores, targets and weights follow this internal order; ``order`` leads back to the rows of the caller.
     Slices of a contiguous vector are views, so no term ever gathers or copies the rows of a group.
 
     Attributes
@@ -51,7 +90,7 @@ class FairData:
         labels: tuple[Hashable, ...],
         sample_weight: np.ndarray | None = None,
     ) -> FairData:
-        """Order validated arrays by group.
+        """Order validated arrays by group and target.
 
         Parameters
         ----------
@@ -64,7 +103,7 @@ class FairData:
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
-        order = np.argsort(codes, kind="stable")
+        order = np.lexsort((y, codes))
         order = order[weights[order] > 0]
         if order.size < y.shape[0] or (np.diff(order) < 0).any():
             X = X[order]
@@ -105,12 +144,30 @@ class FairData:
         return np.repeat(np.arange(self.n_groups), [block.shape[0] for block in self.blocks])
 
     @cached_property
+    def groups(self) -> Cells:
+        """The groups as cells."""
+        return self._cells(self.slices, tuple(str(label) for label in self.labels))
+
+    def groups_with_label(self, target: float) -> Cells:
+        """The rows of every group whose target is ``target``; a cell may be empty."""
+        spans = []
+        for rows in self.slices:
+            ends = np.searchsorted(self.y[rows].numpy(), target, side="left"), np.searchsorted(
+                self.y[rows].numpy(), target, side="right"
+            )
+            spans.append(slice(rows.start + int(ends[0]), rows.start + int(ends[1])))
+        return self._cells(tuple(spans), tuple(f"{label}, y={target:+g}" for label in self.labels))
+
+    def _cells(self, slices: tuple[slice, ...], labels: tuple[str, ...]) -> Cells:
+        weights = torch.zeros_like(self.weights)
+        for rows in slices:
+            weights[rows] = self.weights[rows] / self.weights[rows].sum()
+        return Cells(slices, weights, labels)
+
+    @property
     def group_weights(self) -> torch.Tensor:
         """Sample weights normalised to sum to one *within every group*; Tensor of shape (n_samples,)."""
-        weights = self.weights.clone()
-        for rows in self.slices:
-            weights[rows] /= weights[rows].sum()
-        return weights
+        return self.groups.weights
 
     def counts(self) -> dict[Hashable, int]:
         """Rows per group, for messages."""

@@ -15,12 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.data import FairData
+from fairconstrained.data import Cells
 
 __all__ = ["SURROGATES", "Kernel", "LogisticKernel", "PiecewisePolynomial", "QuadraticKernel", "Surrogate"]
 
 #: Rows evaluated at a time by `LogisticKernel`: a block of (thresholds x rows) doubles that stays in the cache.
 _CHUNK = 16_384
+#: Entries of the table that finds the bin of a score, and comparisons after it at which a binary search is as good.
+_TABLE = 4096
+_MANY = 8
 
 
 class Kernel(ABC):
@@ -31,19 +34,19 @@ class Kernel(ABC):
         """Value at every entry of ``x`` (the plain definition, which tests compare with)."""
 
     @abstractmethod
-    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
-        """Weighted mean over every group of ``kernel((scores - threshold) / width)``.
+    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
+        """Weighted mean over every cell of ``kernel((scores - threshold) / width)``.
 
         Parameters
         ----------
         scores : Tensor of shape (n_samples,)
         thresholds : Tensor of shape (n_thresholds,)
         width : float
-        data : FairData
+        cells : Cells
 
         Returns
         -------
-        means : Tensor of shape (n_groups, n_thresholds)
+        means : Tensor of shape (n_bins, n_thresholds)
             Differentiable in ``scores`` and ``thresholds``.
         """
 
@@ -55,43 +58,43 @@ class LogisticKernel(Kernel):
         """See `Kernel`."""
         return torch.sigmoid(x)
 
-    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
+    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
         """See `Kernel.group_means`; O(n_samples n_thresholds) time, in chunks that stay in the cache."""
-        return _LogisticGroupMeans.apply(scores, thresholds, width, data)
+        return _LogisticGroupMeans.apply(scores, thresholds, width, cells)
 
 
 class _LogisticGroupMeans(torch.autograd.Function):
     """Group means of the logistic function; backwards it is computed again rather than kept."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
-        means = scores.new_zeros(data.n_groups, thresholds.shape[0])
-        for group, part in _chunks(data):
-            means[group] += _sigmoid(scores[part], thresholds, width) @ data.group_weights[part]
+    def forward(ctx: Any, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
+        means = scores.new_zeros(len(cells), thresholds.shape[0])
+        for cell, part in _chunks(cells):
+            means[cell] += _sigmoid(scores[part], thresholds, width) @ cells.weights[part]
         ctx.save_for_backward(scores, thresholds)
-        ctx.width, ctx.data = width, data
+        ctx.width, ctx.cells = width, cells
         return means
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
         (cotangent,) = grads
         scores, thresholds = ctx.saved_tensors
-        data, width = ctx.data, ctx.width
-        d_scores = torch.empty_like(scores)
+        cells, width = ctx.cells, ctx.width
+        d_scores = torch.zeros_like(scores)
         d_thresholds = torch.zeros_like(thresholds)
-        for group, part in _chunks(data):
+        for cell, part in _chunks(cells):
             sigma = _sigmoid(scores[part], thresholds, width)
             slope = sigma.addcmul_(sigma, sigma, value=-1)
-            d_scores[part] = cotangent[group] @ slope
-            d_thresholds -= cotangent[group] * (slope @ data.group_weights[part])
-        d_scores *= data.group_weights
+            d_scores[part] = cotangent[cell] @ slope
+            d_thresholds -= cotangent[cell] * (slope @ cells.weights[part])
+        d_scores *= cells.weights
         return d_scores / width, d_thresholds / width, None, None
 
 
-def _chunks(data: FairData) -> Any:
-    for group, rows in enumerate(data.slices):
+def _chunks(cells: Cells) -> Any:
+    for cell, rows in enumerate(cells.slices):
         for start in range(rows.start, rows.stop, _CHUNK):
-            yield group, slice(start, min(start + _CHUNK, rows.stop))
+            yield cell, slice(start, min(start + _CHUNK, rows.stop))
 
 
 def _sigmoid(scores: Tensor, thresholds: Tensor, width: float) -> Tensor:
@@ -122,20 +125,26 @@ class PiecewisePolynomial(Kernel):
             value = value * x + table[:, column][piece]
         return value
 
-    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
+    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
         """See `Kernel.group_means`.
 
-        The knots of all thresholds cut the line into cells. Within a cell every threshold's kernel is one
-        polynomial, so the moments of the scores in each cell are all that is needed: O(n_samples log n_cells)
-        time whatever the number of thresholds, instead of O(n_samples n_thresholds).
+        The knots of all thresholds cut the line into bins. Within a bin every threshold's kernel is one
+        polynomial, so the moments of the scores in each bin are all that is needed: O(n_samples log n_bins)
+        time whatever the number of thresholds, instead of O(n_samples n_thresholds). Where the kernel is
+        constant outside its knots, scores beyond all of them are only counted.
         """
         if not thresholds.numel():
-            return scores.new_zeros(data.n_groups, 0)
-        return _PolynomialGroupMeans.apply(scores, thresholds, width, data, self)
+            return scores.new_zeros(len(cells), 0)
+        return _PolynomialGroupMeans.apply(scores, thresholds, width, cells, self)
+
+    @property
+    def flat_outside(self) -> bool:
+        """Whether the kernel is constant left of its first knot and right of its last one."""
+        return not self.coefficients[[0, -1], 1:].any()
 
 
 class _PolynomialGroupMeans(torch.autograd.Function):
-    """Moments of the scores per (group, cell) forwards; one polynomial per (group, cell) backwards."""
+    """Moments of the scores per (cell, bin) forwards; one polynomial per (cell, bin) backwards."""
 
     @staticmethod
     def forward(
@@ -143,60 +152,107 @@ class _PolynomialGroupMeans(torch.autograd.Function):
         scores: Tensor,
         thresholds: Tensor,
         width: float,
-        data: FairData,
+        cells: Cells,
         kernel: PiecewisePolynomial,
     ) -> Tensor:
-        cells = _Cells(scores.detach(), thresholds.detach().numpy(), width, data, kernel)
-        ctx.cells = cells
-        return torch.from_numpy(np.einsum("gcj,pcj->gp", cells.moments, cells.local))
+        ctx.bins = bins = _Bins(thresholds.detach().numpy(), width, kernel)
+        ctx.parts = [
+            (cell, bins.sort_in(scores.detach().numpy()[part], cells.weights.numpy()[part]), part)
+            for cell, part in _chunks(cells)
+        ]
+        moments = np.zeros((len(cells), *bins.shape))
+        for cell, part, _ in ctx.parts:
+            moments[cell] += part.moments
+            part.moments = None  # summed up; the rows are kept for the gradient
+        ctx.moments = moments
+        ctx.n_samples = scores.shape[0]
+        return torch.from_numpy(np.einsum("gbj,pbj->gp", moments, bins.local))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        cells: _Cells = ctx.cells
-        # q'(x) = sum_j j a_j x^(j-1), in the coordinates of every cell
-        powers = np.arange(1, cells.local.shape[2])
-        slopes = cells.local[:, :, 1:] * powers
-        combined = np.einsum("gp,pcj->gcj", grads[0].numpy(), slopes)
-        d_thresholds = -np.einsum("gp,gcj,pcj->p", grads[0].numpy(), cells.moments[:, :, : powers.size], slopes)
-        table = torch.from_numpy(combined.reshape(-1, powers.size))
-        d_scores = table[:, -1].index_select(0, cells.index)
-        for column in reversed(range(powers.size - 1)):
-            d_scores.mul_(cells.x).add_(table[:, column].index_select(0, cells.index))
-        d_scores.mul_(cells.weights)
-        return d_scores / cells.width, torch.from_numpy(d_thresholds / cells.width), None, None, None
+        bins: _Bins = ctx.bins
+        cotangent = grads[0].numpy()
+        # q'(x) = sum_j j a_j x^(j-1), in the coordinates of every bin
+        powers = np.arange(1, bins.local.shape[2])
+        slopes = bins.local[:, :, 1:] * powers
+        combined = np.einsum("gp,pbj->gjb", cotangent, slopes)
+        d_thresholds = -np.einsum("gp,gbj,pbj->p", cotangent, ctx.moments[:, :, : powers.size], slopes)
+        d_scores = np.zeros(ctx.n_samples)
+        for cell, part, rows in ctx.parts:
+            d_scores[rows.start : rows.stop][part.inside] = part.slope(combined[cell])
+        d_scores /= bins.width
+        return torch.from_numpy(d_scores), torch.from_numpy(d_thresholds / bins.width), None, None, None
 
 
-class _Cells:
-    """The cells between the knots of all thresholds, the scores in them, and the kernel's polynomial in each."""
+class _Bins:
+    """The bins between the knots of all thresholds, and the kernel's polynomial in each, for every threshold."""
 
-    def __init__(
-        self,
-        scores: Tensor,
-        thresholds: np.ndarray,
-        width: float,
-        data: FairData,
-        kernel: PiecewisePolynomial,
-    ) -> None:
-        self.width, self.weights = width, data.group_weights
-        edges = np.sort((thresholds[:, None] + width * kernel.knots).ravel())
-        n_cells = edges.size + 1
-        # A cell's own origin keeps the powers of x small; the two outer cells start from their only edge.
-        origins = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
-        cell = torch.bucketize(scores, torch.from_numpy(edges))
-        self.x = (scores - torch.from_numpy(origins)[cell]).div_(width)
-        self.index = cell + torch.from_numpy(data.codes) * n_cells if data.n_groups > 1 else cell
-        degree = kernel.coefficients.shape[1]
-        size = n_cells * data.n_groups
-        moment, columns = self.weights, []
+    def __init__(self, thresholds: np.ndarray, width: float, kernel: PiecewisePolynomial) -> None:
+        self.width, self.flat = width, kernel.flat_outside
+        self.edges = edges = np.sort((thresholds[:, None] + width * kernel.knots).ravel())
+        # A bin's own origin keeps the powers of x small; the two outer bins start from their only edge.
+        self.origins = np.concatenate([edges[:1], (edges[1:] + edges[:-1]) / 2, edges[-1:]])
+        # polynomial of threshold p in bin b, re-centred at the bin's origin: q(x + shift)
+        shift = (self.origins - thresholds[:, None]) / width
+        within = np.concatenate([shift[:, :1] - 1, shift[:, 1:-1], shift[:, -1:] + 1], axis=1)
+        piece = kernel.coefficients[np.searchsorted(kernel.knots, within)]
+        self.local = _shifted(piece, shift)
+        self.shape = self.local.shape[1:]
+        # A table of the bin at equally spaced scores leaves few comparisons per row; a binary search has many.
+        self._begin, span = edges[0], edges[-1] - edges[0]
+        self._per_unit = _TABLE / span if span > 0 else 0.0
+        starts = edges[0] + np.arange(_TABLE + 1) * (span / _TABLE)
+        rounding = 1e-9 * (span + np.abs(edges[[0, -1]]).max())
+        self._first = np.searchsorted(edges, starts - rounding)
+        ends = np.searchsorted(edges, np.append(starts[1:], edges[-1]) + rounding)
+        self._n_compare = int((ends - self._first).max())
+        self._bounds = np.append(edges, np.inf)
+
+    def search(self, scores: np.ndarray) -> np.ndarray:
+        """Bin of every score, as ``np.searchsorted(edges, scores)`` has it."""
+        if self._n_compare > _MANY:  # crowded edges, all within one or two entries of the table
+            return np.searchsorted(self.edges, scores)
+        entry = ((scores - self._begin) * self._per_unit).clip(0, _TABLE).astype(np.intp)
+        found = self._first[entry]
+        for _ in range(self._n_compare):
+            found += self._bounds[found] < scores
+        return found
+
+    def sort_in(self, scores: np.ndarray, weights: np.ndarray) -> _Binned:
+        """Some rows of one cell, by bin."""
+        if not self.flat:
+            return _Binned(self, slice(None), scores, weights)
+        above = scores >= self.edges[-1]
+        inside = np.flatnonzero((scores > self.edges[0]) & ~above)
+        part = _Binned(self, inside, scores[inside], weights[inside])
+        counted = float(weights @ above)
+        part.moments[-1, 0] += counted
+        part.moments[0, 0] += weights.sum() - part.moments[:, 0].sum()
+        return part
+
+
+class _Binned:
+    """Rows by bin: what the gradient needs of them, and their moments."""
+
+    def __init__(self, bins: _Bins, inside: Any, scores: np.ndarray, weights: np.ndarray) -> None:
+        self.inside, self.weights = inside, weights
+        self.bin = bins.search(scores)
+        self.x = (scores - bins.origins[self.bin]) / bins.width
+        n_bins, degree = bins.shape
+        self.moments: Any = np.empty(bins.shape)
+        moment = weights
         for j in range(degree):
             moment = moment * self.x if j else moment
-            columns.append(torch.bincount(self.index, weights=moment, minlength=size))
-        self.moments = torch.stack(columns, dim=1).numpy().reshape(data.n_groups, n_cells, degree)
-        # polynomial of threshold p in cell c, re-centred at the cell's origin: q(x + shift)
-        shift = (origins - thresholds[:, None]) / width
-        inside = np.concatenate([shift[:, :1] - 1, shift[:, 1:-1], shift[:, -1:] + 1], axis=1)
-        piece = kernel.coefficients[np.searchsorted(kernel.knots, inside)]
-        self.local = _shifted(piece, shift)
+            self.moments[:, j] = np.bincount(self.bin, moment, minlength=n_bins)
+
+    def slope(self, table: np.ndarray) -> np.ndarray:
+        """Weighted value of the bins' polynomials, ``table`` of shape (degree, n_bins), at every row."""
+        value = table[-1][self.bin]
+        for coefficients in table[-2::-1]:
+            value *= self.x
+            value += coefficients[self.bin]
+        value *= self.weights
+        return value
 
 
 def _shifted(coefficients: np.ndarray, shift: np.ndarray) -> np.ndarray:
@@ -219,11 +275,11 @@ class QuadraticKernel(Kernel):
         """See `Kernel`."""
         return self.curvature / 2 * x**2
 
-    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
+    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
         """See `Kernel.group_means`; O(n_samples) time."""
-        weighted = data.group_weights * scores
-        first = torch.stack([weighted[rows].sum() for rows in data.slices])[:, None]
-        second = torch.stack([weighted[rows] @ scores[rows] for rows in data.slices])[:, None]
+        weighted = cells.weights * scores
+        first = torch.stack([weighted[rows].sum() for rows in cells.slices])[:, None]
+        second = torch.stack([weighted[rows] @ scores[rows] for rows in cells.slices])[:, None]
         return self.curvature / (2 * width**2) * (second - 2 * thresholds * first + thresholds**2)
 
 
@@ -237,10 +293,10 @@ class _Sum(Kernel):
     def __call__(self, x: Tensor) -> Tensor:
         return self.first(x) + self.second(x)
 
-    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, data: FairData) -> Tensor:
+    def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
         """See `Kernel.group_means`."""
-        means = self.first.group_means(scores, thresholds, width, data)
-        return means + self.second.group_means(scores, thresholds, width, data)
+        means = self.first.group_means(scores, thresholds, width, cells)
+        return means + self.second.group_means(scores, thresholds, width, cells)
 
 
 @dataclass(frozen=True)
@@ -274,15 +330,15 @@ class Surrogate:
         """The same shape, its width chosen such that ``width * spread = blur`` (units of the scores)."""
         return replace(self, width=blur / self.spread)
 
-    def rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> Tensor:
-        """Smooth share of every group above every threshold; Tensor of shape (n_groups, n_thresholds)."""
-        return self.value.group_means(scores, thresholds, self.width, data)
+    def rates(self, scores: Tensor, thresholds: Tensor, cells: Cells) -> Tensor:
+        """Smooth share of every cell above every threshold; Tensor of shape (n_cells, n_thresholds)."""
+        return self.value.group_means(scores, thresholds, self.width, cells)
 
-    def split_rates(self, scores: Tensor, thresholds: Tensor, data: FairData) -> tuple[Tensor, Tensor]:
+    def split_rates(self, scores: Tensor, thresholds: Tensor, cells: Cells) -> tuple[Tensor, Tensor]:
         """The two convex parts whose difference is `rates`."""
         return (
-            self.plus.group_means(scores, thresholds, self.width, data),
-            self.minus.group_means(scores, thresholds, self.width, data),
+            self.plus.group_means(scores, thresholds, self.width, cells),
+            self.minus.group_means(scores, thresholds, self.width, cells),
         )
 
 

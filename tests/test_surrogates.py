@@ -26,12 +26,12 @@ def levels(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 
-def naive_means(kernel, scores, thresholds, width, data):
+def naive_means(kernel, scores, thresholds, width, cells):
     """The definition, one group and threshold at a time."""
     return torch.stack(
         [
-            torch.stack([data.group_weights[rows] @ kernel((scores[rows] - theta) / width) for theta in thresholds])
-            for rows in data.slices
+            torch.stack([cells.weights[rows] @ kernel((scores[rows] - theta) / width) for theta in thresholds])
+            for rows in cells.slices
         ]
     )
 
@@ -44,8 +44,8 @@ def naive_means(kernel, scores, thresholds, width, data):
 def test_group_means_are_the_definition(data, scores, name, part, width):
     kernel = getattr(SURROGATES[name], part)
     thresholds = levels(0.3, -1.2, 0.3, 0.31, 2.0)  # not sorted, one of them twice
-    expected = naive_means(kernel, scores, thresholds, width, data)
-    means = kernel.group_means(scores, thresholds, width, data)
+    expected = naive_means(kernel, scores, thresholds, width, data.groups)
+    means = kernel.group_means(scores, thresholds, width, data.groups)
     assert means.shape == (3, 5)
     torch.testing.assert_close(means, expected, rtol=1e-9, atol=1e-12)
 
@@ -55,8 +55,8 @@ def test_group_means_are_the_definition(data, scores, name, part, width):
 def test_group_means_at_tiny_widths_and_distant_thresholds(data, scores, name, width):
     kernel = SURROGATES[name].value
     thresholds = levels(-2.0, -0.4, 0.3, 1.7)  # thousands of widths apart
-    expected = naive_means(kernel, scores, thresholds, width, data)
-    torch.testing.assert_close(kernel.group_means(scores, thresholds, width, data), expected, rtol=1e-9, atol=1e-12)
+    expected = naive_means(kernel, scores, thresholds, width, data.groups)
+    torch.testing.assert_close(kernel.group_means(scores, thresholds, width, data.groups), expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,8 +64,8 @@ def test_group_means_of_more_rows_than_a_block(make_data, name):
     data = make_data(counts=(20_000, 18_000))
     scores = torch.from_numpy(np.random.default_rng(0).normal(size=data.n_samples))
     kernel, thresholds = SURROGATES[name].value, levels(-0.5, 0.5)
-    expected = naive_means(kernel, scores, thresholds, 0.3, data)
-    torch.testing.assert_close(kernel.group_means(scores, thresholds, 0.3, data), expected)
+    expected = naive_means(kernel, scores, thresholds, 0.3, data.groups)
+    torch.testing.assert_close(kernel.group_means(scores, thresholds, 0.3, data.groups), expected)
 
 
 @pytest.mark.parametrize(("name", "part"), KERNELS)
@@ -73,8 +73,8 @@ def test_tied_scores_and_a_threshold_on_them(make_data, name, part):
     data = make_data(counts=(4, 4))
     scores, thresholds = levels(0, 0, 1, 1, 0, 1, 1, 1), levels(0, 1)
     kernel = getattr(SURROGATES[name], part)
-    expected = naive_means(kernel, scores, thresholds, 0.5, data)
-    torch.testing.assert_close(kernel.group_means(scores, thresholds, 0.5, data), expected)
+    expected = naive_means(kernel, scores, thresholds, 0.5, data.groups)
+    torch.testing.assert_close(kernel.group_means(scores, thresholds, 0.5, data.groups), expected)
 
 
 @pytest.mark.parametrize("width", [1.0, 0.2])
@@ -83,7 +83,7 @@ def test_gradients_in_scores_and_thresholds(data, scores, name, part, width):
     kernel = getattr(SURROGATES[name], part)
     thresholds = levels(0.3, -1.2, 0.9).requires_grad_()
     inputs = scores.clone().requires_grad_(), thresholds
-    assert torch.autograd.gradcheck(lambda s, t: kernel.group_means(s, t, width, data), inputs)
+    assert torch.autograd.gradcheck(lambda s, t: kernel.group_means(s, t, width, data.groups), inputs)
 
 
 @pytest.mark.parametrize(("name", "part"), KERNELS)
@@ -92,7 +92,7 @@ def test_gradient_equals_that_of_the_definition(data, scores, name, part):
     gradients = []
     for means in (kernel.group_means, lambda *args: naive_means(kernel, *args)):
         s, t = scores.clone().requires_grad_(), levels(0.3, -1.2, 0.9).requires_grad_()
-        gradients.append(torch.autograd.grad((cotangent * means(s, t, 0.1, data)).sum(), (s, t)))
+        gradients.append(torch.autograd.grad((cotangent * means(s, t, 0.1, data.groups)).sum(), (s, t)))
     for ours, definition in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, definition, rtol=1e-9, atol=1e-12)
 
@@ -100,13 +100,13 @@ def test_gradient_equals_that_of_the_definition(data, scores, name, part):
 @pytest.mark.parametrize(("name", "part"), KERNELS)
 def test_no_thresholds_give_an_empty_table(data, scores, name, part):
     empty = levels()
-    assert getattr(SURROGATES[name], part).group_means(scores, empty, 1.0, data).shape == (3, 0)
+    assert getattr(SURROGATES[name], part).group_means(scores, empty, 1.0, data.groups).shape == (3, 0)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_thresholds_through_the_surrogate(data, scores, name):
     surrogate = SURROGATES[name]
-    tables = (surrogate.rates(scores, levels(), data), *surrogate.split_rates(scores, levels(), data))
+    tables = (surrogate.rates(scores, levels(), data.groups), *surrogate.split_rates(scores, levels(), data.groups))
     assert [tuple(table.shape) for table in tables] == [(3, 0)] * 3
 
 
@@ -144,8 +144,8 @@ def test_plus_minus_minus_is_the_value(data, scores, name):
     surrogate = SURROGATES[name].with_width(0.4)
     x = torch.linspace(-5, 5, 401, dtype=torch.float64)
     torch.testing.assert_close(surrogate.plus(x) - surrogate.minus(x), surrogate.value(x))
-    plus, minus = surrogate.split_rates(scores, levels(-0.5, 0.8), data)
-    torch.testing.assert_close(plus - minus, surrogate.rates(scores, levels(-0.5, 0.8), data))
+    plus, minus = surrogate.split_rates(scores, levels(-0.5, 0.8), data.groups)
+    torch.testing.assert_close(plus - minus, surrogate.rates(scores, levels(-0.5, 0.8), data.groups))
 
 
 @pytest.mark.parametrize("part", ["plus", "minus"])
@@ -164,7 +164,7 @@ def test_parts_are_jointly_convex_in_scores_and_thresholds(data, name, part):
     kernel = getattr(SURROGATES[name], part)
 
     def means(point):
-        return kernel.group_means(point[:-2].contiguous(), point[-2:].contiguous(), 0.5, data)
+        return kernel.group_means(point[:-2].contiguous(), point[-2:].contiguous(), 0.5, data.groups)
 
     for _ in range(50):
         a, b = (torch.from_numpy(rng.normal(size=data.n_samples + 2)) for _ in range(2))
@@ -181,7 +181,7 @@ def test_limit_of_width_zero_is_the_exact_rate(data, scores, name):
         ]
     )
     errors = [
-        (SURROGATES[name].with_width(width).rates(scores, thresholds, data) - exact).abs().max().item()
+        (SURROGATES[name].with_width(width).rates(scores, thresholds, data.groups) - exact).abs().max().item()
         for width in (1.0, 1e-7)
     ]
     assert errors[0] > 0.05

@@ -2,6 +2,15 @@
 
 from fairconstrained.constraints._base import BoundConstraint, Constraint
 from fairconstrained.constraints.demographic_parity import DemographicParity
+from fairconstrained.constraints.equal_opportunity import EqualOpportunity
+from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.statistical_parity import StatisticalParity
 
-__all__ = ["BoundConstraint", "Constraint", "DemographicParity", "StatisticalParity"]
+__all__ = [
+    "BoundConstraint",
+    "Constraint",
+    "DemographicParity",
+    "EqualOpportunity",
+    "EqualizedOdds",
+    "StatisticalParity",
+]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fairconstrained.data import FairData
+from fairconstrained.data import Cells, FairData
 from fairconstrained.views import Exact
 
 __all__ = ["BoundConstraint", "Constraint"]
@@ -45,6 +46,15 @@ class BoundConstraint(Exact):
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Auxiliary variables that suit the given scores; ndarray of shape (n_aux,)."""
         return np.empty(0)
+
+    @property
+    def components(self) -> np.ndarray:
+        """What tells the components apart that refinement may add to, for `with_components`; here nothing."""
+        return np.empty(0)
+
+    def with_components(self, components: np.ndarray) -> Self:
+        """This constraint with the components that another one of its kind had come to (a warm start)."""
+        return self
 
     def fair_aux(self) -> np.ndarray:
         """Auxiliary variables with which the surrogate holds when all scores are zero; shape (n_aux,)."""
@@ -96,6 +106,16 @@ class Constraint(BaseEstimator, ABC):
             gives the counts.
         """
 
+    def in_units(self, offset: float, scale: float) -> Self:
+        """The same constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised."""
+        params = self.get_params(deep=False)
+        changed: dict[str, Any] = {}
+        if "threshold" in params:
+            changed["threshold"] = (params["threshold"] - offset) / scale
+        if not isinstance(params.get("surrogate_width", "auto"), str):
+            changed["surrogate_width"] = params["surrogate_width"] / scale
+        return type(self)(**{**params, **changed})
+
 
 def check_kappa(kappa: Any) -> float:
     """``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raises ValueError otherwise."""
@@ -110,20 +130,28 @@ def check_kappa(kappa: Any) -> float:
     return float(kappa)
 
 
-def check_resolution(data: FairData, kappa: float | None, length: float, notion: str) -> None:
-    """Raise ValueError if a group has too few rows for a gap of ``kappa`` on an interval of this length.
+def check_resolution(blocks: Sequence[Cells], kappa: float | None, lengths: np.ndarray, notion: str) -> None:
+    """Raise ValueError if a cell has too few rows for a gap of ``kappa`` on an interval of its length.
 
     A single row changes the gap by ``1 / (n_g length)``; a bound below that cannot be told from zero. Without a
-    bound (``kappa=None``) there is nothing to resolve.
+    bound (``kappa=None``) nothing has to be resolved, but every cell needs a row.
+
+    Parameters
+    ----------
+    blocks : sequence of Cells
+    kappa : float or None
+    lengths : ndarray of shape (n_groups,) or (1,)
+    notion : str
+        For the message.
     """
-    if kappa is None:
-        return
-    needed = int(np.ceil(1 / length - 1e-9))
-    if kappa > 0:
-        needed = max(needed, int(np.ceil(1 / (kappa * length) - 1e-9)))
-    if min(data.counts().values()) < needed:
-        raise ValueError(
-            f"{notion} with kappa={kappa:g} on an interval of length {length:g} needs at least {needed} rows in "
-            f"every group, but the groups have {data.counts()} rows. Merge small groups, widen the interval or "
-            "raise kappa."
-        )
+    counts = {label: count for cells in blocks for label, count in cells.counts().items()}
+    for cells in blocks:
+        for (_, count), length in zip(cells.counts().items(), np.broadcast_to(lengths, len(cells)), strict=True):
+            finest = length if kappa is None or kappa == 0 else length * min(kappa, 1.0)
+            needed = 1 if kappa is None else int(np.ceil(1 / finest - 1e-9))
+            if count < needed:
+                raise ValueError(
+                    f"{notion} with kappa={kappa} on an interval of length {length:g} needs at least {needed} rows in "
+                    f"every group, but the groups have {counts} rows. Merge small groups, widen the "
+                    "interval or raise kappa."
+                )

@@ -6,7 +6,7 @@ at most ``n_g + 1`` different outcomes, each with a rate and a gain. Both search
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +43,7 @@ def group_offsets(
     scores: list[np.ndarray],
     weights: list[np.ndarray],
     gains: list[np.ndarray],
-    value: Callable[[np.ndarray], np.ndarray],
+    values: Sequence[Callable[[np.ndarray], np.ndarray]],
     tolerance: float,
     threshold: float,
 ) -> np.ndarray:
@@ -53,8 +53,8 @@ def group_offsets(
     ----------
     scores, weights, gains : lists of ndarray of shape (n_g,), one for each group
         Weights sum to one within a group; the gain of a row is what predicting it positive is worth.
-    value : callable
-        Non-decreasing function of the rates that the tolerance refers to.
+    values : sequence of callable, one for each group
+        Non-decreasing function of the group's rate that the tolerance refers to.
     tolerance : float
     threshold : float
         Rows above it are positive.
@@ -64,16 +64,16 @@ def group_offsets(
     offsets : ndarray of shape (n_groups,)
     """
     cuts = [_cuts(*rows) for rows in zip(scores, weights, gains, strict=True)]
-    values = [value(cut.rate) for cut in cuts]
+    levels = [value(cut.rate) for value, cut in zip(values, cuts, strict=True)]
     # In the best solution some group has the least value: windows that begin at those values are enough.
-    starts = np.unique(np.concatenate(values))
+    starts = np.unique(np.concatenate(levels))
     starts = starts[np.linspace(0, starts.size - 1, min(starts.size, _MAX_WINDOWS)).astype(int)]
     ranges = [
         (
             np.searchsorted(v, starts - _ROUNDING),
             np.searchsorted(v, starts + tolerance + _ROUNDING, side="right"),
         )
-        for v in values
+        for v in levels
     ]
     total = sum(_range_max(cut.gain, *span) for cut, span in zip(cuts, ranges, strict=True))
     best = int(np.argmax(total))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -11,8 +12,9 @@ from torch import Tensor
 
 from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
 from fairconstrained.constraints._offsets import shared_offset
-from fairconstrained.constraints._rates import BoundParity, make_surrogate, single_interval
+from fairconstrained.constraints._rates import BoundParity, make_surrogate
 from fairconstrained.data import FairData
+from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table, worst_gap
 
 __all__ = ["StatisticalParity"]
@@ -34,16 +36,20 @@ class StatisticalParity(Constraint):
 
     .. math:: p \le \frac{1}{n_g} \sum_{i \in g} \sigma(h_i - \theta_p) \le p + \kappa (\beta - \alpha).
 
+    Where the interval has several pieces, or differs between groups, a level is a share of the interval and both
+    bounds are the ranks of group g that belong to that share.
+
     Parameters
     ----------
     kappa : float or None, default=0.05
         Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
-    interval : pair of floats, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)``; 0 is the top of a group.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
+        the top of a group.
     normalize : bool, default=True
         False bounds the rank gap instead: :math:`|\bar F_g(\theta) - \bar F_{g'}(\theta)| \le \kappa` wherever
         one of the two ranks lies in the interval.
-    surrogate : {"logistic", "ramp", "smoothstep"}, default="logistic"
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
     surrogate_width : float or "auto", default="auto"
         Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
     n_levels : int or "auto", default="auto"
@@ -51,7 +57,7 @@ class StatisticalParity(Constraint):
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.2, Lemma 5.1, eq. 15.
+    He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.2, Lemma 5.1, eq. 15; remark 5.3.
     """
 
     def __init__(
@@ -60,7 +66,7 @@ class StatisticalParity(Constraint):
         *,
         interval: Any = (0.0, 1.0),
         normalize: bool = True,
-        surrogate: str = "logistic",
+        surrogate: str = "smoothstep",
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
     ) -> None:
@@ -73,32 +79,33 @@ class StatisticalParity(Constraint):
 
     def bind(self, data: FairData) -> BoundStatisticalParity:
         """See `Constraint.bind`."""
-        kappa = check_kappa(self.kappa)
-        alpha, beta = single_interval(self.interval)
         n_levels = AUTO_LEVELS if self.n_levels == "auto" else self.n_levels
         if isinstance(n_levels, str) or n_levels < 1:
             raise ValueError(f"n_levels must be 'auto' or a positive integer, got {self.n_levels!r}.")
-        scale = beta - alpha if self.normalize else 1.0
-        check_resolution(data, self.kappa, scale, "statistical parity")
-        # Lemma 5.1. For rank gaps a pair also counts when only its larger rank has reached the interval.
-        lowest = alpha if self.normalize else max(0.0, alpha - kappa)
-        highest = beta - kappa * scale if self.normalize else min(beta, 1 - kappa)
-        steps = (np.arange(n_levels) + 0.5) / n_levels
-        return BoundStatisticalParity(
+        bound = BoundStatisticalParity(
             data=data,
-            kappa=kappa,
-            interval=(alpha, beta),
+            kappa=check_kappa(self.kappa),
+            intervals=PercentileIntervals.parse(self.interval, data.labels),
             normalize=self.normalize,
             surrogate=make_surrogate(self.surrogate, self.surrogate_width),
             fixed_width=self.surrogate_width != "auto",
             name="statistical_parity",
-            levels=lowest + steps * (highest - lowest) if highest > lowest else np.empty(0),
+            levels=(np.arange(n_levels) + 0.5) / n_levels,
         )
+        check_resolution(bound.blocks, self.kappa, bound.lengths, "statistical parity")
+        return bound if bound.kappa < 1 else replace(bound, levels=np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
 class BoundStatisticalParity(BoundParity):
-    """See `StatisticalParity`. Components: levels x groups x (lower, upper), levels first."""
+    """See `StatisticalParity`. Components: levels x groups x (lower, upper), levels first.
+
+    Attributes
+    ----------
+    levels : ndarray of shape (n_levels,)
+        Positions in (0, 1) among all levels of Lemma 5.1, whose range depends on ``kappa``. So the levels of one
+        ``kappa`` make sense for another one.
+    """
 
     levels: np.ndarray = field(default_factory=lambda: np.empty(0))
 
@@ -106,16 +113,30 @@ class BoundStatisticalParity(BoundParity):
     def component_names(self) -> tuple[str, ...]:
         """Level, group and side of every component."""
         return tuple(
-            f"{self.name}[p={level:.4g}, {label}, {side}]"
-            for level in self.levels
+            f"{self.name}[p={rank:.4g}, {label}, {side}]"
+            for rank in self.ranks
             for label in self.data.labels
             for side in ("lower", "upper")
         )
 
     @property
+    def ranks(self) -> np.ndarray:
+        """The p of every level, on average over the groups; ndarray of shape (n_levels,)."""
+        return self._centres.mean(axis=0) - self.kappa * self.scale / 2
+
+    @property
     def n_aux(self) -> int:
         """One threshold per level."""
         return self.levels.size
+
+    @property
+    def components(self) -> np.ndarray:
+        """The levels."""
+        return self.levels
+
+    def with_components(self, components: np.ndarray) -> Self:
+        """The same constraint at other levels."""
+        return replace(self, levels=components if self.kappa < 1 else np.empty(0))
 
     def metric(self, scores: np.ndarray) -> float:
         """Partial statistical parity gap."""
@@ -124,18 +145,28 @@ class BoundStatisticalParity(BoundParity):
         return worst_gap(scores, data.codes, weights, data.n_groups, self.intervals, self.normalize).gap
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
-        """Thresholds at which the middle of the groups' ranks is in the middle of what the level allows."""
+        """Thresholds at which the groups' ranks lie around the centre of what the level allows.
+
+        The largest and the smallest distance of a rank from its group's centre are made opposite, by bisection
+        over the rows of the rank table.
+        """
         thresholds, ranks = self._rank_table(scores)
-        middle = (ranks.min(axis=1) + ranks.max(axis=1)) / 2
-        target = self.levels + self.kappa * self.scale / 2
+        centres = self._centres.T  # one row per level
+        first, last = np.zeros(self.levels.size, dtype=int), np.full(self.levels.size, thresholds.size - 1)
+        while (first < last).any():
+            middle = (first + last) // 2
+            excess = ranks[middle] - centres
+            reached = excess.min(axis=1) + excess.max(axis=1) >= 0
+            first, last = np.where(reached, first, middle + 1), np.where(reached, middle, last)
+            first = np.minimum(first, last)
         # Ranks hold from a score up to the next higher one; in between, no row is on the threshold. The first row
         # of the table, above which there is nothing, and the last one, -inf, are no thresholds between rows.
-        row = np.searchsorted(middle, target).clip(min=1, max=max(thresholds.size - 2, 1))
+        row = first.clip(min=1, max=max(thresholds.size - 2, 1))
         return (thresholds[row] + thresholds[row - 1]) / 2 if thresholds.size > 2 else np.full(row.shape, thresholds[0])
 
     def fair_aux(self) -> np.ndarray:
         """``-width sigma^-1(p + slack/2)``, the start of section G.2.2 for any surrogate, by bisection."""
-        target = torch.from_numpy(self.levels + self.slack / 2)
+        target = torch.from_numpy(self._centres.mean(axis=0))
         low, high = torch.full_like(target, -50.0), torch.full_like(target, 50.0)
         for _ in range(60):
             middle = (low + high) / 2
@@ -146,13 +177,13 @@ class BoundStatisticalParity(BoundParity):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Eq. 15, both sides as ``<= 0``."""
         rates = self.rates(scores, aux)
-        lower, upper = self._bounds()
+        lower, upper = self._bounds
         return _by_level(lower - rates, rates - upper)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex parts of Examples D.3 and D.4."""
         plus, minus = self.split_rates(scores, aux)
-        lower, upper = self._bounds()
+        lower, upper = self._bounds
         return _by_level(lower + minus, plus - upper)
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
@@ -173,10 +204,38 @@ class BoundStatisticalParity(BoundParity):
         offset = shared_offset(scores, gains, everything_allowed, threshold)
         return np.full(self.data.n_groups, offset)
 
+    @cached_property
+    def _window(self) -> tuple[np.ndarray, float, PercentileIntervals]:
+        """Centre of every level's window and how wide ``kappa`` makes it, as shares of the last item's interval.
+
+        Lemma 5.1. For rank gaps a pair also counts when only its larger rank has reached the interval, so the
+        windows are those of ranks, and begin where a window reaches the interval.
+        """
+        if self.normalize or not self.levels.size:
+            return self.levels * (1 - self.kappa) + self.kappa / 2, self.kappa, self.intervals
+        reach = _reach(self.intervals, self.kappa)
+        everything = PercentileIntervals.parse((0.0, 1.0), ())
+        starts = reach.rank_at(self.levels, "right")[0]
+        return starts + self.kappa / 2, self.kappa, everything
+
+    @cached_property
+    def _centres(self) -> np.ndarray:
+        """Rank at the centre of every level's window; ndarray of shape (n_groups or 1, n_levels)."""
+        centre, _, intervals = self._window
+        return (intervals.rank_at(centre, "left") + intervals.rank_at(centre, "right")) / 2
+
+    @cached_property
     def _bounds(self) -> tuple[Tensor, Tensor]:
-        # A margin narrows the window around its centre, so that the thresholds stay where they are.
-        centre = torch.from_numpy(self.levels + self.kappa * self.scale / 2)
-        return centre - self.slack / 2, centre + self.slack / 2
+        """Least and largest rank in the windows; two Tensors of shape (n_groups or 1, n_levels).
+
+        A margin narrows a window around its centre, so that the thresholds stay where they are.
+        """
+        centre, width, intervals = self._window
+        half = max(width - self.margin, 0.0) / 2
+        return (
+            torch.from_numpy(intervals.rank_at(centre - half, "left")),
+            torch.from_numpy(intervals.rank_at(centre + half, "right")),
+        )
 
     def _cuts(self, scores: np.ndarray) -> np.ndarray:
         """Levels at which the exact constraint is violated most, at most one between two levels."""
@@ -185,18 +244,44 @@ class BoundStatisticalParity(BoundParity):
         violated = np.flatnonzero(excess > 0)
         if violated.size == 0 or self.levels.size == 0:
             return np.empty(0)
-        ends = self.intervals.clip(ranks[violated]) + self.interval[0] if self.normalize else ranks[violated]
-        level = (ends.min(axis=1) + ends.max(axis=1) - self.kappa * self.scale) / 2
+        values = self.intervals.clip(ranks[violated]) / self.intervals.length if self.normalize else ranks[violated]
+        start = (values.min(axis=1) + values.max(axis=1) - self.kappa) / 2
+        level, unit = self._levels_from(start)
         gap = np.searchsorted(np.sort(self.levels), level)
         worst_first = np.argsort(-excess[violated], kind="stable")
         _, first = np.unique(gap[worst_first], return_index=True)
         candidates = level[worst_first[np.sort(first)[:MAX_CUTS]]]
         spacing = np.abs(candidates[:, None] - self.levels).min(axis=1)
         # A cut nearer to a level than one row can tell apart says nothing new.
-        return candidates[spacing > 2 * self.granularity * self.scale]
+        return candidates[spacing * unit > 2 * self.granularity]
+
+    def _levels_from(self, start: np.ndarray) -> tuple[np.ndarray, float]:
+        """Levels whose windows start at the given shares (or ranks), and the share that a level of one stands for."""
+        if self.normalize:
+            unit = 1 - self.kappa
+            return np.clip(start / unit, 0, 1), unit
+        reach = _reach(self.intervals, self.kappa)
+        unit = float(reach.length[0])
+        return reach.clip(start[:, None])[:, 0] / unit, unit
 
     def _rank_table(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return rank_table(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
+
+
+def _reach(intervals: PercentileIntervals, kappa: float) -> PercentileIntervals:
+    """Ranks at which a window of length ``kappa`` that meets an interval may start, as one union."""
+    pieces = sorted(
+        (max(0.0, alpha - kappa), min(beta, 1 - kappa))
+        for alpha, beta in zip(intervals.alpha.ravel(), intervals.beta.ravel(), strict=True)
+        if beta > alpha
+    )
+    merged: list[list[float]] = []
+    for alpha, beta in pieces:
+        if merged and alpha <= merged[-1][1]:
+            merged[-1][1] = max(beta, merged[-1][1])
+        elif beta > alpha:
+            merged.append([alpha, beta])
+    return PercentileIntervals.parse(merged, ())
 
 
 def _by_level(lower: Tensor, upper: Tensor) -> Tensor:

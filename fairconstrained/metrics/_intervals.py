@@ -88,6 +88,39 @@ class PercentileIntervals:
             clipped += np.clip(ranks, alpha, beta) - alpha
         return clipped
 
+    def rank_at(self, share: np.ndarray, side: str) -> np.ndarray:
+        """Rank above which the given share of the interval lies: the inverse of ``clip(rank) / length``.
+
+        Parameters
+        ----------
+        share : ndarray of shape (n_shares,)
+            Values outside [0, 1] count as 0 or 1.
+        side : {"left", "right"}
+            The smallest or the largest such rank, where there are many: between two pieces, and before the
+            first and after the last one.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n_columns, n_shares)
+            One row for every group, or one for all if they share the interval.
+        """
+        rows = []
+        for alpha, beta in zip(self.alpha.T, self.beta.T, strict=True):
+            used = beta > alpha
+            alpha, beta = alpha[used], beta[used]
+            ends = np.concatenate([[0.0], np.cumsum(beta - alpha)])
+            inside = np.clip(share, 0, 1) * ends[-1]
+            if side == "left":
+                piece = np.searchsorted(ends, inside - RANK_TOLERANCE) - 1
+                rank = alpha[piece.clip(0)] + inside - ends[piece.clip(0)]
+                rows.append(np.where(piece < 0, 0.0, rank))
+            else:
+                piece = np.searchsorted(ends, inside + RANK_TOLERANCE, side="right") - 1
+                last = piece >= alpha.size
+                piece = piece.clip(max=alpha.size - 1)
+                rows.append(np.where(last, 1.0, alpha[piece] + inside - ends[piece]))
+        return np.stack(rows)
+
     def contains(self, ranks: np.ndarray) -> np.ndarray:
         """Whether each rank lies in its group's interval; half-open, and robust to rounding at the ends.
 

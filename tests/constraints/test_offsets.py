@@ -40,7 +40,7 @@ VALUES = {"rate": lambda rates: rates, "partial rate": lambda rates: np.clip(rat
 def test_group_offsets_are_the_best_within_the_tolerance(sizes, tolerance, value, ties):
     for seed in range(8):
         rows = draw_rows(seed, sizes, ties)
-        offsets = group_offsets(*rows, value, tolerance, threshold=0.3)
+        offsets = group_offsets(*rows, [value] * len(sizes), tolerance, threshold=0.3)
         groups = list(zip(*rows, strict=True))
         reached = [attained(*group, offset, 0.3) for group, offset in zip(groups, offsets, strict=True)]
         values = value(np.array([rate for rate, _ in reached]))

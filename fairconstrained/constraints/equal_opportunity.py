@@ -1,0 +1,43 @@
+"""Partial equal opportunity (pEOP): equal true positive rates at one threshold within a percentile interval."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from fairconstrained.constraints._rates import RateParity
+
+__all__ = ["EqualOpportunity"]
+
+
+class EqualOpportunity(RateParity):
+    r"""Bound on the partial equal opportunity gap at one threshold.
+
+    .. math:: \left| \mathrm{clip}(\bar F_{g, +}(\hat\theta)) - \mathrm{clip}(\bar F_{g', +}(\hat\theta)) \right|
+              \le \kappa (\beta - \alpha) \quad \text{for all groups } g, g'
+
+    with :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)` and
+    :math:`\bar F_{g, +}` the ranks among the positives of group g. On the interval (0, 1) this is equal opportunity.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
+        the top of a group's positives.
+    threshold : float, default=0.0
+        The threshold :math:`\hat\theta`, in units of the scores.
+    normalize : bool, default=True
+        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
+        The surrogate then bounds the difference wherever the ranks lie, which is sufficient.
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+    surrogate_width : float or "auto", default="auto"
+        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+
+    References
+    ----------
+    He, Huang, Yao, Lin, arXiv:2505.12530: Definition A.2, eq. 50.
+    """
+
+    _name: ClassVar[str] = "equal_opportunity"
+    _targets: ClassVar[tuple[float, ...] | None] = (1.0,)
