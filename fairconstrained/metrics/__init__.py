@@ -7,11 +7,13 @@ reads. A new metric is one function with the ``register`` decorator and one line
 
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._registry import METRICS, MetricInfo
+from fairconstrained.metrics.auc import inter_group_auc_gap, intra_group_auc_gap, partial_group_auc_gap
 from fairconstrained.metrics.partial import (
     granularity,
     partial_demographic_parity_gap,
     partial_statistical_parity_gap,
 )
+from fairconstrained.metrics.partial_odds import partial_equal_opportunity_gap, partial_equalized_odds_gap
 from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
 from fairconstrained.metrics.threshold import (
     equal_opportunity_gap,
@@ -29,7 +31,12 @@ __all__ = [
     "granularity",
     "inaccuracy",
     "independence_gap",
+    "inter_group_auc_gap",
+    "intra_group_auc_gap",
     "partial_demographic_parity_gap",
+    "partial_equal_opportunity_gap",
+    "partial_equalized_odds_gap",
+    "partial_group_auc_gap",
     "partial_statistical_parity_gap",
     "score_curve",
     "separation_gap",

@@ -23,6 +23,7 @@ __all__ = [
     "check_labels",
     "check_option",
     "check_scores",
+    "check_true_labels",
 ]
 
 OnEmpty = Literal["raise", "nan"]
@@ -136,15 +137,24 @@ def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label:
         whether it is the positive one.
     """
     actual, predicted = check_labels(y_true, y_pred)
-    observed = list(dict.fromkeys([*_distinct(actual), *_distinct(predicted)]))
-    if len(observed) > 2:
-        raise ValueError(
-            f"y_true and y_pred must hold two labels; got {len(observed)}: {observed[:5]}"
-            f"{' ...' if len(observed) > 5 else ''}. Group metrics of labels are for binary classification."
-        )
-    positive = _positive_label(observed, pos_label)
-    negative = next((f"{label}" for label in observed if label != positive), f"not {positive}")
-    return BinaryLabels(actual == positive, predicted == positive, (negative, f"{positive}"))
+    positive, names = _name_labels("y_true and y_pred", [*_distinct(actual), *_distinct(predicted)], pos_label)
+    return BinaryLabels(actual == positive, predicted == positive, names)
+
+
+def check_true_labels(y_true: npt.ArrayLike | None, pos_label: Any = None) -> tuple[np.ndarray, tuple[str, str]]:
+    """`check_binary_labels` where there are no predictions.
+
+    Returns
+    -------
+    positive : ndarray of bool, of shape (n_samples,)
+    names : tuple of two str
+        Negative and positive label, for messages.
+    """
+    if y_true is None:
+        raise ValueError("y_true must be given: this metric compares rows of equal label.")
+    actual = _label_column(y_true, "y_true")
+    positive, names = _name_labels("y_true", _distinct(actual), pos_label)
+    return actual == positive, names
 
 
 def check_cells(
@@ -186,6 +196,19 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
 
 def _distinct(labels: np.ndarray) -> list[Any]:
     return pd.Series(labels).unique().tolist()
+
+
+def _name_labels(what: str, labels: list[Any], pos_label: Any) -> tuple[Any, tuple[str, str]]:
+    """The positive label among at most two, and the names to print for the negative and the positive one."""
+    observed = list(dict.fromkeys(labels))
+    if len(observed) > 2:
+        raise ValueError(
+            f"{what} must hold two labels; got {len(observed)}: {observed[:5]}"
+            f"{' ...' if len(observed) > 5 else ''}. Group metrics of labels are for binary classification."
+        )
+    positive = _positive_label(observed, pos_label)
+    negative = next((f"{label}" for label in observed if label != positive), f"not {positive}")
+    return positive, (negative, f"{positive}")
 
 
 def _positive_label(observed: list[Any], pos_label: Any) -> Any:

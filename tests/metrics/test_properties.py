@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
 
 quick = settings(max_examples=30, deadline=None, derandomize=True)
-PARTIAL = {"partial_statistical_parity_gap", "partial_demographic_parity_gap"}
-UPPER = {"separation_gap": 2.0, "sufficiency_gap": 2.0}
+PARTIAL = {name for name in METRICS if name.startswith("partial_")}
+AT_THRESHOLD = {"partial_demographic_parity_gap", "partial_equal_opportunity_gap", "partial_equalized_odds_gap"}
+UPPER = {"separation_gap": 2.0, "sufficiency_gap": 2.0, "partial_group_auc_gap": 0.5}
 
 
 @st.composite
@@ -33,7 +34,7 @@ def intervals(draw):
 def evaluate(name, data, interval=(0.0, 1.0), **options):
     if name in PARTIAL:
         options |= {"interval": interval}
-    if name == "partial_demographic_parity_gap":
+    if name in AT_THRESHOLD:
         options |= {"threshold": 0.5}
     info = METRICS[name]
     response = data["predict"] if info.response == "predict" else data["score"]

@@ -21,6 +21,11 @@ RESPONSES = {
     "statistical_parity_gap": "decision_function",
     "partial_statistical_parity_gap": "decision_function",
     "partial_demographic_parity_gap": "decision_function",
+    "partial_equal_opportunity_gap": "decision_function",
+    "partial_equalized_odds_gap": "decision_function",
+    "partial_group_auc_gap": "decision_function",
+    "inter_group_auc_gap": "decision_function",
+    "intra_group_auc_gap": "decision_function",
     "wasserstein_gap": "predict_proba",
 }
 

@@ -1,0 +1,294 @@
+"""Gaps between groups in who outranks whom: areas under the curve between groups and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    OnEmpty,
+    check_cells,
+    check_groups,
+    check_option,
+    check_scores,
+    check_true_labels,
+)
+
+__all__ = ["inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
+
+
+@register("decision_function")
+def partial_group_auc_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""How far one group outranks another within a percentile interval (pGAUC).
+
+    With the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)` and :math:`I = [\alpha, \beta)`,
+
+    .. math::
+        \max_{g, g'} \left| P\left(s \ge s' \mid g, g', \bar F_g(s) \in I, \bar F_{g'}(s') \in I\right)
+        - \tfrac{1}{2} \right|,
+
+    in which a tie :math:`s = s'` counts one half.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is
+        the top: ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``, the
+        probability that a row of the group outranks one of that group within the interval. Only if
+        ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
+        differ, or a group has no weight.
+
+    Notes
+    -----
+    A row (or a block of ties) that straddles an end of the interval counts with the fraction inside, which is
+    the mean over all orders of the ties. One row changes the gap by at most its share of the group divided by
+    the length of the interval, which is :func:`granularity`. Time: one sort, then linear in the number of rows
+    times the square of the number of groups; no pairs of rows are formed.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (37); equation (36) for the
+       whole interval; remark 5.3 for unions and intervals by group.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import partial_group_auc_gap
+    >>> group, score = list("aaaabbbb"), [8, 7, 4, 3, 8, 6, 2, 1]
+    >>> partial_group_auc_gap(None, score, sensitive_features=group, interval=(0, 0.5))
+    0.125
+    """
+    scores = check_scores(y_score, y_true)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    intervals = PercentileIntervals.parse(interval, rows.labels)
+    check_option("agg", agg, AGGREGATES)
+    aucs = pair_aucs(scores, *rows.arrays, intervals)
+    gaps = np.abs(aucs - 0.5)
+    gap = aggregate_pairs(gaps, agg)
+    if not return_groups:
+        return gap
+    worst = gaps.argmax(axis=1)
+    return gap, rows.table(against=_labels_at(rows, worst), auc=_entries(aucs, worst))
+
+
+@register("decision_function")
+def inter_group_auc_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the AUCs between one group's positives and another's negatives (xAUC, inter-group).
+
+    .. math:: \max_{g, g'} \left| P(s \ge s' \mid g, y = 1, g', y' = 0) - P(s \ge s' \mid g', y = 1, g, y' = 0) \right|,
+
+    in which a tie :math:`s = s'` counts one half.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives or no negatives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``against``, the group with which the gap is largest; ``auc`` of
+        the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against
+        the group's negatives. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, or a cell of
+        group and label is empty (the message prints the counts).
+
+    Notes
+    -----
+    One row changes the gap by at most its share of its cell of group and label.
+
+    References
+    ----------
+    .. [1] N. Kallus, A. Zhou, "The Fairness of Risk Scores Beyond Classification: Bipartite Ranking and the
+       xAUC Metric", NeurIPS 2019.
+    .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (104).
+    """
+    check_option("agg", agg, AGGREGATES)
+    aucs, rows = _label_aucs(y_true, y_score, sensitive_features, sample_weight, pos_label, on_empty)
+    gaps = np.abs(aucs - aucs.T)
+    gap = aggregate_pairs(gaps, agg)
+    if not return_groups:
+        return gap
+    worst = gaps.argmax(axis=1)
+    return gap, rows.table(
+        against=_labels_at(rows, worst), auc=_entries(aucs, worst), reverse_auc=_entries(aucs.T, worst)
+    )
+
+
+@register("decision_function")
+def intra_group_auc_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the AUCs within the groups (intra-group).
+
+    .. math:: \max_{g, g'} |\mathrm{AUC}_g - \mathrm{AUC}_{g'}|, \qquad
+              \mathrm{AUC}_g = P(s \ge s' \mid y = 1, y' = 0, \text{both of group } g),
+
+    in which a tie :math:`s = s'` counts one half.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order within each group matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives or no negatives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+    groups : DataFrame
+        ``n_samples``, ``weight``, ``auc`` by group. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, or a cell of
+        group and label is empty (the message prints the counts).
+
+    Notes
+    -----
+    One row changes the gap by at most its share of its cell of group and label.
+
+    References
+    ----------
+    .. [1] A. Beutel et al., "Fairness in Recommendation Ranking through Pairwise Comparisons", KDD 2019.
+    .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (106).
+    """
+    check_option("agg", agg, AGGREGATES)
+    aucs, rows = _label_aucs(y_true, y_score, sensitive_features, sample_weight, pos_label, on_empty)
+    own = aucs.diagonal()
+    gap = aggregate_pairs(np.abs(own[:, None] - own), agg)
+    return (gap, rows.table(auc=own)) if return_groups else gap
+
+
+def _label_aucs(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None,
+    pos_label: Any,
+    on_empty: OnEmpty,
+) -> tuple[np.ndarray, GroupedRows]:
+    """AUC of each group's positives (rows) against each group's negatives (columns); NaN for empty cells."""
+    scores = check_scores(y_score, y_true)
+    positive, names = check_true_labels(y_true, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    cells = 2 * rows.codes + positive
+    n_cells = 2 * rows.n_groups
+    mass = np.bincount(cells, rows.weights, minlength=n_cells)
+    check_cells(
+        np.where(mass > 0, mass, np.nan), positive, rows, (f"y_true={names[0]}", f"y_true={names[1]}"), on_empty
+    )
+    present = np.flatnonzero(mass)
+    kept = mass[cells] > 0
+    place = np.cumsum(mass > 0) - 1
+    everything = PercentileIntervals.parse((0.0, 1.0), ())
+    aucs = np.full((n_cells, n_cells), np.nan)
+    aucs[np.ix_(present, present)] = pair_aucs(
+        scores[kept], place[cells[kept]], rows.weights[kept], present.size, everything
+    )
+    return aucs[1::2, ::2], rows
+
+
+def _labels_at(rows: GroupedRows, codes: np.ndarray) -> list[Hashable]:
+    return [rows.labels[code] for code in codes]
+
+
+def _entries(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """One entry of every row of a matrix."""
+    return matrix[np.arange(len(matrix)), columns]

@@ -1,0 +1,248 @@
+"""Gaps between groups within a percentile interval and among rows of equal label."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import pair_gaps
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    OnEmpty,
+    check_cells,
+    check_groups,
+    check_option,
+    check_scores,
+    check_true_labels,
+)
+
+__all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]
+
+# Columns of the tables, by label.
+_RATES = ("false_positive_rate", "true_positive_rate")
+
+
+@register("decision_function")
+def partial_equal_opportunity_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    threshold: float = 0.0,
+    normalize: bool = True,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Difference of the groups' true positive rates within a percentile interval (pEOP).
+
+    The partial demographic parity gap among the positives. Ranks are taken among the positives of a group,
+    :math:`\bar F_{g,1}(\theta) = P(s > \theta \mid g, y = 1)`; with :math:`I = [\alpha, \beta)` and the
+    threshold :math:`\hat\theta`,
+
+    .. math::
+        \max_{g, g'} \left| P(s > \hat\theta \mid g, y = 1, \bar F_{g,1}(s) \in I)
+        - P(s > \hat\theta \mid g', y = 1, \bar F_{g',1}(s) \in I) \right|
+        = \max_{g, g'}
+        \frac{|\mathrm{clip}(\bar F_{g,1}(\hat\theta)) - \mathrm{clip}(\bar F_{g',1}(\hat\theta))|}{\beta - \alpha},
+
+    where :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`. With ``normalize=False`` a pair counts
+    with :math:`|\bar F_{g,1}(\hat\theta) - \bar F_{g',1}(\hat\theta)|` if either rank lies in the interval, and
+    with 0 otherwise.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval as fractions of the positives, a union of disjoint ones, or one of these for each
+        group. The default gives the equal opportunity gap at ``threshold``.
+    threshold : float, default=0.0
+        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
+        probabilities.
+    normalize : bool, default=True
+        Divide by the length of the interval (of each group's own, if they differ).
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``true_positive_rate``; ``partial_true_positive_rate``, the same
+        within the interval. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the interval is empty, reversed, overlapping or outside [0, 1], the labels are not binary, scores are
+        not finite, lengths differ, a group has no weight, or a group has no positives (the message prints the
+        counts).
+
+    Notes
+    -----
+    Its resolution is :func:`granularity` of the positive rows.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (42); remark 5.3 for unions
+       and intervals by group.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import partial_equal_opportunity_gap
+    >>> y_true, score = [1, 1, 0, 1, 1, 0], [2, -1, 1, 3, 1, -2]
+    >>> partial_equal_opportunity_gap(y_true, score, sensitive_features=list("aaabbb"))
+    0.5
+    >>> partial_equal_opportunity_gap(y_true, score, sensitive_features=list("aaabbb"), interval=(0, 0.5))
+    0.0
+    """
+    cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
+    return cells.gap([1], interval, normalize, agg, on_empty, return_groups)
+
+
+@register("decision_function")
+def partial_equalized_odds_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    interval: Any = (0.0, 1.0),
+    threshold: float = 0.0,
+    normalize: bool = True,
+    pos_label: Any = None,
+    agg: Aggregate = "max",
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Larger difference of the groups' true and false positive rates within a percentile interval (pEOD).
+
+    The larger of the partial demographic parity gaps among the positives and among the negatives. Ranks are
+    taken among the rows of equal group and label, :math:`\bar F_{g,v}(\theta) = P(s > \theta \mid g, y = v)`;
+    with :math:`I = [\alpha, \beta)` and the threshold :math:`\hat\theta`,
+
+    .. math::
+        \max_{g, g'} \max_{v \in \{0, 1\}} \left| P(s > \hat\theta \mid g, y = v, \bar F_{g,v}(s) \in I)
+        - P(s > \hat\theta \mid g', y = v, \bar F_{g',v}(s) \in I) \right|.
+
+    See :func:`partial_equal_opportunity_gap` for the form with ranks alone, and for ``normalize=False``.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels: 0/1, -1/1, booleans, strings, ...
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval as fractions of the rows of equal group and label, a union of disjoint ones, or one
+        of these for each group. The default gives the equalized-odds difference at ``threshold``.
+    threshold : float, default=0.0
+        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
+        probabilities.
+    normalize : bool, default=True
+        Divide by the length of the interval (of each group's own, if they differ).
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    on_empty : {"raise", "nan"}, default="raise"
+        What to do if a group has no positives or no negatives: raise, or return NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1], 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``false_positive_rate``, ``true_positive_rate``;
+        ``partial_false_positive_rate``, ``partial_true_positive_rate``, the same within the interval. Only if
+        ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If the interval is empty, reversed, overlapping or outside [0, 1], the labels are not binary, scores are
+        not finite, lengths differ, a group has no weight, or a cell of group and label is empty (the message
+        prints the counts).
+
+    Notes
+    -----
+    Its resolution is the larger :func:`granularity` of the positive and of the negative rows.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
+       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (45); remark 5.3 for unions
+       and intervals by group.
+    """
+    cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
+    return cells.gap([0, 1], interval, normalize, agg, on_empty, return_groups)
+
+
+class _CellRates(NamedTuple):
+    """Share of every cell of group and label that scores above the threshold; NaN where a cell is empty."""
+
+    rates: np.ndarray
+    rows: GroupedRows
+    positive: np.ndarray
+    names: tuple[str, str]
+
+    def gap(
+        self, labels: list[int], interval: Any, normalize: bool, agg: Aggregate, on_empty: OnEmpty, return_groups: bool
+    ) -> float | tuple[float, pd.DataFrame]:
+        """Partial demographic parity gap within each of the labels, the largest one for each pair of groups."""
+        rows, headings = self.rows, (f"y_true={self.names[0]}", f"y_true={self.names[1]}")
+        intervals = PercentileIntervals.parse(interval, rows.labels)
+        check_option("agg", agg, AGGREGATES)
+        check_cells(self.rates[:, labels], self.positive, rows, headings, on_empty)
+        by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
+        gap = aggregate_pairs(np.max(by_label, axis=0), agg)
+        if not return_groups:
+            return gap
+        columns = {_RATES[label]: self.rates[:, label] for label in labels}
+        partial = {f"partial_{name}": intervals.clip(rates) / intervals.length for name, rates in columns.items()}
+        return gap, rows.table(**columns, **partial)
+
+
+def _rates_above(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None,
+    threshold: float,
+    pos_label: Any,
+) -> _CellRates:
+    scores = check_scores(y_score, y_true)
+    positive, names = check_true_labels(y_true, pos_label)
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    rates = conditional_rates(scores > threshold, positive, *rows.arrays, n_conditions=2)
+    return _CellRates(rates, rows, positive, names)
