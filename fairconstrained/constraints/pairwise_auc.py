@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -204,7 +203,11 @@ def _check_bound(kappa: Any) -> float:
     """``kappa`` as a float of at least 0, infinity for None; raises ValueError otherwise."""
     if kappa is None:
         return np.inf
-    if isinstance(kappa, bool) or not isinstance(kappa, Real) or not 0 <= kappa < np.inf:
+    if (
+        isinstance(kappa, bool)
+        or not isinstance(kappa, (int, float, np.integer, np.floating))
+        or not 0 <= kappa < np.inf
+    ):
         raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
     return float(kappa)
 

@@ -10,6 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from fairconstrained.data import FairData
+from fairconstrained.exceptions import IncompatibleProblem
 
 __all__ = ["Coordinates", "Model", "Pullback"]
 
@@ -76,6 +77,31 @@ class Model(ABC):
     @abstractmethod
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
+
+    def moments(self, data: FairData, slices: tuple[slice, ...], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Means and covariances, in cells of rows, of what multiplies the parameters in the scores.
+
+        Parameters
+        ----------
+        data : FairData
+        slices : tuple of slice
+            The rows of every cell.
+        shares : Tensor of shape (n_samples,)
+            Weights of the rows, which sum to one in every cell.
+
+        Returns
+        -------
+        means : ndarray of shape (n_cells, n_params)
+            ``means @ params`` are the mean scores.
+        covariances : ndarray of shape (n_cells, n_params, n_params)
+            ``params @ covariances @ params`` are the variances of the scores.
+
+        Raises
+        ------
+        IncompatibleProblem
+            If the scores are not linear in the parameters.
+        """
+        raise IncompatibleProblem(f"{type(self).__name__} is not linear in its parameters, so it has no such moments.")
 
     def shift_directions(self, data: FairData) -> np.ndarray:
         """Parameter directions that add a constant to scores.

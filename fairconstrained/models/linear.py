@@ -96,6 +96,32 @@ class LinearModel(Model):
         scale = np.sqrt(np.where(constant, np.where(square > 0, square, 1.0), variance))
         return _Standardised(np.where(constant, 0.0, centre), scale, self.fit_intercept)
 
+    def moments(self, data: FairData, slices: tuple[slice, ...], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """See `Model.moments`; one pass over the rows of every cell."""
+        width = self.n_features + self.fit_intercept
+        means = np.zeros((len(slices), self.n_params))
+        covariances = np.zeros((len(slices), self.n_params, self.n_params))
+        for mean, covariance, cell in zip(means, covariances, slices, strict=True):
+            parts = []
+            for group, rows in enumerate(data.slices):
+                inside = slice(max(cell.start, rows.start), min(cell.stop, rows.stop))
+                if inside.start >= inside.stop:
+                    continue
+                first = (0 if self.n_copies == 1 else group) * width
+                features = slice(first, first + self.n_features)
+                block = data.blocks[group][inside.start - rows.start : inside.stop - rows.start]
+                weights = shares[inside].numpy()
+                total, centre, spread = _moments(block, weights)
+                covariance[features, features] += total * spread
+                part = np.zeros(self.n_params)
+                part[features] = centre
+                part[first + self.n_features : first + width] = 1.0
+                parts.append((total, part))
+                mean += total * part
+            for total, part in parts:  # the law of total variance, for cells of several groups
+                covariance += total * np.outer(part - mean, part - mean)
+        return means, covariances
+
     def shift_directions(self, data: FairData) -> np.ndarray:
         """See `Model.shift_directions`.
 
@@ -130,6 +156,17 @@ class LinearModel(Model):
 
 def _squared(block: Any) -> Any:
     return block.multiply(block) if sp.issparse(block) else block**2
+
+
+def _moments(block: Any, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+    """Total weight, weighted mean and weighted covariance of some rows."""
+    total = float(weights.sum())
+    mean = block.T @ weights / total
+    if sp.issparse(block):
+        scaled = block.multiply(weights[:, None] / total).tocsr()
+        return total, mean, (block.T @ scaled).toarray() - np.outer(mean, mean)
+    centred = block - mean
+    return total, mean, centred.T @ (weights[:, None] / total * centred)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,308 @@
+"""Projected gradient descent; the projection is a small convex quadratically constrained program."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
+
+__all__ = ["ProjectedGradient", "Quadratics", "parameter_quadratics"]
+
+#: Objectives that the line search looks back on, and iterations after which a change of the best one is judged.
+_WINDOW = 10
+#: Decrease that the line search asks for, as a fraction of the one that the slope promises.
+_ARMIJO = 1e-4
+#: Shortest and longest spectral step.
+_STEPS = 1e-10, 1e10
+#: Entries of a factor below this fraction of the largest one are rounding errors.
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True)
+class ProjectedGradient(Solver):
+    r"""Projected gradient descent for convex quadratic constraints on a linear model.
+
+    .. math:: w_{k+1} = \mathrm{Proj}(w_k - \eta_k \nabla f(w_k)), \qquad w_0 = 0
+
+    onto :math:`\{w : \frac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\forall j\}`. The coefficients come from the first
+    two moments of X in cells of rows and are computed once. The projection is a second-order cone program for
+    clarabel, solved only where the unprojected point is not feasible, in the basis that diagonalises the sum of the
+    Hessians: that of two groups then has a single cone with a diagonal factor.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Iterations (the paper's K).
+    tol : float, default=1e-5
+        Stop when ten iterations have not improved the best objective by this fraction.
+    step : float or "spectral", default="spectral"
+        A constant :math:`\eta_k`, or the spectral step of Barzilai and Borwein with a backtracking line search between
+        :math:`w_k` and the projected point that looks back on ten objectives.
+    verbose : int, default=0
+        Positive: print a line per iteration.
+
+    Raises
+    ------
+    ImportError
+        From `solve`, if there are constraints and clarabel is not installed.
+    ValueError
+        From `solve`, for a ``step`` that is neither positive nor "spectral".
+    IncompatibleProblem
+        From `solve`, if the model is not linear in its parameters.
+
+    References
+    ----------
+    He, Huang, Yao, Lin, arXiv:2505.12530: section G.3.2, eqs. 108-110. Birgin, Martínez, Raydan (2000), Nonmonotone
+    spectral projected gradient methods on convex sets, algorithm SPG2.
+    """
+
+    name: ClassVar[str] = "projected_gradient"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, Exact)
+    projects: ClassVar[bool] = False
+
+    max_iter: int = 1000
+    tol: float = 1e-5
+    step: float | str = "spectral"
+
+    def solve(
+        self,
+        problem: Problem,
+        start: np.ndarray | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        if self.step != "spectral" and (isinstance(self.step, str) or not self.step > 0):
+            raise ValueError(f"step must be 'spectral' or a positive number, got {self.step!r}.")
+        recorder = Recorder(callback, self.verbose)
+        projection = _Projection(parameter_quadratics(problem))
+        begin = problem.model.init(random_state) if start is None else start
+        descent = _Descent(problem.without_constraints().view(FullBatch), projection, begin, self.step)
+        best: deque[float] = deque([descent.best.objective], maxlen=_WINDOW + 1)
+        settled, n_iter = False, 0
+        while n_iter < self.max_iter and not settled:
+            n_iter += 1
+            stationary = not descent.advance()
+            best.append(descent.best.objective)
+            settled = stationary or (len(best) > _WINDOW and best[0] - best[-1] <= self.tol * abs(best[-1]))
+            recorder.add(
+                n_iter=n_iter,
+                n_evaluations=descent.view.n_evaluations,
+                objective=descent.point.objective,
+                step=descent.step,
+                n_projections=projection.n_solved,
+            )
+        return _result(problem, descent, settled, n_iter, recorder)
+
+
+class Quadratics(NamedTuple):
+    """Functions ``w H_j w / 2 + b_j w + c_j``.
+
+    Attributes
+    ----------
+    hessians : ndarray of shape (n_hessians, n_params, n_params)
+        The different ones, positive semidefinite.
+    which : ndarray of shape (n_components,)
+        The Hessian of every component.
+    b : ndarray of shape (n_components, n_params)
+    c : ndarray of shape (n_components,)
+    """
+
+    hessians: np.ndarray
+    which: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+def parameter_quadratics(problem: Problem) -> Quadratics:
+    """The constraint components of a linear model as functions of its parameters.
+
+    With the means M and the covariances C of X in the cells (`Model.moments`), in the terms of `CellQuadratics`:
+    ``H = 2 sum_c variance_c C_c + 2 M' product M`` and ``b = M' linear``.
+
+    Raises
+    ------
+    IncompatibleProblem
+        If the model is not linear in its parameters.
+    """
+    hessians: list[np.ndarray] = []
+    which: list[int] = []
+    b, c = [np.empty((0, problem.n_params))], [np.empty(0)]
+    for constraint in problem.constraints:
+        form = cast(ConvexQuadratic, constraint).quadratics()
+        means, covariances = problem.model.moments(problem.data, form.slices, form.shares)
+        known: dict[bytes, int] = {}  # a component and its mirror image share their Hessian
+        for variance, product in zip(form.variance, form.product, strict=True):
+            key = variance.tobytes() + product.tobytes()
+            if key not in known:
+                known[key] = len(hessians)
+                hessians.append(2 * (np.tensordot(variance, covariances, 1) + means.T @ product @ means))
+            which.append(known[key])
+        b.append(form.linear @ means)
+        c.append(form.constant)
+    table = np.stack(hessians) if hessians else np.empty((0, problem.n_params, problem.n_params))
+    return Quadratics(table, np.array(which, dtype=int), np.concatenate(b), np.concatenate(c))
+
+
+class _Projection:
+    """Euclidean projection onto ``{w : quadratics <= 0}``, an empty intersection never being asked for.
+
+    In the rotated coordinates ``u = V' w`` and with factors ``R_h' R_h = V' H_h V``, component j is
+    ``(|R_h u|^2 + 2 b_j V u + 2 c_j) / 2``. One more variable r_h for every Hessian turns the constraints into
+    ``|R_h u|^2 <= r_h``, a second-order cone, and ``r_h + 2 b_j V u + 2 c_j <= 0``, linear.
+    """
+
+    def __init__(self, quadratics: Quadratics) -> None:
+        self.n_solved = 0
+        self._which, self._c = quadratics.which, quadratics.c
+        if not self._c.size:
+            return
+        self._clarabel = _import_clarabel()
+        self._basis = np.linalg.eigh(quadratics.hessians.sum(axis=0))[1]
+        self._b = quadratics.b @ self._basis
+        self._factors = [_factor(self._basis.T @ hessian @ self._basis) for hessian in quadratics.hessians]
+        self._solver = self._cone_program()
+
+    def __call__(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The projection of ``v``, and the multipliers of the components there."""
+        if not self._c.size:
+            return v, np.empty(0)
+        rotated = self._basis.T @ v
+        squares = np.array([float(np.sum((factor @ rotated) ** 2)) for factor in self._factors])
+        if (squares[self._which] / 2 + self._b @ rotated + self._c <= 0).all():
+            return v, np.zeros(self._c.size)
+        self.n_solved += 1
+        self._solver.update(q=np.concatenate([-rotated, np.zeros(len(self._factors))]))
+        solution = self._solver.solve()
+        # The linear rows hold twice the component, and so half its multiplier.
+        return self._basis @ np.array(solution.x)[: v.size], 2 * np.array(solution.z)[: self._c.size]
+
+    def _cone_program(self) -> Any:
+        """Minimise ``|u|^2 / 2 + q u`` over (u, r) in the form ``A (u, r) + s = a, s in cones``; q comes later."""
+        n_params, n_hessians = self._basis.shape[0], len(self._factors)
+        unit = sp.csr_array(np.eye(n_hessians))
+        blocks: list[Any] = [sp.hstack([sp.csr_array(2 * self._b), unit[self._which]])]
+        right = [-2 * self._c]
+        cones = [self._clarabel.NonnegativeConeT(self._c.size)]
+        for h, factor in enumerate(self._factors):
+            # (r + 1, r - 1, 2 R u) lies in the second-order cone exactly where |R u|^2 <= r
+            r = -unit[[h]]
+            nothing = sp.csr_array((1, n_params))
+            blocks += [sp.hstack([nothing, r]), sp.hstack([nothing, r])]
+            blocks.append(sp.hstack([-2 * factor, sp.csr_array((factor.shape[0], n_hessians))]))
+            right.append(np.concatenate([[1.0, -1.0], np.zeros(factor.shape[0])]))
+            cones.append(self._clarabel.SecondOrderConeT(2 + factor.shape[0]))
+        settings = self._clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.presolve_enable = False  # the solver is used again with another q
+        settings.direct_solve_method = "qdldl"  # one thread: the same bits in every run
+        quadratic = sp.diags_array(np.append(np.ones(n_params), np.zeros(n_hessians)))
+        return self._clarabel.DefaultSolver(
+            sp.csc_matrix(quadratic),
+            np.zeros(n_params + n_hessians),
+            sp.csc_matrix(sp.vstack(blocks)),
+            np.concatenate(right),
+            cones,
+            settings,
+        )
+
+
+def _factor(hessian: np.ndarray) -> Any:
+    """Sparse ``R`` with ``R' R = hessian``, as many rows as the rank."""
+    values, vectors = np.linalg.eigh(hessian)
+    kept = values > _ROUNDING * max(values[-1], 0.0)
+    factor = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+    factor[np.abs(factor) <= _ROUNDING * np.abs(factor).max(initial=0.0)] = 0.0
+    return sp.csr_array(factor)
+
+
+def _import_clarabel() -> ModuleType:
+    try:
+        import clarabel
+    except ImportError as error:
+        raise ImportError(
+            "solver 'projected_gradient' projects by clarabel, which is not installed: "
+            "pip install 'fairconstrained[baselines]'. Or choose solver='augmented_lagrangian'."
+        ) from error
+    return clarabel
+
+
+class _Iterate(NamedTuple):
+    params: np.ndarray
+    objective: float
+
+
+class _Descent:
+    """The current iterate and its point, the next step's length, and the best iterate so far."""
+
+    def __init__(self, view: FullBatchView, projection: _Projection, start: np.ndarray, step: float | str) -> None:
+        self.view, self.projection = view, projection
+        self.spectral = step == "spectral"
+        self.params, self.multipliers = projection(start)
+        self.point: Point = view.at(self.params)
+        self.gradient = self._gradient(self.point)
+        slope = float(np.abs(self.gradient).max(initial=0.0))
+        self.step = (1 / slope if slope > 0 else 1.0) if self.spectral else float(step)
+        self.best = _Iterate(self.params, self.point.objective)
+        self._recent: deque[float] = deque([self.point.objective], maxlen=_WINDOW)
+
+    def advance(self) -> bool:
+        """One iteration; False if the projected gradient has vanished."""
+        target, multipliers = self.projection(self.params - self.step * self.gradient)
+        direction = target - self.params
+        self.multipliers = multipliers / self.step
+        slope = float(self.gradient @ direction)
+        if slope >= 0 or np.abs(direction).max() <= 1e-12 * max(np.abs(self.params).max(), 1.0):
+            return False
+        fraction, point = self._search(direction, slope) if self.spectral else (1.0, self.view.at(target))
+        moved, gradient = fraction * direction, self._gradient(point)
+        if self.spectral:
+            curvature = float(moved @ (gradient - self.gradient))
+            longest = _STEPS[1] if curvature <= 0 else float(moved @ moved) / curvature
+            self.step = float(np.clip(longest, *_STEPS))
+        self.params, self.point, self.gradient = self.params + moved, point, gradient
+        self._recent.append(point.objective)
+        if point.objective < self.best.objective:
+            self.best = _Iterate(self.params, point.objective)
+        return True
+
+    def _search(self, direction: np.ndarray, slope: float) -> tuple[float, Point]:
+        """Fraction of ``direction`` to go, by safeguarded quadratic interpolation, and the point there."""
+        highest, fraction = max(self._recent), 1.0
+        while True:
+            point = self.view.at(self.params + fraction * direction)
+            if point.objective <= highest + _ARMIJO * fraction * slope or fraction < 1e-10:
+                return fraction, point
+            rise = point.objective - self.point.objective - fraction * slope
+            fraction = float(np.clip(-slope * fraction**2 / (2 * rise), fraction / 10, fraction / 2))
+
+    def _gradient(self, point: Point) -> np.ndarray:
+        return point.gradient(1.0, np.empty(0))
+
+
+def _result(problem: Problem, descent: _Descent, settled: bool, n_iter: int, recorder: Recorder) -> SolverResult:
+    """The best iterate; all are feasible up to the accuracy of the projection."""
+    params = descent.best.params
+    point = problem.view(FullBatch).at(params)
+    status = Status.OPTIMAL if settled else Status.MAX_ITER
+    feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
+    multipliers = zip(problem.component_names, descent.multipliers.tolist(), strict=True)
+    return SolverResult(
+        params=params,
+        status=status if feasible else Status.INFEASIBLE,
+        n_iter=n_iter,
+        n_evaluations=descent.view.n_evaluations + 1,
+        objective=point.objective,
+        constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
+        surrogate_violation=float(point.constraints.max(initial=0.0)),
+        multipliers={name: value for name, value in multipliers if value > 0},
+        history=tuple(recorder.records),
+    )
