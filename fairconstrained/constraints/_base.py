@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,11 +27,19 @@ class BoundConstraint(Exact):
     #: Bound on the metric that the user reads.
     kappa: float
     data: FairData
+    #: Whether ``kappa`` bounds the metric. Where it bounds a surrogate, `exact` is about that and the metric is only
+    #: reported.
+    bounds_metric: ClassVar[bool] = True
 
     @property
     def scale(self) -> float:
         """What one unit of the metric is in units of the surrogate's components."""
         return 1.0
+
+    @property
+    def penalty_factor(self) -> float:
+        """What turns the largest component of the surrogate at ``kappa = 0`` into a gap."""
+        return 1 / self.scale
 
     @property
     @abstractmethod
@@ -81,7 +89,7 @@ class BoundConstraint(Exact):
         return np.zeros(self.data.n_groups)
 
     def exact(self, scores: np.ndarray) -> float:
-        """The metric minus kappa: positive is a violation."""
+        """What kappa bounds, see `bounds_metric`, minus kappa: positive is a violation."""
         return self.metric(scores) - self.kappa
 
     @abstractmethod

@@ -125,6 +125,11 @@ class BoundStatisticalParity(BoundParity):
         return self._centres.mean(axis=0) - self.kappa * self.scale / 2
 
     @property
+    def penalty_factor(self) -> float:
+        """A component is the distance of one group from the middle of two (eq. 114)."""
+        return 2 / self.scale
+
+    @property
     def n_aux(self) -> int:
         """One threshold per level."""
         return self.levels.size
