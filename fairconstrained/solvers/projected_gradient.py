@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
 
-from fairconstrained.problem import FullBatchView, Point, Problem
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 __all__ = ["ProjectedGradient", "Quadratics", "parameter_quadratics"]
@@ -24,6 +24,8 @@ _ARMIJO = 1e-4
 _STEPS = 1e-10, 1e10
 #: Entries of a factor below this fraction of the largest one are rounding errors.
 _ROUNDING = 1e-13
+#: Multipliers below this fraction of the largest one are those of slack components.
+_INACTIVE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class ProjectedGradient(Solver):
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
@@ -84,7 +86,7 @@ class ProjectedGradient(Solver):
             raise ValueError(f"step must be 'spectral' or a positive number, got {self.step!r}.")
         recorder = Recorder(callback, self.verbose)
         projection = _Projection(parameter_quadratics(problem))
-        begin = problem.model.init(random_state) if start is None else start
+        begin = problem.model.init(random_state) if start is None else start.params
         descent = _Descent(problem.without_constraints().view(FullBatch), projection, begin, self.step)
         best: deque[float] = deque([descent.best.objective], maxlen=_WINDOW + 1)
         settled, n_iter = False, 0
@@ -290,19 +292,13 @@ class _Descent:
 
 def _result(problem: Problem, descent: _Descent, settled: bool, n_iter: int, recorder: Recorder) -> SolverResult:
     """The best iterate; all are feasible up to the accuracy of the projection."""
-    params = descent.best.params
-    point = problem.view(FullBatch).at(params)
+    result = surrogate_result(problem, descent.best.params, n_iter, descent.view.n_evaluations, recorder)
     status = Status.OPTIMAL if settled else Status.MAX_ITER
-    feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
+    # An interior point method leaves tiny multipliers where a component is slack.
+    least = _INACTIVE * float(descent.multipliers.max(initial=0.0))
     multipliers = zip(problem.component_names, descent.multipliers.tolist(), strict=True)
-    return SolverResult(
-        params=params,
-        status=status if feasible else Status.INFEASIBLE,
-        n_iter=n_iter,
-        n_evaluations=descent.view.n_evaluations + 1,
-        objective=point.objective,
-        constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
-        surrogate_violation=float(point.constraints.max(initial=0.0)),
-        multipliers={name: value for name, value in multipliers if value > 0},
-        history=tuple(recorder.records),
+    return replace(
+        result,
+        status=result.status if result.status == Status.INFEASIBLE else status,
+        multipliers={name: value for name, value in multipliers if value > least},
     )
