@@ -4,6 +4,7 @@ from fairconstrained.constraints._base import BoundConstraint, Constraint
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
+from fairconstrained.constraints.group_auc import GroupAUC
 from fairconstrained.constraints.statistical_parity import StatisticalParity
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "DemographicParity",
     "EqualOpportunity",
     "EqualizedOdds",
+    "GroupAUC",
     "StatisticalParity",
 ]

@@ -1,0 +1,288 @@
+"""Partial group AUC fairness (pGAUC): no group outranks another within a percentile interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._base import BoundConstraint, Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._offsets import shared_offset
+from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.data import FairData
+from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.pairwise import interval_weights, pair_mean
+from fairconstrained.surrogates import Kernel, Surrogate
+from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+
+__all__ = ["GroupAUC"]
+
+#: The union of intervals that needs no ranks.
+_EVERYTHING = [(0.0, 1.0)]
+
+
+class GroupAUC(Constraint):
+    r"""Bound on the partial group AUC gap.
+
+    .. math:: \left| P\left(s \ge s' \mid g, g', \bar F_g(s) \in I, \bar F_{g'}(s') \in I\right) - \tfrac{1}{2} \right|
+              \le \kappa \quad \text{for all groups } g, g'
+
+    with the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)`; ties count one half. Its surrogate is
+
+    .. math:: \left| A_{g g'} - \tfrac{1}{2} \right| \le \kappa, \qquad A_{g g'} = \frac{1}{L_g L_{g'}}
+              \sum_{i \in g} \sum_{j \in g'} u_i v_j \, \sigma(s_i - s_j),
+
+    where :math:`u_i` and :math:`v_j` are the parts of the rows' weights whose ranks lie in the interval and
+    :math:`L` is its length.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the metric, in [0, 1/2]. None is no bound: the metric is only reported.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
+        the top of a group.
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+    surrogate_width : float or "auto", default="auto"
+        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+
+    References
+    ----------
+    He, Huang, Yao, Lin, arXiv:2505.12530: Appendix A, eqs. 37 and 49.
+    """
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        interval: Any = (0.0, 1.0),
+        surrogate: str = "smoothstep",
+        surrogate_width: float | str = "auto",
+    ) -> None:
+        self.kappa = kappa
+        self.interval = interval
+        self.surrogate = surrogate
+        self.surrogate_width = surrogate_width
+
+    def bind(self, data: FairData) -> BoundGroupAUC:
+        """See `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
+        kappa = check_kappa(self.kappa)
+        if self.kappa is not None and kappa > 0.5:
+            raise ValueError(
+                f"kappa must be in [0, 0.5], got {kappa}: it bounds |AUC - 1/2|, which never exceeds 1/2. "
+                "Use kappa=None for no bound."
+            )
+        intervals = PercentileIntervals.parse(self.interval, data.labels)
+        check_resolution((data.groups,), self.kappa, intervals.length, "group AUC")
+        whole = intervals.length.min() > 1 - RANK_TOLERANCE
+        bound = BoundWholeGroupAUC if whole else BoundGroupAUC
+        return bound(
+            data=data,
+            kappa=kappa,
+            intervals=intervals,
+            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
+            fixed_width=self.surrogate_width != "auto",
+        )
+
+
+class _Rows(NamedTuple):
+    """Some rows of a group: their scores and the parts of their weights that count; shapes (n_rows,)."""
+
+    scores: Tensor
+    weights: Tensor
+
+
+class _Sets(NamedTuple):
+    """A group, and the signed sets of its rows of which its intervals are the sum.
+
+    The indicator of ``[alpha, beta)`` is that of ``[0, beta)`` minus that of ``[0, alpha)`` (tops), and that of
+    ``[alpha, 1)`` minus that of ``[beta, 1)`` (bottoms).
+    """
+
+    everyone: _Rows
+    tops: list[tuple[int, _Rows]]
+    bottoms: list[tuple[int, _Rows]]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
+    """See `GroupAUC`. Components: pairs of groups, then the same pairs in the other order.
+
+    There is no `Stochastic` view on a part of the ranks: those in a mini-batch are not those in the data, so the
+    mean over mini-batches is biased.
+
+    Attributes
+    ----------
+    intervals : PercentileIntervals
+        The ranks that count, for all groups or for each.
+    margin : float
+        What the surrogate's tolerance falls short of ``kappa``.
+    fixed_width : bool
+        Whether the user chose the surrogate's width, so that refinement leaves it alone.
+    correction : Tensor of shape (n_pairs,) or (1,)
+        Added to the surrogate's AUCs. Refinement sets it to what the exact AUCs exceed the smooth ones by, so
+        that the surrogate takes its values from the metric and only its slopes from the smoothing.
+    """
+
+    data: FairData
+    kappa: float
+    intervals: PercentileIntervals
+    surrogate: Surrogate
+    fixed_width: bool
+    margin: float = 0.0
+    name: str = "group_auc"
+    correction: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.float64))
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The two groups of every component."""
+        labels, (first, second) = self.data.groups.labels, self._pairs
+        pairs = [*zip(first, second, strict=True), *zip(second, first, strict=True)]
+        return tuple(f"{self.name}[{labels[g]} over {labels[h]}]" for g, h in pairs)
+
+    @property
+    def granularity(self) -> float:
+        """Largest share of a group's rows in the interval that one row stands for."""
+        return float((self.data.groups.largest_shares() / self.intervals.length).max())
+
+    @property
+    def slack(self) -> float:
+        """Tolerance of the surrogate, ``kappa - margin``, at least 0."""
+        return max(self.kappa - self.margin, 0.0)
+
+    def metric(self, scores: np.ndarray) -> float:
+        """Partial group AUC gap."""
+        return float(np.abs(self._exact_aucs(scores) - 0.5).max())
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`."""
+        surrogate = self.surrogate
+        if not self.fixed_width:
+            weights = self.data.weights.numpy()
+            deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
+            # Constant scores are fair whatever the width is, so any width will do.
+            surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
+        refined = replace(self, surrogate=surrogate, margin=margin)
+        exact = torch.from_numpy(self._exact_aucs(scores)[self._pairs])
+        return replace(refined, correction=exact - refined._smooth_aucs(torch.from_numpy(scores)))
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
+        everything_allowed = np.ones_like
+        return np.full(self.data.n_groups, shared_offset(scores, gains, everything_allowed, threshold))
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Eq. 49, both signs as ``<= 0``: since ``sigma(x) + sigma(-x) = 1``, one AUC serves both orders of a pair."""
+        excess = self._smooth_aucs(scores) + self.correction - 0.5
+        return torch.cat([excess, -excess]) - self.slack
+
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        r"""Convex part, tighter than that of Example D.7; see `minus`.
+
+        Let :math:`T(a; b)` be the sum of the increasing :math:`\sigma` over the pairs of a row in the top ``a`` of
+        g and a row in the bottom ``b`` of g'. It is a maximum over subsets of rows of fixed mass. So with the split
+        :math:`\sigma = \sigma^+ - \sigma^-`, :math:`T(a; b)` plus the sum of :math:`\sigma^-` over *all* pairs is a
+        maximum of convex functions, and therefore convex. For intervals :math:`[\alpha, \beta)` of g and
+        :math:`[\alpha', \beta')` of g',
+
+        .. math:: L_g L_{g'} A_{g g'} = T(\beta; 1 - \alpha') + T(\alpha; 1 - \beta') - T(\beta; 1 - \beta')
+                  - T(\alpha; 1 - \alpha'),
+
+        and for unions of intervals the sum of this over pairs of pieces. Terms with an empty set drop out.
+        """
+        correction = self.correction.expand(self._pairs[0].size)
+        return self._part(scores, 1) + torch.cat([correction, -correction])
+
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """The convex part that is subtracted, see `plus`: the terms of negative sign, and the bound."""
+        return self._part(scores, -1) + (0.5 + self.slack)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of the unordered pairs of different groups."""
+        first, second = np.triu_indices(self.data.n_groups, 1)
+        return first, second
+
+    @cached_property
+    def _pieces(self) -> list[list[tuple[float, float]]]:
+        """The intervals of every group."""
+        ends = np.stack([self.intervals.alpha, self.intervals.beta], axis=-1)
+        table = np.broadcast_to(ends, (len(ends), self.data.n_groups, 2))
+        return [[(alpha, beta) for alpha, beta in table[:, g].tolist() if alpha < beta] for g in range(table.shape[1])]
+
+    @cached_property
+    def _lengths(self) -> np.ndarray:
+        return np.broadcast_to(self.intervals.length, self.data.n_groups)
+
+    def _exact_aucs(self, scores: np.ndarray) -> np.ndarray:
+        """Of every group over every group; ndarray of shape (n_groups, n_groups)."""
+        data = self.data
+        return pair_aucs(scores, data.codes, data.weights.numpy(), data.n_groups, self.intervals)
+
+    def _smooth_aucs(self, scores: Tensor) -> Tensor:
+        """Of the first over the second group of every pair, without the correction; Tensor of shape (n_pairs,)."""
+        inside = [self._rows(scores, group, pieces) for group, pieces in enumerate(self._pieces)]
+        aucs = [
+            self._sum(self.surrogate.value, inside[g], inside[h]) / (self._lengths[g] * self._lengths[h])
+            for g, h in zip(*self._pairs, strict=True)
+        ]
+        return torch.cat([scores[:0], *(auc.reshape(1) for auc in aucs)])
+
+    def _part(self, scores: Tensor, sign: int) -> Tensor:
+        """The terms ``T`` of one sign, made convex, for all pairs and then the same pairs in the other order."""
+        first, second = self._pairs
+        pairs = [*zip(first, second, strict=True), *zip(second, first, strict=True)]
+        sets = [self._sets(scores, group) for group in range(self.data.n_groups)]
+        parts = [scores[:0]]
+        for g, h in pairs:
+            terms = [(s * t, top, bottom) for s, top in sets[g].tops for t, bottom in sets[h].bottoms]
+            chosen = [(top, bottom) for product, top, bottom in terms if product == sign]
+            # both signs get as many sums of sigma^- as the one with more terms needs, so that they cancel
+            n_convex = max(len(chosen), len(terms) - len(chosen))
+            part = n_convex * self._sum(self.surrogate.minus, sets[g].everyone, sets[h].everyone)
+            for top, bottom in chosen:
+                part = part + self._sum(self.surrogate.value, top, bottom)
+            parts.append((part / (self._lengths[g] * self._lengths[h])).reshape(1))
+        return torch.cat(parts)
+
+    def _sets(self, scores: Tensor, group: int) -> _Sets:
+        ends = [(end, sign) for piece in self._pieces[group] for end, sign in zip(piece, (-1, 1), strict=True)]
+        return _Sets(
+            everyone=self._rows(scores, group, _EVERYTHING),
+            tops=[(sign, self._rows(scores, group, [(0.0, end)])) for end, sign in ends if end > 0],
+            bottoms=[(-sign, self._rows(scores, group, [(end, 1.0)])) for end, sign in ends if end < 1],
+        )
+
+    def _rows(self, scores: Tensor, group: int, pieces: list[tuple[float, float]]) -> _Rows:
+        """The rows of a group at ranks in the pieces; those outside are left out, for they cost time."""
+        rows = self.data.slices[group]
+        own, weights = scores[rows], self.data.groups.weights[rows]
+        if pieces == _EVERYTHING:
+            return _Rows(own, weights)
+        inside = torch.zeros_like(weights)
+        for alpha, beta in pieces:
+            inside += interval_weights(own.detach(), weights, alpha, beta)
+        chosen = torch.nonzero(inside)[:, 0]
+        return _Rows(own[chosen], inside[chosen])
+
+    def _sum(self, kernel: Kernel, first: _Rows, second: _Rows) -> Tensor:
+        """Weighted sum of ``kernel`` over all pairs of rows."""
+        return pair_mean(kernel, first.scores, second.scores, first.weights, second.weights, self.surrogate.width)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
+    """`GroupAUC` on the whole interval, where mini-batches are unbiased.
+
+    Every row counts whatever its rank, and the rows of a mini-batch are drawn independently in the two groups of
+    a pair: the mean over its pairs has the mean over all pairs as its expectation, and `values` is linear in it.
+    """
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data)
