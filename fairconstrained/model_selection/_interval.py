@@ -66,7 +66,7 @@ def suggest_interval(
     :math:`p = P(s > \hat\theta)`, of all candidates :math:`[\alpha, \beta) \ni p` the one of the largest
     partial statistical parity gap,
 
-    .. math:: \mathop{\mathrm{argmax}}_{[\alpha, \beta) \ni p} \; \max_{g, g'} \max_\theta
+    .. math:: \arg\max_{[\alpha, \beta) \ni p} \; \max_{g, g'} \max_\theta
         \frac{|\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))|}{\beta - \alpha}.
 
     Around rank :math:`p` lie those whose decision a small change of the score or of the threshold turns.
