@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import roc_auc_score
 
 from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean
 from fairconstrained.surrogates import SURROGATES, LogisticKernel, PiecewisePolynomial, QuadraticKernel
@@ -170,6 +171,16 @@ def test_surrogates_count_every_pair_once():
     for surrogate in SURROGATES.values():
         both = pair_mean(surrogate.value, first, second, u, v) + pair_mean(surrogate.value, second, first, v, u)
         assert both.item() == pytest.approx(1, abs=1e-12)
+
+
+def test_narrow_surrogates_count_the_pairs_in_order():
+    first, second, u, v = draw()
+    labels = np.repeat([1, 0], [37, 52])
+    scores, weights = torch.cat([first, second]), torch.cat([u, v])
+    auc = roc_auc_score(labels, scores, sample_weight=weights)
+    for surrogate in SURROGATES.values():
+        value = pair_mean(surrogate.value, first, second, u, v, 1e-4)
+        assert value.item() == pytest.approx(auc, abs=1e-7)
 
 
 def test_coarser_grid_when_nodes_run_out(monkeypatch):

@@ -1,6 +1,19 @@
 """Objectives: scores and targets to one number."""
 
-from fairconstrained.objectives._base import BoundObjective, Loss
+from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
 from fairconstrained.objectives.losses import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
 
-__all__ = ["BoundObjective", "Hinge", "Logistic", "Loss", "Squared", "TruncatedLogistic", "ZeroOne"]
+__all__ = [
+    "PAIR_LOSSES",
+    "BoundLoss",
+    "BoundObjective",
+    "Hinge",
+    "Logistic",
+    "Loss",
+    "Objective",
+    "PairwiseAUC",
+    "Squared",
+    "TruncatedLogistic",
+    "ZeroOne",
+]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from torch import Tensor
@@ -12,12 +12,76 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
-__all__ = ["BoundObjective", "Loss"]
+__all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A loss ``l(s, y)`` of one score and one target.
+class Objective(ABC):
+    """What the user wants to be small, without data; a value, compared by its parameters."""
+
+    @abstractmethod
+    def bind(self, data: FairData) -> BoundObjective:
+        """The objective on ``data``."""
+
+    def path(self) -> tuple[Objective, ...]:
+        """Objectives to minimise one after the other, each from the last one's solution; the last is this one.
+
+        An objective that is hard to minimise from nowhere names easier ones here.
+        """
+        return (self,)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
+
+        Raises
+        ------
+        NotImplementedError
+            For an objective that is not made for classification.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not define probabilities.")
+
+
+@dataclass(frozen=True)
+class BoundObjective(FullBatch, DifferenceOfConvex):
+    """An objective on data: one number of the scores.
+
+    Attributes
+    ----------
+    loss : Objective
+        What was bound.
+    data : FairData
+    name : str
+        For messages.
+    shift : {"groups", "shared"}
+        Which scores the exact search over `gains` may move: those of every group on their own, or all alike.
+    """
+
+    loss: Objective
+    data: FairData
+    name: str = "objective"
+
+    shift: ClassVar[Literal["groups", "shared"]] = "groups"
+
+    @property
+    def gains(self) -> Tensor | None:
+        """What predicting each row positive is worth, where an exact search over the intercepts finishes the work.
+
+        Returns
+        -------
+        gains : Tensor of shape (n_samples,) or None
+            None for an objective that determines the intercepts itself.
+        """
+        return None
+
+    @property
+    def counts_errors(self) -> bool:
+        """Whether `gains` are what the objective itself counts, so that the search alone may solve the problem."""
+        return self.gains is not None and self.shift == "groups"
+
+
+@dataclass(frozen=True)
+class Loss(Objective):
+    """A loss ``l(s, y)`` of one score and one target; the objective is its weighted mean.
 
     A new loss is a subclass with `of`; with `split` it also serves difference-of-convex solvers.
     """
@@ -30,13 +94,6 @@ class Loss:
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Two losses, convex in the scores, whose difference is `of`."""
 
-    def path(self) -> tuple[Loss, ...]:
-        """Losses to minimise one after the other, each from the last one's solution; the last is this one.
-
-        A loss that is hard to minimise from nowhere names easier ones here.
-        """
-        return (self,)
-
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor | None:
         """What predicting each row positive is worth, for a loss that counts errors; None for the others.
 
@@ -44,28 +101,16 @@ class Loss:
         """
         return None
 
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
-
-        Raises
-        ------
-        NotImplementedError
-            For a loss that is not made for classification.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not define probabilities.")
-
-    def bind(self, data: FairData) -> BoundObjective:
+    def bind(self, data: FairData) -> BoundLoss:
         """The weighted mean of this loss over ``data``."""
-        return BoundObjective(self, data)
+        return BoundLoss(self, data)
 
 
 @dataclass(frozen=True)
-class BoundObjective(FullBatch, DifferenceOfConvex, Stochastic):
+class BoundLoss(BoundObjective, Stochastic):
     """``sum_i weights_i l(s_i, y_i)`` (the empirical loss, eq. 79 of the partial fairness paper)."""
 
     loss: Loss
-    data: FairData
-    name: str = "objective"
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `FullBatch.values`; one component."""
@@ -80,9 +125,9 @@ class BoundObjective(FullBatch, DifferenceOfConvex, Stochastic):
         return (self.data.weights @ self.loss.split(scores, self.data.y)[1]).reshape(1)
 
     @property
-    def counts_errors(self) -> bool:
-        """Whether an exact search over the intercepts finishes the work, see `Loss.gains`."""
-        return self.loss.gains(self.data.y, self.data.weights) is not None
+    def gains(self) -> Tensor | None:
+        """See `BoundObjective.gains`."""
+        return self.loss.gains(self.data.y, self.data.weights)
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""
