@@ -77,6 +77,25 @@ def load_bank_table() -> Table:
     )
 
 
+@cache
+def load_acs_income() -> Table:
+    """ACS income 2018, the sample of 765,670 rows: seven categorical columns one-hot, age and hours standardised.
+
+    Groups: sex.
+    """
+    frame = pd.read_parquet(data_folder() / "acs_income_2018_us_sample.parquet")
+    numbers = frame[["AGEP", "WKHP"]].to_numpy(dtype=float)
+    numbers = (numbers - numbers.mean(axis=0)) / numbers.std(axis=0)
+    parts = [sp.csr_array(numbers)]
+    for column in ("COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "RAC1P"):
+        codes, values = pd.factorize(frame[column], sort=True)
+        rows = np.arange(codes.size)
+        parts.append(sp.csr_array((np.ones(codes.size), (rows, codes)), shape=(codes.size, len(values))))
+    X = sp.csr_array(sp.hstack(parts, format="csr"))
+    y = np.where(frame["PINCP_gt_50000"], 1, -1)
+    return Table("acs_income", X, y, np.where(frame["SEX"] == 1, "male", "female"))
+
+
 def set_threads(threads: int) -> None:
     """Threads of torch and of BLAS, for everything measured in this process."""
     torch.set_num_threads(threads)

@@ -139,6 +139,11 @@ class FairData:
         return tuple(slice(int(b) - block.shape[0], int(b)) for b, block in zip(ends, self.blocks, strict=True))
 
     @cached_property
+    def transposed(self) -> tuple[Any, ...]:
+        """The transposes of ``blocks``, sharing their memory."""
+        return tuple(_transposed(block) for block in self.blocks)
+
+    @cached_property
     def codes(self) -> np.ndarray:
         """Group of every row, ascending; ndarray of shape (n_samples,)."""
         return np.repeat(np.arange(self.n_groups), [block.shape[0] for block in self.blocks])
@@ -152,8 +157,9 @@ class FairData:
         """The rows of every group whose target is ``target``; a cell may be empty."""
         spans = []
         for rows in self.slices:
-            ends = np.searchsorted(self.y[rows].numpy(), target, side="left"), np.searchsorted(
-                self.y[rows].numpy(), target, side="right"
+            ends = (
+                np.searchsorted(self.y[rows].numpy(), target, side="left"),
+                np.searchsorted(self.y[rows].numpy(), target, side="right"),
             )
             spans.append(slice(rows.start + int(ends[0]), rows.start + int(ends[1])))
         return self._cells(tuple(spans), tuple(f"{label}, y={target:+g}" for label in self.labels))
@@ -195,6 +201,28 @@ class FairData:
             weights.append(np.full(count, share / count))
         return self._take(rows, np.concatenate(weights))
 
+    def thinned(self, rng: np.random.Generator, size: int) -> FairData:
+        """About ``size`` rows that stand for all of them: every so many-th row of every group.
+
+        Rows are ordered by target, so the shares of the targets are kept. A group that is small gets more rows than
+        its share, up to all it has; the weights make up for it. For mini-batches see `sample`.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        size : int
+        """
+        rows, weights = [], []
+        for part in self.slices:
+            share = float(self.weights[part].sum())
+            count = min(max(round(share * size), size // (2 * self.n_groups)), part.stop - part.start)
+            cumulative = torch.cumsum(self.group_weights[part], 0).numpy()
+            at = (rng.random() + np.arange(count)) / count * cumulative[-1]
+            drawn = np.searchsorted(cumulative, at, side="right").clip(max=cumulative.size - 1)
+            rows.append(drawn + part.start)
+            weights.append(np.full(count, share / count))
+        return self._take(rows, np.concatenate(weights))
+
     def _take(self, rows: list[np.ndarray], weights: np.ndarray) -> FairData:
         """Some rows of every group, given by their numbers in the internal order."""
         chosen = np.concatenate(rows)
@@ -214,7 +242,16 @@ def _rows(X: Any, start: int, stop: int) -> Any:
         return X[start:stop]
     first, last = X.indptr[start], X.indptr[stop]
     block = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
-    # set one by one: the constructor copies arrays that are small parts of larger ones
-    block.data, block.indices = X.data[first:last], X.indices[first:last]
-    block.indptr = X.indptr[start : stop + 1] - first
-    return block
+    return _with_arrays(block, X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
+
+
+def _transposed(block: Any) -> Any:
+    if not sp.issparse(block):
+        return block.T
+    return _with_arrays(sp.csc_array(block.shape[::-1], dtype=block.dtype), block.data, block.indices, block.indptr)
+
+
+def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
+    """``matrix`` made of these arrays; the constructor would copy arrays that are small parts of larger ones."""
+    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+    return matrix

@@ -23,9 +23,27 @@ from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, Model
 from fairconstrained.objectives import BoundObjective
-from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
 
-__all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "StochasticView"]
+__all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a solver begins: parameters, and what an earlier run learnt about the constraints.
+
+    It holds no data, so it carries over to another ``kappa`` and to other rows.
+
+    Attributes
+    ----------
+    params : ndarray of shape (n_params,)
+    components, multipliers : tuple of ndarray, one for each constraint, or empty
+        What `BoundConstraint.with_components` takes, and the multiplier of every component.
+    """
+
+    params: np.ndarray
+    components: tuple[np.ndarray, ...] = ()
+    multipliers: tuple[np.ndarray, ...] = ()
 
 
 class Point(Protocol):
@@ -134,18 +152,32 @@ class Problem:
         )
 
     def _terms(self, view: type) -> tuple[Any, ...]:
-        return self.constraints if view is Exact else (self.objective, *self.constraints)
+        return self.constraints if view in _CONSTRAINT_VIEWS else (self.objective, *self.constraints)
 
     def start(self, params: np.ndarray) -> np.ndarray:
         """``z`` at ``params`` with the auxiliary variables that suit the scores there."""
         scores = self.scores(params)
         return np.concatenate([params, *(c.initial_aux(scores) for c in self.constraints)])
 
-    def fair_start(self, params: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-        """``z`` at ``params``, or, if that is None, where the surrogates hold because all scores are zero."""
-        if params is not None:
-            return self.start(params)
+    def fair_start(self, start: Start | None, rng: np.random.Generator) -> np.ndarray:
+        """``z`` at ``start``, or, if that is None, where the surrogates hold because all scores are zero."""
+        if start is not None:
+            return self.start(start.params)
         return np.concatenate([self.model.init(rng), *(c.fair_aux() for c in self.constraints)])
+
+    @property
+    def works_on_other_rows(self) -> bool:
+        """Whether all terms have the view that `on` needs."""
+        return all(isinstance(term, Stochastic) for term in self._terms(Stochastic))
+
+    def on(self, data: FairData) -> Problem:
+        """The same problem on other rows."""
+        return replace(
+            self,
+            data=data,
+            objective=cast(Stochastic, self.objective).on(data),
+            constraints=tuple(cast(Stochastic, term).on(data) for term in self.constraints),
+        )
 
     def scores(self, z: np.ndarray) -> np.ndarray:
         """Scores at ``z`` in the order of ``data``; ndarray of shape (n_samples,)."""
@@ -172,7 +204,7 @@ class Problem:
         return len(self._shift_directions) == self.data.n_groups
 
     def finish(self, params: np.ndarray) -> np.ndarray:
-        """``params`` with the intercepts that an error-counting objective prefers, by exact search.
+        """``params`` with the intercepts that make the fewest errors, by exact search, where the objective wants it.
 
         Parameters
         ----------
@@ -184,11 +216,11 @@ class Problem:
             Unchanged for other objectives, for models without intercepts, and where the search would break a
             constraint: with several of them, each one's search sees its own only.
         """
-        gains = self.objective.loss.gains(self.data.y, self.data.weights)
+        gains = self.objective.gains
         directions = self._shift_directions
         if gains is None or not len(directions):
             return params
-        shared = not self.has_group_shifts
+        shared = self.objective.shift == "shared" or not self.has_group_shifts
         scores = self.scores(params)
         searches = [constraint.offsets for constraint in self.constraints] or [self._unconstrained_offsets]
         for search in searches:
@@ -283,15 +315,7 @@ class StochasticView:
 
     def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
         """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
-        batch = self.problem.data.sample(rng, size)
-        return FullBatchView(
-            replace(
-                self.problem,
-                data=batch,
-                objective=self.problem.objective.on(batch),
-                constraints=tuple(cast(Stochastic, term).on(batch) for term in self.problem.constraints),
-            )
-        )
+        return FullBatchView(self.problem.on(self.problem.data.sample(rng, size)))
 
 
 class DifferenceOfConvexView:
@@ -354,6 +378,9 @@ _PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {
     Stochastic: StochasticView,
     DifferenceOfConvex: DifferenceOfConvexView,
 }
+
+#: Views that an objective need not offer.
+_CONSTRAINT_VIEWS = (ConvexQuadratic, Exact)
 
 #: Views that every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
 SOLVER_REQUIREMENTS: dict[str, tuple[type, ...]] = {}

@@ -65,9 +65,9 @@ class LinearModel(Model):
         def pullback(cotangent: Tensor) -> np.ndarray:
             gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
             residuals = cotangent.numpy()
-            for group, (block, rows) in enumerate(zip(data.blocks, data.slices, strict=True)):
+            for group, (columns, rows) in enumerate(zip(data.transposed, data.slices, strict=True)):
                 copy = 0 if shared else group
-                gradient[copy, : self.n_features] += block.T @ residuals[rows]
+                gradient[copy, : self.n_features] += columns @ residuals[rows]
                 if self.fit_intercept:
                     gradient[copy, -1] += residuals[rows].sum()
             return gradient.ravel()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem
+from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 
 __all__ = [
     "SOLVERS",
@@ -61,6 +61,8 @@ class SolverResult:
         Multipliers of the surrogate components that are not zero, by the component's name.
     history : tuple of dict
         One record per iteration.
+    start : Start
+        From where to go on: with another ``kappa``, or on other rows.
     """
 
     params: np.ndarray
@@ -72,6 +74,7 @@ class SolverResult:
     surrogate_violation: float
     multipliers: dict[str, float]
     history: tuple[dict[str, Any], ...]
+    start: Start
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ class Solver(ABC):
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
@@ -114,8 +117,8 @@ class Solver(ABC):
         ----------
         problem : Problem
             Offers the views in ``requires``.
-        start : ndarray of shape (n_params,) or None
-            Parameters to start from (a warm start); None leaves the choice to the solver.
+        start : Start or None
+            A warm start; None leaves the choice to the solver.
         random_state : numpy.random.Generator
         callback : callable, optional
             Called with every history record.
@@ -188,6 +191,7 @@ def surrogate_result(
         surrogate_violation=float(point.constraints.max(initial=0.0)),
         multipliers={},
         history=tuple(recorder.records),
+        start=Start(z[: problem.n_params]),
     )
 
 

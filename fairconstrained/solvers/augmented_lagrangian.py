@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from fairconstrained.objectives import Loss
-from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.objectives import Objective
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.views import Exact, FullBatch
 
@@ -18,12 +18,15 @@ __all__ = ["AugmentedLagrangian"]
 
 #: Gradient norm to which a solution that need not move any more is polished.
 _FINE = 1e-11
-#: Gradient norm up to which a minimum counts as one, where rounding stopped L-BFGS before it reached ``_FINE``.
-_FLAT = 1e-4
+#: What scipy's L-BFGS-B returns when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
+#: (or a kink of the objective) leaves its line search nothing to gain.
+_OUT_OF_ITERATIONS = 1
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
 _HOPELESS = 12
+#: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
+_MANY = 3
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ class AugmentedLagrangian(Solver):
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
 
+    Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
+    where these end, with their multipliers. The same holds for a warm start from another ``kappa``.
+
     An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
     of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
 
@@ -61,6 +67,8 @@ class AugmentedLagrangian(Solver):
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
+    coarse_rows : int, default=50000
+        Least number of rows to begin with, where there are many more. An evaluation on them counts in proportion.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -82,20 +90,29 @@ class AugmentedLagrangian(Solver):
     max_penalty: float = 1000.0
     first_blur: float = 0.1
     final_blur: float = 0.02
+    coarse_rows: int = 50_000
 
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
         """See `Solver.solve`."""
         run = _Run(self, problem, Recorder(callback, self.verbose))
-        if start is None or not problem.component_names:
-            run.minimise_freely(problem.model.init(random_state) if start is None else start)
+        n_samples = problem.data.n_samples
+        many = n_samples > _MANY * self.coarse_rows
+        if start is None and many and problem.works_on_other_rows and not run.searches_first:
+            size = max(self.coarse_rows, n_samples // 4)
+            thinned = problem.on(problem.data.thinned(random_state, size))
+            coarse = self.solve(thinned, None, random_state, callback)
+            start = coarse.start
+            run.n_evaluations = int(np.ceil(coarse.n_evaluations * thinned.data.n_samples / n_samples))
+        if start is None or not problem.component_names or run.searches_first:
+            run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
         else:
-            run.start_from(start)
+            run.resume(start)
         for _ in range(self.max_iter if problem.constraints else 0):
             if run.converged or run.given_up:
                 break
@@ -126,13 +143,17 @@ class _Run:
         # A finer surrogate than this sees no more than a few rows at a time, and no slope.
         self.finest = 3 * float((self.granularity * self.scales).max(initial=0.0))
 
+    @property
+    def searches_first(self) -> bool:
+        """Whether an exact search over the groups' thresholds may solve the problem, see `minimise_freely`."""
+        return self.problem.objective.counts_errors and self.problem.has_group_shifts
+
     def minimise_freely(self, params: np.ndarray) -> None:
         """Minimise the objective alone; converged if that satisfies the constraints already."""
         coarse = 1e-3 if self.problem.constraints else _FINE
-        search_first = self.problem.objective.counts_errors and self.problem.has_group_shifts
         for loss in self.problem.objective.loss.path():
             params = self._minimise_loss(loss, params, coarse)
-            if search_first:
+            if self.searches_first:
                 # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
                 # constraints. The best classifier under a bound on positive rates has this form, a threshold
                 # on P(y | x) for every group, so nothing else is tried where the search succeeds.
@@ -146,6 +167,22 @@ class _Run:
             self.best = None
             self.start_from(self._minimise_loss(loss, params, _FINE))
         self.converged = self.best is not None and self.settled
+
+    def resume(self, start: Start) -> None:
+        """Go on where a run for another ``kappa`` or on other rows ended."""
+        if len(start.components) == len(self.problem.constraints):
+            constraints = tuple(
+                constraint.with_components(components) if components.size else constraint
+                for constraint, components in zip(self.problem.constraints, start.components, strict=True)
+            )
+            self.problem = replace(self.problem, constraints=constraints)
+            self.multipliers = np.zeros(len(self.problem.component_names))
+            known = np.concatenate(start.multipliers)
+            if known.size == self.multipliers.size:
+                self.multipliers = known.copy()
+        if self.multipliers.any():
+            self.blur = self.final_blur
+        self.start_from(start.params)
 
     def start_from(self, params: np.ndarray) -> None:
         """Begin at ``params``."""
@@ -201,7 +238,8 @@ class _Run:
 
         ``previous`` is the best objective before this iteration, ``objective`` the present one.
         """
-        if self.blur > self.final_blur or self.nearest_iter == self.n_iter:
+        comes_nearer = self.best is None and self.nearest_iter == self.n_iter
+        if self.blur > self.final_blur or comes_nearer:
             self.stalled = 0.0
         elif self.best is None:
             self.stalled += self.options.patience / _HOPELESS
@@ -251,7 +289,10 @@ class _Run:
             params=self.z[: self.problem.n_params].copy(),
             objective=point.objective,
             excess=float((self.violations - self.granularity).max(initial=-np.inf)),
-            values={c.name: float(v) + c.kappa for c, v in zip(constraints, self.violations, strict=True)},
+            values={
+                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(point.scores)
+                for c, v in zip(constraints, self.violations, strict=True)
+            },
             multipliers=dict(zip(self.problem.component_names, self.multipliers.tolist(), strict=True)),
         )
         if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
@@ -284,15 +325,20 @@ class _Run:
             surrogate_violation=self.surrogate_violation,
             multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
             history=tuple(self.recorder.records),
+            start=Start(iterate.params, tuple(c.components for c in self.problem.constraints), self._by_constraint()),
         )
 
-    def _minimise_loss(self, loss: Loss, params: np.ndarray, gtol: float) -> np.ndarray:
+    def _by_constraint(self) -> tuple[np.ndarray, ...]:
+        """The present multipliers, split by constraint."""
+        ends = np.cumsum([len(c.component_names) for c in self.problem.constraints])
+        return tuple(np.split(self.multipliers, ends[:-1])) if self.problem.constraints else ()
+
+    def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
         view = FullBatchView(replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data)))
-        solution, slope = _lbfgs(
+        solution, self.settled = _lbfgs(
             view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
         )
-        self.settled = slope <= max(gtol, _FLAT)
         self.n_evaluations += view.n_evaluations
         return solution
 
@@ -314,8 +360,8 @@ def _lbfgs(
     start: np.ndarray,
     max_iter: int,
     gtol: float,
-) -> tuple[np.ndarray, float]:
-    """Minimise a function of the points of ``view``; returns the minimiser and the largest slope there."""
+) -> tuple[np.ndarray, bool]:
+    """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
     n_params, coordinates = view.problem.n_params, view.problem.coordinates
@@ -329,4 +375,4 @@ def _lbfgs(
 
     begin = moved(start, coordinates.from_params)
     result = minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", options=options)
-    return moved(result.x, coordinates.to_params), float(np.abs(result.jac).max(initial=0.0))
+    return moved(result.x, coordinates.to_params), result.status != _OUT_OF_ITERATIONS

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairconstrained.problem import Problem
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.solvers.switching_subgradient import switch
 from fairconstrained.views import DifferenceOfConvex, Exact
@@ -53,7 +53,7 @@ class IDCA(Solver):
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fairconstrained.problem import FullBatchView, PointSource, Problem
+from fairconstrained.problem import FullBatchView, PointSource, Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
     Recorder,
@@ -108,7 +108,7 @@ class SwitchingSubgradient(Solver):
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:

@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Logistic, Squared
+from fairconstrained.problem import Start
 from fairconstrained.solvers import Status, make_solver
 from fairconstrained.views import FullBatch
 
@@ -52,7 +53,7 @@ def test_unconstrained_least_squares(make_data, make_problem):
 
 def test_a_warm_start_at_the_solution_is_cheaper(known):
     cold = solve(known.problem)
-    warm = solve(known.problem, start=cold.params)
+    warm = solve(known.problem, start=cold.start)
     assert warm.status == Status.OPTIMAL
     assert warm.objective <= cold.objective * (1 + 5e-4)
 
@@ -69,7 +70,7 @@ def test_one_iteration_and_a_tiny_kappa_end_infeasible(parity_problem):
 
 def test_feasible_but_not_settled_is_max_iter(parity_problem):
     problem = parity_problem(DemographicParity, 0.2)
-    result = solve(problem, start=np.zeros(problem.n_params), max_iter=1)  # zero is fair
+    result = solve(problem, start=Start(np.zeros(problem.n_params)), max_iter=1)  # zero is fair
     assert result.status == Status.MAX_ITER
     assert result.constraint_values["demographic_parity"] <= 0.2 + problem.constraints[0].granularity
 

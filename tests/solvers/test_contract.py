@@ -8,6 +8,7 @@ import pytest
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.problem import Start
 from fairconstrained.solvers import SOLVERS, Status, make_solver
 from fairconstrained.views import FullBatch
 
@@ -117,7 +118,7 @@ def test_neither_problem_nor_start_is_changed(parity_problem, name):
     names, data = problem.component_names, problem.data
     start = np.full(problem.n_params, 0.1)
     y, weights = data.y.clone(), data.weights.clone()
-    solve(name, problem, start=start)
+    solve(name, problem, start=Start(start))
     np.testing.assert_array_equal(start, 0.1)
     assert problem.component_names == names
     assert (data.y == y).all()

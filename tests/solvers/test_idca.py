@@ -5,6 +5,7 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.objectives import TruncatedLogistic
+from fairconstrained.problem import Start
 from fairconstrained.solvers import IDCA, Status
 from fairconstrained.views import DifferenceOfConvex, FullBatch
 
@@ -50,7 +51,7 @@ def test_known_optimum(known):
 
 def test_warm_start(known):
     start = known.params + 0.05
-    result = run(known.problem, start=start, max_outer=10, max_inner=100)
+    result = run(known.problem, start=Start(start), max_outer=10, max_inner=100)
     assert result.objective == pytest.approx(known.objective, rel=5e-3)
 
 
