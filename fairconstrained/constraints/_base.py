@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -30,6 +31,10 @@ class BoundConstraint(Exact):
     #: Whether ``kappa`` bounds the metric. Where it bounds a surrogate, `exact` is about that and the metric is only
     #: reported.
     bounds_metric: ClassVar[bool] = True
+
+    def renamed(self, name: str) -> Self:
+        """The same constraint under the name that the user gave it."""
+        return replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
     @property
     def scale(self) -> float:

@@ -6,7 +6,7 @@ import copy
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -14,16 +14,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fairconstrained._threads import limited_threads
-from fairconstrained.constraints import Constraint
+from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.models import Model
-from fairconstrained.objectives import Loss
-from fairconstrained.problem import Problem
+from fairconstrained.objectives import Objective
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, Status, make_solver, solver_class
 
 __all__ = ["BaseFairEstimator", "Target"]
@@ -36,6 +36,17 @@ class Target:
     values: np.ndarray
     offset: float = 0.0
     scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What `fit` leaves for prediction and for a warm start."""
+
+    model: Model
+    labels: tuple
+    start: Start
+    offset: float
+    scale: float
 
 
 class BaseFairEstimator(BaseEstimator, ABC):
@@ -51,6 +62,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     _default_solver: ClassVar[str] = "augmented_lagrangian"
+    #: What to set to ask for no fairness, for messages.
+    _unconstrained: ClassVar[str] = "kappa=None"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kappa": [Interval(Real, 0, 1, closed="both"), None],
         "solver": [str],  # looked up in fit: solvers may be registered at any time
@@ -67,8 +80,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """The model of the scores."""
 
     @abstractmethod
-    def _objective(self) -> Loss:
-        """The loss to minimise."""
+    def _objective(self) -> Objective:
+        """What to minimise."""
 
     @abstractmethod
     def _constraints(self, target: Target) -> list[Constraint]:
@@ -82,13 +95,26 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """Score above which a classifier predicts the positive class."""
         return 0.0
 
-    @abstractmethod
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        fitted = self._fitted
+        codes = None
+        if fitted.model.n_heads > 1:
+            if sensitive_features is None:
+                raise ValueError(
+                    "This model has coefficients of its own for every group (group_interactions=True): pass "
+                    "sensitive_features to predict."
+                )
+            codes = GroupEncoder.encode(sensitive_features, fitted.labels)
+            check_consistent_length(X, codes)
+        return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.params, X, codes)
 
-    @abstractmethod
-    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
-        """Set the fitted attributes of the model, in the units of ``y``."""
+    def _set_attributes(self, attributes: dict[str, Any]) -> None:
+        """Set the fitted attributes of the model."""
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -140,27 +166,39 @@ class BaseFairEstimator(BaseEstimator, ABC):
         data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
         self.groups_ = _as_labels(labels if sensitive_features is not None else ())
         problem = self._problem(data, target)
-        start = self._warm_params(problem.model, labels)
+        start = self._warm_start(problem.model, labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with limited_threads(data.n_samples):
             result = solver.solve(problem, start, rng)
         params = problem.finish(result.params)
-        self._report(problem, params, result, target)
-        self._set_params(problem.model, params, target)
-        self._labels, self._layout, self._params = labels, (problem.model.layout, labels), params
-        self._warn(problem, solver.name, len(labels))
+        excess = self._report(problem, params, result, target)
+        for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
+            self.__dict__.pop(name)
+        attributes = problem.model.attributes(params, target.offset, target.scale)
+        self._set_attributes(attributes)
+        self._model_attributes = tuple(attributes)
+        start = replace(result.start, params=params)
+        self._fitted = _Fitted(problem.model, labels, start, target.offset, target.scale)
+        self._warn(problem, solver.name, excess)
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         # A single group has nothing to be compared with.
-        constraints = self._constraints(target) if data.n_groups > 1 else []
+        constraints = self._bound_constraints(data, target) if data.n_groups > 1 else ()
         return Problem(
             model=self._model(data),
             objective=self._objective().bind(data),
-            constraints=tuple(constraint.bind(data) for constraint in constraints),
+            constraints=constraints,
             data=data,
             threshold=self._decision_threshold(),
         )
+
+    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
+        return tuple(constraint.bind(data) for constraint in self._constraints(target))
+
+    def _asks_for_fairness(self) -> bool:
+        """Whether anything is bounded."""
+        return self.kappa is not None
 
     def _solver(self, problem: Problem) -> Solver:
         name = self._default_solver if self.solver == "auto" else self.solver
@@ -170,47 +208,52 @@ class BaseFairEstimator(BaseEstimator, ABC):
         options = {name: value for name, value in common.items() if name in known and value is not None}
         return make_solver(name, {**options, **(self.solver_options or {})}, problem)
 
-    def _warm_params(self, model: Model, labels: tuple) -> np.ndarray | None:
-        """Parameters of the last fit, if they are wanted and mean the same now."""
-        if not self.warm_start or getattr(self, "_layout", None) != (model.layout, labels):
+    def _warm_start(self, model: Model, labels: tuple) -> Start | None:
+        """Where the last fit ended, if that is wanted and means the same now."""
+        last = getattr(self, "_fitted", None)
+        if not self.warm_start or last is None or (last.model.layout, last.labels) != (model.layout, labels):
             return None
-        return self._params
+        return last.start
 
-    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> None:
-        """Set the fitted attributes that tell how it went, from the *exact* metrics at ``params``."""
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """Set the fitted attributes that tell how it went, from the *exact* metrics at ``params``.
+
+        Returns what the bounded quantities exceed ``kappa`` by, for every constraint.
+        """
         scores = problem.scores(params)
-        values = {c.name: c.metric(scores) for c in problem.constraints}
-        excess = max((values[c.name] - c.kappa for c in problem.constraints), default=0.0)
-        feasible = all(values[c.name] <= c.kappa + c.granularity for c in problem.constraints)
-        self.constraint_values_ = values
-        self.violation_ = max(excess, 0.0)
+        excess = {c.name: c.exact(scores) for c in problem.constraints}
+        feasible = all(excess[c.name] <= c.granularity for c in problem.constraints)
+        self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
+        self.violation_ = max([0.0, *excess.values()])
         self.status_ = result.status.value if feasible else Status.INFEASIBLE.value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
         self.objective_ = result.objective * target.scale**2
         self.multipliers_ = result.multipliers
         self.history_ = list(result.history)
+        return excess
 
-    def _warn(self, problem: Problem, solver: str, n_groups: int) -> None:
+    def _warn(self, problem: Problem, solver: str, excess: dict[str, float]) -> None:
         """The one place that warns."""
-        if self.kappa is not None and n_groups == 1:
+        if self._asks_for_fairness() and problem.data.n_groups == 1:
             warnings.warn(
                 "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
-                "was fitted. Pass sensitive_features with at least two groups to fit, or set kappa=None.",
+                f"was fitted. Pass sensitive_features with at least two groups to fit, or set {self._unconstrained}.",
                 FairnessWarning,
                 stacklevel=5,
             )
         if self.status_ == Status.INFEASIBLE.value:
             for constraint in problem.constraints:
-                value = self.constraint_values_[constraint.name]
-                if value > constraint.kappa + constraint.granularity:
+                if excess[constraint.name] > constraint.granularity:
+                    bounded = constraint.name if constraint.bounds_metric else f"the surrogate of {constraint.name}"
+                    value = constraint.kappa + excess[constraint.name]
                     advice = (
                         "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
-                        if solver == self._default_solver
+                        if solver == self._default_solver or not constraint.bounds_metric
                         else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
                     )
                     warnings.warn(
-                        f"{constraint.name} is {value:.4g} on the training data and exceeds kappa="
+                        f"{bounded} is {value:.4g} on the training data and exceeds kappa="
                         f"{constraint.kappa:g} by more than its granularity ({constraint.granularity:.2g}). {advice}",
                         ConvergenceWarning,
                         stacklevel=5,

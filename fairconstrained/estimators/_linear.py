@@ -1,23 +1,23 @@
-"""Linear scores, and what classifiers and regressors make of scores."""
+"""Where scores come from, and what classifiers and regressors make of them."""
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator, Target
-from fairconstrained.groups import GroupEncoder
-from fairconstrained.models import LinearModel
+from fairconstrained.models import LinearModel, Model
+from fairconstrained.models.module import ACTIVATIONS, ModuleModel, ModuleSpec, mlp
 
-__all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores"]
+__all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores", "ModuleScores"]
 
 
 class LinearScores(BaseFairEstimator):
@@ -30,36 +30,39 @@ class LinearScores(BaseFairEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
-    def _model(self, data: FairData) -> LinearModel:
-        copies = data.n_groups if self.group_interactions else 1
-        return LinearModel(data.n_features, copies, self.fit_intercept, self.alpha)
-
     coef_: Any  # shapes differ between classifiers and regressors, as in scikit-learn
     intercept_: Any
 
-    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
-        coefficients, intercepts = model.unpack(params)
-        self.coef_ = coefficients * target.scale
-        self.intercept_ = intercepts * target.scale + target.offset
+    def _model(self, data: FairData) -> Model:
+        return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
 
-    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        coefficients, intercepts = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        if intercepts.size == 1:
-            return X @ coefficients[0] + intercepts[0]
-        if sensitive_features is None:
-            raise ValueError(
-                "This model has coefficients of its own for every group (group_interactions=True): pass "
-                "sensitive_features to predict."
-            )
-        codes = GroupEncoder.encode(sensitive_features, self._labels)
-        check_consistent_length(X, codes)
-        scores = np.empty(X.shape[0])
-        for group in range(len(self._labels)):
-            rows = np.flatnonzero(codes == group)
-            scores[rows] = X[rows] @ coefficients[group] + intercepts[group]
-        return scores
+    def _n_heads(self, data: FairData) -> int:
+        return data.n_groups if self.group_interactions else 1
+
+
+class ModuleScores(LinearScores):
+    """Estimators whose scores are linear, or those of a torch module."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **LinearScores._parameter_constraints,
+        "module": [callable, None],
+        "hidden_layer_sizes": ["array-like", None],
+        "activation": [StrOptions(set(ACTIVATIONS))],
+    }
+
+    def _model(self, data: FairData) -> Model:
+        network = self._network()
+        if network is None:
+            return super()._model(data)
+        return ModuleModel(network, data.n_features, self._n_heads(data), self.alpha)
+
+    def _network(self) -> ModuleSpec | None:
+        """The module, or what makes it; None for linear scores."""
+        if self.hidden_layer_sizes is None:
+            return self.module
+        if self.module is not None:
+            raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")
+        return partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
 
 
 class FairClassifierMixin(ClassifierMixin):

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fairconstrained.constraints import Constraint, DemographicParity, StatisticalParity
+from fairconstrained.constraints import (
+    BoundConstraint,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupAUC,
+    StatisticalParity,
+)
+from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin, LinearScores
-from fairconstrained.objectives import Hinge, Logistic, Loss, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin, ModuleScores
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.objectives import (
+    PAIR_LOSSES,
+    Hinge,
+    Logistic,
+    Objective,
+    PairwiseAUC,
+    Squared,
+    TruncatedLogistic,
+    ZeroOne,
+)
 from fairconstrained.surrogates import SURROGATES
 
 __all__ = ["PartialParityClassifier", "PartialParityRegressor"]
@@ -22,43 +40,118 @@ __all__ = ["PartialParityClassifier", "PartialParityRegressor"]
 PARITIES: dict[str, type[Constraint]] = {
     "statistical": StatisticalParity,
     "demographic": DemographicParity,
+    "group_auc": GroupAUC,
+    "equal_opportunity": EqualOpportunity,
+    "equalized_odds": EqualizedOdds,
 }
-#: What ``objective`` may be: from the estimator to the loss.
-OBJECTIVES: dict[str, Callable[[Any], Loss]] = {
+#: Those that do not ask for labels.
+LABEL_FREE_PARITIES = ("statistical", "demographic", "group_auc")
+#: What ``objective`` may be: from the estimator to the objective.
+OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "logistic": lambda estimator: Logistic(),
     "truncated_logistic": lambda estimator: TruncatedLogistic(estimator.truncation),
     "hinge": lambda estimator: Hinge(),
     "squared": lambda estimator: Squared(),
     "zero_one": lambda estimator: ZeroOne(),
+    "auc": lambda estimator: PairwiseAUC(estimator.auc_loss, estimator.auc_interval),
 }
 
 
-class _PartialParity(LinearScores):
+class _PartialParity(ModuleScores):
     """The constraints that both estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearScores._parameter_constraints,
-        "parity": [StrOptions(set(PARITIES))],
+        **ModuleScores._parameter_constraints,
         "normalize": ["boolean"],
         "threshold": [Interval(Real, None, None, closed="neither")],
         "surrogate": [StrOptions(set(SURROGATES))],
         "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
     }
+    #: Of an estimator without such a parameter.
+    constraints: Sequence[tuple[str, Constraint]] | None = None
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        width = self.surrogate_width
-        values = {
-            "kappa": self.kappa,
-            "interval": self.interval,
-            "normalize": self.normalize,
-            "threshold": (self.threshold - target.offset) / target.scale,
-            "surrogate": self.surrogate,
-            "surrogate_width": width if isinstance(width, str) else width / target.scale,
-            "n_levels": self.n_levels,
-        }
-        notion = PARITIES[self.parity]
-        return [notion(**{name: values[name] for name in notion().get_params()})]
+        return [constraint.in_units(target.offset, target.scale) for constraint in self._named_constraints().values()]
+
+    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
+        bound = super()._bound_constraints(data, target)
+        if self.constraints is None:
+            return bound
+        names = self._named_constraints()
+        return tuple(constraint.renamed(name) for constraint, name in zip(bound, names, strict=True))
+
+    def _asks_for_fairness(self) -> bool:
+        return any(constraint.kappa is not None for constraint in self._named_constraints().values())
+
+    def _named_constraints(self) -> dict[str, Constraint]:
+        """The user's constraints by name, or the single one that the other parameters describe."""
+        if self.constraints is None:
+            notion = PARITIES[self.parity]
+            return {self.parity: notion(**{name: getattr(self, name) for name in notion().get_params()})}
+        pairs = [pair if isinstance(pair, Sequence) else (None, pair) for pair in self.constraints]
+        if not all(len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Constraint) for pair in pairs):
+            raise ValueError(
+                "constraints must be a list of (name, constraint) pairs, such as "
+                f"[('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {self.constraints!r}."
+            )
+        named = dict(pairs)
+        if len(named) < len(pairs) or any("__" in name for name in named):
+            raise ValueError(
+                f"names of constraints must be unique and without '__'; got {[name for name, _ in pairs]}."
+            )
+        return named
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the parameters of the named constraints, as ``constraints__<name>__<parameter>``.
+
+        Returns
+        -------
+        params : dict
+        """
+        params = super().get_params(deep=deep)
+        if deep and self.constraints is not None:
+            for name, constraint in self.constraints:
+                params[f"constraints__{name}"] = constraint
+                for key, value in constraint.get_params().items():
+                    params[f"constraints__{name}__{key}"] = value
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of named constraints (``constraints__<name>__<parameter>``).
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, as `get_params` has them.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            For an unknown parameter or constraint.
+        """
+        prefix = "constraints__"
+        super().set_params(**{key: value for key, value in params.items() if not key.startswith(prefix)})
+        # whole constraints before parameters of them
+        for key in sorted((key for key in params if key.startswith(prefix)), key=lambda key: key.count("__")):
+            name, _, parameter = key.removeprefix(prefix).partition("__")
+            named = dict(self.constraints or ())
+            if name not in named:
+                raise ValueError(f"there is no constraint {name!r}; the names are {sorted(named)}.")
+            if parameter:
+                named[name].set_params(**{parameter: params[key]})
+            else:
+                self.constraints = [(n, params[key] if n == name else c) for n, c in (self.constraints or ())]
+        return self
 
 
 class PartialParityClassifier(FairClassifierMixin, _PartialParity):
@@ -169,8 +262,11 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **_PartialParity._parameter_constraints,
+        "parity": [StrOptions(set(PARITIES))],
+        "constraints": ["array-like", None],
         "objective": [StrOptions(set(OBJECTIVES))],
         "truncation": [Interval(Real, 0, None, closed="neither")],
+        "auc_loss": [StrOptions(set(PAIR_LOSSES))],
     }
 
     def __init__(
@@ -181,11 +277,17 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         parity: str = "statistical",
         normalize: bool = True,
         threshold: float = 0.0,
+        constraints: Sequence[tuple[str, Constraint]] | None = None,
         objective: str = "logistic",
         group_interactions: bool = False,
         fit_intercept: bool = True,
         alpha: float = 1e-4,
         truncation: float = 0.5,
+        auc_loss: str = "logistic",
+        auc_interval: Any = (0.0, 1.0),
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
         surrogate: str = "smoothstep",
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
@@ -202,11 +304,17 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         self.parity = parity
         self.normalize = normalize
         self.threshold = threshold
+        self.constraints = constraints
         self.objective = objective
         self.group_interactions = group_interactions
         self.fit_intercept = fit_intercept
         self.alpha = alpha
         self.truncation = truncation
+        self.auc_loss = auc_loss
+        self.auc_interval = auc_interval
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
@@ -218,7 +326,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _objective(self) -> Loss:
+    def _objective(self) -> Objective:
         return OBJECTIVES[self.objective](self)
 
 
@@ -277,6 +385,12 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
     True
     """
 
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_PartialParity._parameter_constraints,
+        "parity": [StrOptions(set(LABEL_FREE_PARITIES))],
+        "constraints": ["array-like", None],
+    }
+
     def __init__(
         self,
         kappa: float | None = 0.05,
@@ -285,9 +399,13 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
         parity: str = "statistical",
         normalize: bool = True,
         threshold: float = 0.0,
+        constraints: Sequence[tuple[str, Constraint]] | None = None,
         group_interactions: bool = False,
         fit_intercept: bool = True,
         alpha: float = 1e-4,
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
         surrogate: str = "smoothstep",
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
@@ -304,9 +422,13 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
         self.parity = parity
         self.normalize = normalize
         self.threshold = threshold
+        self.constraints = constraints
         self.group_interactions = group_interactions
         self.fit_intercept = fit_intercept
         self.alpha = alpha
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
@@ -318,11 +440,12 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _objective(self) -> Loss:
+    def _objective(self) -> Objective:
         return Squared()
 
-    def _set_params(self, model: Any, params: np.ndarray, target: Target) -> None:
-        super()._set_params(model, params, target)
-        if self.coef_.shape[0] == 1:
+    def _set_attributes(self, attributes: dict[str, Any]) -> None:
+        coefficients = attributes.get("coef_")
+        if coefficients is not None and coefficients.shape[0] == 1:
             # the shapes of scikit-learn's regressors
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
+            attributes |= {"coef_": coefficients[0], "intercept_": float(attributes["intercept_"][0])}
+        super()._set_attributes(attributes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -68,6 +69,38 @@ class Model(ABC):
         pullback : callable
             Takes a Tensor of shape (n_samples,), the gradient with respect to the scores, and returns the
             gradient with respect to ``params``, an ndarray of shape (n_params,).
+        """
+
+    @property
+    @abstractmethod
+    def n_heads(self) -> int:
+        """1, or the number of groups if each has parameters of its own."""
+
+    @abstractmethod
+    def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
+        """Scores of new rows.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+        codes : ndarray of shape (n_samples,), optional
+            Group of every row; needed where there are several heads.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+
+    @abstractmethod
+    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
+        """What users read of a fitted model, by name.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        offset, scale : float
+            ``offset + scale * score`` are the scores in the units of the target.
         """
 
     def coordinates(self, data: FairData) -> Coordinates:

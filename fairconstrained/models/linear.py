@@ -74,6 +74,27 @@ class LinearModel(Model):
 
         return torch.from_numpy(scores), pullback
 
+    @property
+    def n_heads(self) -> int:
+        """See `Model.n_heads`."""
+        return self.n_copies
+
+    def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
+        """See `Model.scores`."""
+        coefficients, intercepts = self.unpack(params)
+        if codes is None:
+            return X @ coefficients[0] + intercepts[0]
+        scores = np.empty(X.shape[0])
+        for head in range(self.n_copies):
+            rows = np.flatnonzero(codes == head)
+            scores[rows] = X[rows] @ coefficients[head] + intercepts[head]
+        return scores
+
+    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
+        """``coef_`` of shape (n_copies, n_features) and ``intercept_`` of shape (n_copies,)."""
+        coefficients, intercepts = self.unpack(params)
+        return {"coef_": coefficients * scale, "intercept_": intercepts * scale + offset}
+
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """See `Model.penalty`."""
         gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))

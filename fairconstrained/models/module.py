@@ -129,20 +129,17 @@ class ModuleModel(Model):
 
         return torch.cat([output.detach() for output in outputs]).to("cpu", torch.float64), pullback
 
+    @property
+    def n_heads(self) -> int:
+        """See `Model.n_heads`."""
+        return self.n_outputs
+
+    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
+        """``module_``, whose outputs are the scores before ``offset`` and ``scale``."""
+        return {"module_": self.fitted(params)}
+
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """Scores of new rows.
-
-        Parameters
-        ----------
-        params : ndarray of shape (n_params,)
-        X : ndarray or CSR matrix of shape (n_samples, n_features)
-        codes : ndarray of shape (n_samples,), optional
-            Output to take for every row; not needed for a single output.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
+        """See `Model.scores`."""
         codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
         flat = torch.tensor(params, dtype=self.dtype, device=self._device)
         with torch.no_grad():
