@@ -13,6 +13,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Solver",
     "SolverResult",
     "Status",
+    "StochasticIDCA",
     "SwitchingSubgradient",
     "make_solver",
     "solver_class",

@@ -16,6 +16,7 @@ from fairconstrained.views import FullBatch
 QUICK = {
     "augmented_lagrangian": {"max_iter": 3, "inner_iter": 20},
     "idca": {"max_outer": 3, "max_inner": 25},
+    "stochastic_idca": {"max_outer": 3, "max_inner": 25, "step": 4.0},
     "switching_subgradient": {"max_iter": 200},
 }
 each_solver = pytest.mark.parametrize("name", sorted(SOLVERS))
