@@ -1,14 +1,21 @@
 """scikit-learn compatible estimators trained under fairness constraints that hold for the reported metric."""
 
 from fairconstrained._version import __version__
-from fairconstrained.estimators import PartialParityClassifier, PartialParityRegressor
+from fairconstrained.estimators import (
+    PairwiseParityClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RegularizedParityClassifier,
+)
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
 
 __all__ = [
     "ConvergenceWarning",
     "FairnessWarning",
     "IncompatibleProblem",
+    "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",
+    "RegularizedParityClassifier",
     "__version__",
 ]

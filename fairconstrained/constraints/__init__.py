@@ -5,6 +5,7 @@ from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.group_auc import GroupAUC
+from fairconstrained.constraints.pairwise_auc import PairwiseParity
 from fairconstrained.constraints.statistical_parity import StatisticalParity
 
 __all__ = [
@@ -14,5 +15,6 @@ __all__ = [
     "EqualOpportunity",
     "EqualizedOdds",
     "GroupAUC",
+    "PairwiseParity",
     "StatisticalParity",
 ]

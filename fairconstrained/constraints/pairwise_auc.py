@@ -99,7 +99,7 @@ class PairwiseParity(Constraint):
         if self.notion not in PAIRWISE_NOTIONS:
             raise ValueError(f"notion must be one of {sorted(PAIRWISE_NOTIONS)}, got {self.notion!r}.")
         cells = _cells(data, PAIRWISE_NOTIONS[self.notion].by_label, self.notion)
-        return BoundPairwiseParity(data=data, kappa=kappa, name=self.notion, cells=cells)
+        return BoundPairwiseParity(data=data, kappa=kappa, notion=self.notion, name=self.notion, cells=cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +110,7 @@ class BoundPairwiseParity(BoundConstraint, FullBatch, DifferenceOfConvex, Convex
 
     Attributes
     ----------
+    notion : str
     cells : Cells
     margin : float
         What the surrogate's tolerance falls short of ``kappa``.
@@ -119,9 +120,10 @@ class BoundPairwiseParity(BoundConstraint, FullBatch, DifferenceOfConvex, Convex
 
     data: FairData
     kappa: float
-    name: str
+    notion: str
     cells: Cells
     margin: float = 0.0
+    name: str = "pairwise_parity"
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -139,7 +141,7 @@ class BoundPairwiseParity(BoundConstraint, FullBatch, DifferenceOfConvex, Convex
         everything = PercentileIntervals.parse((0.0, 1.0), ())
         weights = self.cells.weights.numpy()
         aucs = pair_aucs(scores, self.cells.codes.numpy(), weights, len(self.cells), everything)
-        return float(PAIRWISE_NOTIONS[self.name].gaps(aucs).max())
+        return float(PAIRWISE_NOTIONS[self.notion].gaps(aucs).max())
 
     def exact(self, scores: np.ndarray) -> float:
         """The *surrogate* minus kappa, which is what is promised here; -inf without a bound."""
@@ -181,7 +183,7 @@ class BoundPairwiseParity(BoundConstraint, FullBatch, DifferenceOfConvex, Convex
         variance, linear = np.zeros((2, len(pairs), n_cells))
         product = np.zeros((len(pairs), n_cells, n_cells))
         for j, (k, h) in enumerate(pairs):
-            for a, b in PAIRWISE_NOTIONS[self.name].terms(k, h, self.data.n_groups):
+            for a, b in PAIRWISE_NOTIONS[self.notion].terms(k, h, self.data.n_groups):
                 difference = np.zeros(n_cells)
                 difference[a], difference[b] = 1.0, -1.0
                 variance[j] += np.abs(difference) / 2

@@ -13,6 +13,8 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
+from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
 
@@ -21,6 +23,8 @@ __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
     "Callback",
+    "PenalizedSubgradient",
+    "ProjectedGradient",
     "Recorder",
     "Solver",
     "SolverResult",

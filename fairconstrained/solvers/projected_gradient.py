@@ -22,6 +22,8 @@ _WINDOW = 10
 _ARMIJO = 1e-4
 #: Shortest and longest spectral step.
 _STEPS = 1e-10, 1e10
+#: Duality gap at which a projection is accepted.
+_GAP = 1e-9
 #: Entries of a factor below this fraction of the largest one are rounding errors.
 _ROUNDING = 1e-13
 #: Multipliers below this fraction of the largest one are those of slack components.
@@ -204,6 +206,8 @@ class _Projection:
             cones.append(self._clarabel.SecondOrderConeT(2 + factor.shape[0]))
         settings = self._clarabel.DefaultSettings()
         settings.verbose = False
+        # The projection's error is the square root of the gap.
+        settings.tol_gap_abs = settings.tol_gap_rel = _GAP
         settings.presolve_enable = False  # the solver is used again with another q
         settings.direct_solve_method = "qdldl"  # one thread: the same bits in every run
         quadratic = sp.diags_array(np.append(np.ones(n_params), np.zeros(n_hessians)))

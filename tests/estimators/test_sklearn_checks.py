@@ -3,7 +3,12 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairconstrained import PartialParityClassifier, PartialParityRegressor
+from fairconstrained import (
+    PairwiseParityClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RegularizedParityClassifier,
+)
 
 
 # The checks pass no sensitive features, so there is one group, every constraint holds vacuously, and each fit
@@ -15,6 +20,8 @@ from fairconstrained import PartialParityClassifier, PartialParityRegressor
         PartialParityRegressor(),
         PartialParityClassifier(kappa=None, objective="zero_one"),
         PartialParityRegressor(kappa=None, parity="demographic"),
+        PairwiseParityClassifier(),
+        RegularizedParityClassifier(max_iter=50),
     ]
 )
 def test_estimator_check(estimator, check):
