@@ -96,6 +96,11 @@ class StochasticIDCA(Solver):
         """See `Solver.solve`.
 
         An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
+
+        Raises
+        ------
+        ValueError
+            If the iterates grow without bound, or an option is not one of its choices.
         """
         check_choice("select", self.select, ("best", "last"))
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
@@ -104,7 +109,13 @@ class StochasticIDCA(Solver):
         least, n_evaluations = np.inf, 0
         queues = np.zeros(len(problem.component_names))
         for outer in range(1, self.max_outer + 1):
-            z, queues = self._solve_subproblem(problem, z, self.warm_queues * queues, random_state)
+            with np.errstate(over="ignore", invalid="ignore"):  # it is an error below
+                z, queues = self._solve_subproblem(problem, z, self.warm_queues * queues, random_state)
+            if not np.isfinite(z).all():
+                raise ValueError(
+                    f"stochastic_idca diverged in outer iteration {outer}. Standardise the features, lower step="
+                    f"{self.step:g} or raise proximity={self.proximity:g}."
+                )
             point = view.at(z)
             n_evaluations = int(np.ceil(outer * (passes + 1)))
             recorder.add(

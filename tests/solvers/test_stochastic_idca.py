@@ -213,3 +213,8 @@ def test_evaluations_are_passes_over_the_data(parity_problem):
     result = run(problem, max_outer=2, max_inner=50, batch_size=20)
     assert [record["n_evaluations"] for record in result.history] == [6, 12]  # 50 * 20 / 200 and one to assess
     assert result.n_evaluations == 13
+
+
+def test_divergence_is_an_error_that_says_what_to_do(known):
+    with pytest.raises(ValueError, match=r"diverged in outer iteration 1\. Standardise .* lower step=1e\+06"):
+        run(known.problem, step=1e6, max_outer=1, max_inner=300)
