@@ -17,6 +17,8 @@ __all__ = ["StochasticIDCA"]
 
 #: Change of the scores over which a slope is measured.
 _DIFFERENCE = 1e-6
+#: Scores that no step comes back from.
+_UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
@@ -109,13 +111,14 @@ class StochasticIDCA(Solver):
         least, n_evaluations = np.inf, 0
         queues = np.zeros(len(problem.component_names))
         for outer in range(1, self.max_outer + 1):
-            with np.errstate(over="ignore", invalid="ignore"):  # it is an error below
-                z, queues = self._solve_subproblem(problem, z, self.warm_queues * queues, random_state)
-            if not np.isfinite(z).all():
+            try:
+                with np.errstate(over="ignore", invalid="ignore"):
+                    z, queues = self._solve_subproblem(problem, z, self.warm_queues * queues, random_state)
+            except FloatingPointError as error:
                 raise ValueError(
                     f"stochastic_idca diverged in outer iteration {outer}. Standardise the features, lower step="
                     f"{self.step:g} or raise proximity={self.proximity:g}."
-                )
+                ) from error
             point = view.at(z)
             n_evaluations = int(np.ceil(outer * (passes + 1)))
             recorder.add(
@@ -165,7 +168,7 @@ class _BatchModel:
     def __init__(self, batch: Problem, anchor: np.ndarray, z: np.ndarray, proximity: float) -> None:
         self._batch, self._z, self._n_params = batch, z, batch.n_params
         scores, self._pullback = batch.model.forward(z[: self._n_params], batch.data)
-        self._plus = _Part(batch, "plus", torch.cat([scores, torch.from_numpy(z[self._n_params :])]))
+        self._plus = _Part(batch, "plus", self._joined(scores.numpy(), z))
         self._minus = _Part(batch, "minus", self._scores_and_aux(anchor))
         self._proximity, self._offset = proximity, z - anchor
 
@@ -185,7 +188,13 @@ class _BatchModel:
         return values[1:].numpy() + self._proximity * proximal
 
     def _scores_and_aux(self, z: np.ndarray) -> Tensor:
-        return torch.from_numpy(np.concatenate([self._batch.scores(z), z[self._n_params :]]))
+        return self._joined(self._batch.scores(z), z)
+
+    def _joined(self, scores: np.ndarray, z: np.ndarray) -> Tensor:
+        u = np.concatenate([scores, z[self._n_params :]])
+        if not (np.abs(u) < _UNBOUNDED).all():
+            raise FloatingPointError("the scores or the auxiliary variables grow without bound")
+        return torch.from_numpy(u)
 
 
 class _Part:

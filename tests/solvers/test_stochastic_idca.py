@@ -215,6 +215,8 @@ def test_evaluations_are_passes_over_the_data(parity_problem):
     assert result.n_evaluations == 13
 
 
-def test_divergence_is_an_error_that_says_what_to_do(known):
-    with pytest.raises(ValueError, match=r"diverged in outer iteration 1\. Standardise .* lower step=1e\+06"):
-        run(known.problem, step=1e6, max_outer=1, max_inner=300)
+@pytest.mark.parametrize("surrogate", ["logistic", "ramp"])
+def test_divergence_is_an_error_that_says_what_to_do(parity_problem, surrogate):
+    problem = parity_problem(StatisticalParity, 0.1, surrogate=surrogate, surrogate_width=0.1)
+    with pytest.raises(ValueError, match=r"diverged in outer iteration 1\. Standardise .* lower step=1e\+07"):
+        run(problem, step=1e7, max_outer=1, max_inner=100)
