@@ -57,6 +57,13 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
 }
 
 
+def _is_named_constraint(pair: Any) -> bool:
+    """Whether it is a pair of a name and a constraint."""
+    return (
+        isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Constraint)
+    )
+
+
 class _PartialParity(ModuleScores):
     """The constraints that both estimators share."""
 
@@ -89,8 +96,8 @@ class _PartialParity(ModuleScores):
         if self.constraints is None:
             notion = PARITIES[self.parity]
             return {self.parity: notion(**{name: getattr(self, name) for name in notion().get_params()})}
-        pairs = [pair if isinstance(pair, Sequence) else (None, pair) for pair in self.constraints]
-        if not all(len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Constraint) for pair in pairs):
+        pairs = list(self.constraints)
+        if not all(_is_named_constraint(pair) for pair in pairs):
             raise ValueError(
                 "constraints must be a list of (name, constraint) pairs, such as "
                 f"[('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {self.constraints!r}."
@@ -115,8 +122,9 @@ class _PartialParity(ModuleScores):
         params : dict
         """
         params = super().get_params(deep=deep)
-        if deep and self.constraints is not None:
-            for name, constraint in self.constraints:
+        if deep and isinstance(self.constraints, Sequence):
+            # whatever else is in there is for fit to complain about
+            for name, constraint in filter(_is_named_constraint, self.constraints):
                 params[f"constraints__{name}"] = constraint
                 for key, value in constraint.get_params().items():
                     params[f"constraints__{name}__{key}"] = value
