@@ -103,8 +103,9 @@ class BoundStatisticalParity(BoundParity):
     Attributes
     ----------
     levels : ndarray of shape (n_levels,)
-        Positions in (0, 1) among all levels of Lemma 5.1, whose range depends on ``kappa``. So the levels of one
-        ``kappa`` make sense for another one.
+        Positions among all levels of Lemma 5.1, whose range depends on ``kappa``: 0 is the lowest one and 1 the
+        highest. So the levels of one ``kappa`` make sense for another one. Cuts may lie a little outside, where the
+        window around a violated threshold only partly meets the interval.
     """
 
     levels: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -219,8 +220,9 @@ class BoundStatisticalParity(BoundParity):
         if self.normalize or not self.levels.size:
             return self.levels * (1 - self.kappa) + self.kappa / 2, self.kappa, self.intervals
         reach = _reach(self.intervals, self.kappa)
+        beyond = (self.levels - self.levels.clip(0, 1)) * reach.length
+        starts = reach.rank_at(self.levels, "left")[0].clip(min=reach.alpha.min()) + beyond
         everything = PercentileIntervals.parse((0.0, 1.0), ())
-        starts = reach.rank_at(self.levels, "right")[0]
         return starts + self.kappa / 2, self.kappa, everything
 
     @cached_property
@@ -263,11 +265,11 @@ class BoundStatisticalParity(BoundParity):
     def _levels_from(self, start: np.ndarray) -> tuple[np.ndarray, float]:
         """Levels whose windows start at the given shares (or ranks), and the share that a level of one stands for."""
         if self.normalize:
-            unit = 1 - self.kappa
-            return np.clip(start / unit, 0, 1), unit
+            return start / (1 - self.kappa), 1 - self.kappa
         reach = _reach(self.intervals, self.kappa)
         unit = float(reach.length[0])
-        return reach.clip(start[:, None])[:, 0] / unit, unit
+        beyond = start - start.clip(reach.alpha.min(), reach.beta.max())
+        return (reach.clip(start[:, None])[:, 0] + beyond) / unit, unit
 
     def _rank_table(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return rank_table(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)

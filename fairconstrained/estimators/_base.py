@@ -178,7 +178,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         attributes = problem.model.attributes(params, target.offset, target.scale)
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
-        start = replace(result.start, params=params)
+        start = replace(result.start or Start(params), params=params)
         self._fitted = _Fitted(problem.model, labels, start, target.offset, target.scale)
         self._warn(problem, solver.name, excess)
 

@@ -61,8 +61,8 @@ class SolverResult:
         Multipliers of the surrogate components that are not zero, by the component's name.
     history : tuple of dict
         One record per iteration.
-    start : Start
-        From where to go on: with another ``kappa``, or on other rows.
+    start : Start or None
+        From where to go on, with another ``kappa`` or on other rows; None is from ``params``.
     """
 
     params: np.ndarray
@@ -74,7 +74,7 @@ class SolverResult:
     surrogate_violation: float
     multipliers: dict[str, float]
     history: tuple[dict[str, Any], ...]
-    start: Start
+    start: Start | None = None
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,6 @@ def surrogate_result(
         surrogate_violation=float(point.constraints.max(initial=0.0)),
         multipliers={},
         history=tuple(recorder.records),
-        start=Start(z[: problem.n_params]),
     )
 
 

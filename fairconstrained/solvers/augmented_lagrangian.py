@@ -64,6 +64,8 @@ class AugmentedLagrangian(Solver):
         L-BFGS iterations per outer iteration.
     penalty : float, default=10.0
         First :math:`\rho`. It doubles whenever the violation has not halved, up to ``max_penalty``.
+    warm_penalty : float, default=100.0
+        First :math:`\rho` where multipliers are known from an earlier run.
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
@@ -87,6 +89,7 @@ class AugmentedLagrangian(Solver):
     patience: int = 3
     inner_iter: int = 40
     penalty: float = 10.0
+    warm_penalty: float = 100.0
     max_penalty: float = 1000.0
     first_blur: float = 0.1
     final_blur: float = 0.02
@@ -181,7 +184,7 @@ class _Run:
             if known.size == self.multipliers.size:
                 self.multipliers = known.copy()
         if self.multipliers.any():
-            self.blur = self.final_blur
+            self.blur, self.penalty = self.final_blur, self.options.warm_penalty
         self.start_from(start.params)
 
     def start_from(self, params: np.ndarray) -> None:
