@@ -132,3 +132,93 @@ def test_sample_is_determined_by_the_generator(make_data):
     one, other = (data.sample(np.random.default_rng(7), 16) for _ in range(2))
     np.testing.assert_array_equal(one.order, other.order)
     assert not np.array_equal(one.order, data.sample(np.random.default_rng(8), 16).order)
+
+
+# --- fewer rows that stand for all
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_thinned_rows_are_rows_with_their_targets(make_data, sparse):
+    data = make_data(counts=(400, 30, 800), sparse=sparse, weighted=True)
+    thin = data.thinned(np.random.default_rng(0), 120)
+    position = {row: place for place, row in enumerate(data.order)}
+    drawn = [position[row] for row in thin.order]
+    full = np.vstack([dense(block) for block in data.blocks])
+    np.testing.assert_array_equal(np.vstack([dense(block) for block in thin.blocks]), full[drawn])
+    np.testing.assert_array_equal(thin.y.numpy(), data.y.numpy()[drawn])
+    np.testing.assert_array_equal(thin.codes, data.codes[drawn])
+    assert (np.diff(drawn) >= 0).all()  # still ordered by group and target
+    assert abs(thin.n_samples - 120) < 30
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thinned_keeps_the_shares_of_groups_and_labels(make_data, weighted):
+    data = make_data(counts=(400, 300, 800), weighted=weighted)
+    thin = data.thinned(np.random.default_rng(0), 150)
+    assert thin.weights.sum().item() == pytest.approx(1)
+    for rows, part in zip(data.slices, thin.slices, strict=True):
+        assert thin.weights[part].sum().item() == pytest.approx(data.weights[rows].sum().item())
+        positive = data.group_weights[rows][data.y[rows] > 0].sum().item()
+        # rows stand at equal distances, so that the share is off by less than one of them
+        kept = thin.group_weights[part][thin.y[part] > 0].sum().item()
+        assert abs(kept - positive) <= 1 / (part.stop - part.start)
+
+
+def test_thinned_takes_small_groups_whole(make_data):
+    data = make_data(counts=(2000, 20, 30))
+    thin = data.thinned(np.random.default_rng(0), 180)
+    assert thin.counts() == {"a": 176, "b": 20, "c": 30}
+    for group in (1, 2):
+        np.testing.assert_array_equal(thin.blocks[group], data.blocks[group])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thinned_means_are_unbiased(make_data, weighted):
+    data = make_data(counts=(150, 50, 250), weighted=weighted, classes=False)
+    rng = np.random.default_rng(2)
+    draws = [data.thinned(rng, 60) for _ in range(1500)]
+    column = np.concatenate([block[:, 0] for block in data.blocks])
+    for values in (data.y.numpy(), column):
+        by_row = dict(zip(data.order.tolist(), values.tolist(), strict=True))
+        means = np.array([thin.weights.numpy() @ [by_row[row] for row in thin.order.tolist()] for thin in draws])
+        assert abs(means.mean() - data.weights.numpy() @ values) < 4 * means.std() / np.sqrt(means.size)
+        assert means.std() > 0
+
+
+def test_thinned_is_determined_by_the_generator(make_data):
+    data = make_data(counts=(200, 300), weighted=True)
+    one, other = (data.thinned(np.random.default_rng(7), 50) for _ in range(2))
+    np.testing.assert_array_equal(one.order, other.order)
+    assert not np.array_equal(one.order, data.thinned(np.random.default_rng(8), 50).order)
+
+
+# --- cells
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_cells_of_a_label(make_data, weighted):
+    data = make_data(counts=(40, 30), weighted=weighted)
+    weights, y = data.weights.numpy(), data.y.numpy()
+    for target, name in ((1.0, "+1"), (-1.0, "-1")):
+        cells = data.groups_with_label(target)
+        assert cells.labels == (f"a, y={name}", f"b, y={name}")
+        assert len(cells) == 2
+        for code, rows in enumerate(cells.slices):
+            own = (data.codes == code) & (y == target)
+            np.testing.assert_array_equal(np.flatnonzero(own), np.arange(rows.start, rows.stop))
+            np.testing.assert_allclose(cells.weights[rows].numpy(), weights[own] / weights[own].sum())
+            assert cells.largest_shares()[code] == pytest.approx(weights[own].max() / weights[own].sum())
+            assert (cells.codes[rows] == code).all()
+        outside = y != target
+        assert (cells.codes.numpy()[outside] == 2).all()
+        assert not cells.weights.numpy()[outside].any()
+        assert cells.counts() == {
+            f"{g}, y={name}": int(((data.codes == k) & ~outside).sum()) for k, g in enumerate("ab")
+        }
+
+
+def test_a_cell_may_be_empty(make_data):
+    data = make_data(counts=(40, 30))
+    cells = data.groups_with_label(0.5)
+    assert cells.counts() == {"a, y=+0.5": 0, "b, y=+0.5": 0}
+    assert not cells.weights.any()

@@ -9,7 +9,7 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
-from fairconstrained.problem import Problem
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
 
@@ -250,7 +250,7 @@ def test_start_and_fair_start(problem):
     np.testing.assert_array_equal(start[: problem.n_params], params)
     np.testing.assert_array_equal(start[8:], problem.constraints[0].initial_aux(problem.scores(params)))
     rng = np.random.default_rng(0)
-    np.testing.assert_array_equal(problem.fair_start(params, rng), start)
+    np.testing.assert_array_equal(problem.fair_start(Start(params), rng), start)
     fair = problem.fair_start(None, rng)
     assert problem.view(FullBatch).at(fair).constraints.max() <= 1e-9
     assert not problem.scores(fair).any()

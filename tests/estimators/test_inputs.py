@@ -250,7 +250,8 @@ def test_parameters_out_of_range(classes, parameter, value):
     [
         ((0.4, 0.1), "alpha < beta"),
         ((0.0, 30), r"lie in \[0, 1\]"),
-        ([(0.0, 0.1), (0.3, 0.4)], "one interval"),
+        ([(0.0, 0.3), (0.2, 0.4)], "not overlap"),
+        ({0: (0.0, 0.3)}, r"one entry for each of the groups \[0, 1\]"),
         ("top", "pair"),
         (None, "pair"),
     ],

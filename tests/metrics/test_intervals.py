@@ -69,3 +69,48 @@ def test_adjacent_pieces_are_disjoint():
 def test_mistakes_are_named(interval, message):
     with pytest.raises(ValueError, match=message):
         PercentileIntervals.parse(interval, LABELS)
+
+
+# --- the inverse of the clipped rank
+
+UNIONS = {
+    "whole": (0.0, 1.0),
+    "one interval": (0.2, 0.6),
+    "union": [(0.1, 0.3), (0.5, 0.9)],
+    "touching": [(0.0, 0.4), (0.4, 0.7)],
+    "by group": {"a": (0.2, 0.6), "b": [(0.0, 0.1), (0.3, 0.5), (0.8, 1.0)]},
+}
+
+
+@pytest.mark.parametrize("interval", UNIONS.values(), ids=UNIONS.keys())
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_rank_at_is_the_inverse_of_the_share_of_the_interval(interval, side):
+    intervals = PercentileIntervals.parse(interval, LABELS)
+    shares = np.linspace(0, 1, 61)
+    ranks = intervals.rank_at(shares, side)
+    assert ranks.shape == (intervals.alpha.shape[1], 61)
+    back = intervals.clip(np.broadcast_to(ranks.T, (61, 2))) / intervals.length
+    np.testing.assert_allclose(back, np.broadcast_to(shares[:, None], (61, 2)), atol=1e-12)
+
+
+@pytest.mark.parametrize("interval", UNIONS.values(), ids=UNIONS.keys())
+def test_rank_at_is_the_outermost_rank_of_its_side(interval):
+    """Against all ranks of a fine grid that have the share."""
+    intervals = PercentileIntervals.parse(interval, LABELS)
+    grid = np.linspace(0, 1, 2001)
+    of_grid = intervals.clip(np.repeat(grid[:, None], 2, axis=1)) / intervals.length
+    # the ends of pieces are where many ranks have one share
+    for share in np.unique(np.round(np.concatenate([[0.0, 1.0, 0.37], of_grid[(grid * 10 % 1) < 1e-9].ravel()]), 12)):
+        sides = [np.broadcast_to(intervals.rank_at(np.array([share]), side)[:, 0], 2) for side in ("left", "right")]
+        for group, (left, right) in enumerate(zip(*sides, strict=True)):
+            having = grid[np.abs(of_grid[:, group] - share) < 1e-9]
+            assert left <= having.min(initial=1.0) + 1e-9
+            assert right >= having.max(initial=0.0) - 1e-9
+            assert left <= right + 1e-12
+
+
+def test_rank_at_by_hand():
+    union = PercentileIntervals.parse([(0.1, 0.3), (0.5, 0.9)], LABELS)
+    shares = np.array([-1.0, 0.0, 1 / 6, 1 / 3, 2 / 3, 1.0, 2.0])
+    np.testing.assert_allclose(union.rank_at(shares, "left")[0], [0.0, 0.0, 0.2, 0.3, 0.7, 0.9, 0.9])
+    np.testing.assert_allclose(union.rank_at(shares, "right")[0], [0.1, 0.1, 0.2, 0.5, 0.7, 1.0, 1.0])

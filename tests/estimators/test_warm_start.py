@@ -1,0 +1,99 @@
+"""Warm starts: where the last fit applies, it saves work and changes little; where it does not, it is ignored."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from fairconstrained import PartialParityClassifier
+from fairconstrained.constraints import DemographicParity, EqualizedOdds, EqualOpportunity, StatisticalParity
+
+
+def classifier(**options):
+    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+
+
+def fit(model, sample, **extra):
+    return model.fit(sample.X, sample.y, sensitive_features=sample.groups, **extra)
+
+
+def test_from_the_last_fit(classes):
+    model = fit(classifier(kappa=0.1, warm_start=True), classes)
+    cold = model.objective_
+    fit(model, classes)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(cold, rel=0.02)
+
+
+@pytest.mark.parametrize("parity", ["statistical", "demographic", "group_auc"])
+def test_from_a_looser_kappa_it_is_no_dearer_and_as_good(classes, parity):
+    cold = fit(classifier(parity=parity, kappa=0.08), classes)
+    warm = fit(classifier(parity=parity, kappa=0.15, warm_start=True), classes)
+    fit(warm.set_params(kappa=0.08), classes)
+    assert warm.status_ == "optimal"
+    assert warm.n_evaluations_ <= cold.n_evaluations_
+    assert warm.objective_ == pytest.approx(cold.objective_, rel=0.02)
+
+
+@pytest.mark.parametrize("parity", ["statistical", "demographic", "equal_opportunity"])
+def test_along_a_path_of_kappas(classes, parity):
+    model = classifier(warm_start=True, parity=parity)
+    for kappa in (None, 0.3, 0.15, 1.0, 0.2, None):
+        fit(model.set_params(kappa=kappa), classes)
+        assert model.status_ == "optimal"
+        cold = fit(classifier(kappa=kappa, parity=parity), classes)
+        assert model.objective_ == pytest.approx(cold.objective_, rel=0.03)
+
+
+CONSTRAINTS = [
+    [("top", StatisticalParity(0.3, n_levels=3)), ("rate", DemographicParity(0.3))],
+    [("rate", DemographicParity(0.3)), ("top", StatisticalParity(0.3))],  # as many, in another order
+    [
+        ("tpr", EqualOpportunity(0.2)),
+        ("top", StatisticalParity(0.3, interval=(0.0, 0.4))),
+        ("odds", EqualizedOdds(0.3)),
+    ],
+    [("rate", DemographicParity(0.2))],
+    None,
+]
+
+
+def test_with_other_constraints(classes):
+    """What an earlier fit learnt about the constraints is used where it makes sense, and no more."""
+    model = classifier(warm_start=True, parity="statistical")
+    for constraints in CONSTRAINTS:
+        fit(model.set_params(constraints=constraints), classes)
+        assert model.status_ == "optimal"
+        assert list(model.constraint_values_) == [name for name, _ in constraints or [("statistical_parity", None)]]
+    cold = fit(clone(model).set_params(warm_start=False), classes)
+    assert model.objective_ == pytest.approx(cold.objective_, rel=0.03)
+
+
+def test_on_other_rows(classes):
+    half = type(classes)(*(column[::2] for column in classes))
+    model = fit(classifier(warm_start=True, parity="statistical"), half)
+    fit(model, classes)
+    cold = fit(classifier(parity="statistical"), classes)
+    assert model.status_ == "optimal"
+    assert model.objective_ == pytest.approx(cold.objective_, rel=0.02)
+
+
+CHANGES = {
+    "fewer features": (lambda s: s._replace(X=s.X[:, :3]), {}),
+    "more features": (lambda s: s._replace(X=np.hstack([s.X, s.X[:, :1] ** 2])), {}),
+    "other groups": (lambda s: s._replace(groups=s.groups + 1), {}),
+    "coefficients by group": (lambda s: s, {"group_interactions": True}),
+    "no intercept": (lambda s: s, {"fit_intercept": False}),
+    "a module": (lambda s: s, {"hidden_layer_sizes": (2,), "activation": "tanh", "random_state": 0}),
+}
+
+
+@pytest.mark.parametrize(("change", "options"), CHANGES.values(), ids=CHANGES.keys())
+def test_where_the_last_fit_does_not_apply(classes, change, options):
+    model = fit(classifier(warm_start=True, kappa=0.3), classes)
+    fit(model.set_params(**options), change(classes))
+    fresh = fit(classifier(kappa=0.3, **options), change(classes))
+    columns = change(classes)
+    np.testing.assert_array_equal(
+        model.decision_function(columns.X, sensitive_features=columns.groups),
+        fresh.decision_function(columns.X, sensitive_features=columns.groups),
+    )
