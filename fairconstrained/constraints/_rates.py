@@ -226,13 +226,15 @@ class BoundRateParity(BoundParity):
         alpha, beta = self._ends
         parts = rates[:, None]
         shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * self._per_length
-        # Where the ranks that count lie between two rates, the gap is largest and its gradient zero. The distance
-        # of the rates to those ranks adds a way out; it is zero wherever the constraint could hold.
+        excess = shares[first] - shares[second] - self.slack
+        # Where no rank that counts is at one of two rates, the gap does not change with them and its gradient is zero.
+        # So where the constraint is violated, the distance of the rates to those ranks adds a way out; it is zero
+        # where the violation begins, for there one of the rates is at ranks that count.
         inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
         down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
         up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
         down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
-        return shares[first] - shares[second] + torch.minimum(down[first], up[second]) - self.slack
+        return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""
