@@ -25,6 +25,8 @@ _OUT_OF_ITERATIONS = 1
 _UNCONSTRAINED_ITER = 2000
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
 _HOPELESS = 12
+#: Steps of the bisection between a feasible and an infeasible iterate.
+_LANDINGS = 5
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
 
@@ -64,8 +66,9 @@ class AugmentedLagrangian(Solver):
         L-BFGS iterations per outer iteration.
     penalty : float, default=10.0
         First :math:`\rho`. It doubles whenever the violation has not halved, up to ``max_penalty``.
-    warm_penalty : float, default=100.0
-        First :math:`\rho` where multipliers are known from an earlier run.
+    warm_penalty, warm_patience, warm_inner_iter : float, int and int, default=100.0, 1 and 25
+        What ``penalty``, ``patience`` and ``inner_iter`` are where multipliers are known from an earlier run, as in a
+        warm start or after fewer rows.
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
@@ -90,6 +93,8 @@ class AugmentedLagrangian(Solver):
     inner_iter: int = 40
     penalty: float = 10.0
     warm_penalty: float = 100.0
+    warm_patience: int = 1
+    warm_inner_iter: int = 25
     max_penalty: float = 1000.0
     first_blur: float = 0.1
     final_blur: float = 0.02
@@ -140,6 +145,7 @@ class _Run:
         self.stalled = 0.0
         self.best: _Iterate | None = None
         self.nearest: _Iterate | None = None
+        self.last: _Iterate | None = None
         self.converged = self.given_up = False
         self.settled = True
         self.scales = np.array([c.scale for c in problem.constraints])
@@ -184,7 +190,9 @@ class _Run:
             if known.size == self.multipliers.size:
                 self.multipliers = known.copy()
         if self.multipliers.any():
-            self.blur, self.penalty = self.final_blur, self.options.warm_penalty
+            warm = self.options
+            self.blur, self.penalty = self.final_blur, warm.warm_penalty
+            self.options = replace(warm, patience=warm.warm_patience, inner_iter=warm.warm_inner_iter)
         self.start_from(start.params)
 
     def start_from(self, params: np.ndarray) -> None:
@@ -285,21 +293,13 @@ class _Run:
 
     def _assess(self, point: Point) -> None:
         """Measure the exact metrics, and keep the iterate if it is the best one."""
-        self.scores = point.scores
-        constraints = self.problem.constraints
-        self.violations = np.array([constraint.exact(point.scores) for constraint in constraints])
-        iterate = _Iterate(
-            params=self.z[: self.problem.n_params].copy(),
-            objective=point.objective,
-            excess=float((self.violations - self.granularity).max(initial=-np.inf)),
-            values={
-                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(point.scores)
-                for c, v in zip(constraints, self.violations, strict=True)
-            },
-            multipliers=dict(zip(self.problem.component_names, self.multipliers.tolist(), strict=True)),
-        )
-        if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
-            self.best = iterate
+        previous, self.scores = self.last, point.scores
+        self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point.objective, point.scores)
+        self.violations = np.array([constraint.exact(point.scores) for constraint in self.problem.constraints])
+        self._keep(iterate)
+        if previous is not None and (previous.excess <= 0) != (iterate.excess <= 0):
+            inside, outside = (previous, iterate) if previous.excess <= 0 else (iterate, previous)
+            self._land(inside, outside)
         if self.nearest is None or iterate.excess < self.nearest.excess:
             self.nearest, self.nearest_iter = iterate, self.n_iter
         self.recorder.add(
@@ -312,6 +312,38 @@ class _Run:
             penalty=self.penalty,
             n_components=self.multipliers.size,
         )
+
+    def _iterate(self, params: np.ndarray, objective: float, scores: np.ndarray) -> _Iterate:
+        constraints = self.problem.constraints
+        violations = np.array([constraint.exact(scores) for constraint in constraints])
+        return _Iterate(
+            params=params,
+            objective=objective,
+            excess=float((violations - self.granularity).max(initial=-np.inf)),
+            values={
+                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
+                for c, v in zip(constraints, violations, strict=True)
+            },
+            multipliers=dict(zip(self.problem.component_names, self.multipliers.tolist(), strict=True)),
+        )
+
+    def _keep(self, iterate: _Iterate) -> None:
+        if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
+            self.best = iterate
+
+    def _land(self, inside: _Iterate, outside: _Iterate) -> None:
+        """Look for a better feasible point between a feasible and an infeasible iterate, by bisection."""
+        if outside.objective >= inside.objective:
+            return
+        view = FullBatchView(self.problem.without_constraints())
+        low, high = inside.params, outside.params
+        for _ in range(_LANDINGS):
+            middle = (low + high) / 2
+            point = view.at(middle)
+            iterate = self._iterate(middle, point.objective, point.scores)
+            self._keep(iterate)
+            low, high = (middle, high) if iterate.excess <= 0 else (low, middle)
+        self.n_evaluations += view.n_evaluations
 
     def result(self) -> SolverResult:
         """The best feasible iterate, or the one nearest to feasibility."""
