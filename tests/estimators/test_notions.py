@@ -1,0 +1,178 @@
+"""Every notion of parity on every kind of interval: the metric that the user measures is within kappa."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairconstrained import PartialParityClassifier, PartialParityRegressor
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import (
+    granularity,
+    partial_demographic_parity_gap,
+    partial_equal_opportunity_gap,
+    partial_equalized_odds_gap,
+    partial_group_auc_gap,
+    partial_statistical_parity_gap,
+)
+
+GAPS = {
+    "statistical": partial_statistical_parity_gap,
+    "demographic": partial_demographic_parity_gap,
+    "group_auc": partial_group_auc_gap,
+    "equal_opportunity": partial_equal_opportunity_gap,
+    "equalized_odds": partial_equalized_odds_gap,
+}
+NAMES = {"statistical": "statistical_parity", "demographic": "demographic_parity"}
+UNION = [(0.0, 0.3), (0.5, 1.0)]
+INTERVALS = {
+    "interval": lambda groups: (0.2, 1.0),
+    "union": lambda groups: UNION,
+    "by group": lambda groups: {g: UNION if g == 1 else (0.1, 0.9) for g in np.unique(groups)},
+}
+#: Below what the models without a constraint reach.
+KAPPAS = dict.fromkeys(GAPS, 0.08) | {"equal_opportunity": 0.05, "equalized_odds": 0.05}
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["2 groups", "3 groups"])
+def sample(request):
+    """Groups of which the second is underrated, so that every notion is violated without a constraint."""
+    n = request.param
+    return make_biased_classification(
+        500,
+        4,
+        group_proportions=[(0.55, 0.45), (0.35, 0.35, 0.3)][n - 2],
+        positive_rates=(0.65, 0.4, 0.5)[:n],
+        group_shift=(0.0, -1.0, -0.3)[:n],
+        random_state=n,
+    )
+
+
+def resolution(parity, y, groups, interval):
+    """What one row can change, in the smallest cell that is compared."""
+    cells = {"equal_opportunity": [y == 1], "equalized_odds": [y == 0, y == 1]}.get(parity, [y >= 0])
+    return max(granularity(groups[rows], interval=interval) for rows in cells)
+
+
+def check_promise(model, X, y, groups, codes):
+    """``constraint_values_`` is the public metric, and within kappa up to one row."""
+    scores = model.decision_function(X, sensitive_features=groups)
+    gap = GAPS[model.parity](y, scores, sensitive_features=groups, interval=model.interval)
+    assert gap <= model.kappa + resolution(model.parity, y, codes, model.interval) + 1e-9
+    assert model.status_ == "optimal"
+    assert model.constraint_values_ == {NAMES.get(model.parity, model.parity): pytest.approx(gap, abs=1e-9)}
+    assert model.violation_ == pytest.approx(max(gap - model.kappa, 0), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", INTERVALS)
+@pytest.mark.parametrize("parity", GAPS)
+def test_kappa_is_kept(sample, parity, kind):
+    X, y, groups = sample
+    interval = INTERVALS[kind](groups)
+    model = PartialParityClassifier(KAPPAS[parity], parity=parity, interval=interval, group_interactions=True)
+    model.fit(X, y, sensitive_features=groups)
+    check_promise(model, X, y, groups, groups)
+    free = PartialParityClassifier(**{**model.get_params(), "kappa": None}).fit(X, y, sensitive_features=groups)
+    (unconstrained,) = free.constraint_values_.values()
+    assert unconstrained > model.kappa + resolution(parity, y, groups, interval)  # there was something to do
+    assert free.objective_ < model.objective_
+    assert model.score(X, y, sensitive_features=groups) > max(y.mean(), 1 - y.mean()) + 0.1
+
+
+@pytest.mark.parametrize("parity", ["group_auc", "equal_opportunity", "equalized_odds"])
+def test_coefficients_that_the_groups_share(sample, parity):
+    X, y, groups = sample
+    model = PartialParityClassifier(0.15, parity=parity, interval=(0.2, 1.0)).fit(X, y, sensitive_features=groups)
+    check_promise(model, X, y, groups, groups)
+    assert model.score(X, y) > max(y.mean(), 1 - y.mean()) + 0.05
+
+
+@pytest.mark.parametrize("parity", GAPS)
+def test_crossed_attributes(parity):
+    X, y, groups = make_biased_classification(
+        700,
+        4,
+        group_proportions=(0.3, 0.3, 0.4),
+        positive_rates=(0.65, 0.35, 0.5),
+        group_shift=(0.0, -0.8, 0.0),
+        random_state=2,
+    )
+    # three of the four combinations are observed
+    table = pd.DataFrame({"sex": np.array(["f", "m", "m"])[groups], "old": np.array([True, True, False])[groups]})
+    labels = [("f", True), ("m", False), ("m", True)]
+    interval = {label: UNION if label[0] == "f" else (0.1, 1.0) for label in labels}
+    model = PartialParityClassifier(0.12, parity=parity, interval=interval, group_interactions=True)
+    model.fit(X, y, sensitive_features=table)
+    assert list(model.groups_) == labels
+    lengths = {index: interval[("m" if index else "f", index < 2)] for index in range(3)}
+    scores = model.decision_function(X, sensitive_features=table)
+    gap = GAPS[parity](y, scores, sensitive_features=table, interval=interval)
+    assert gap <= 0.12 + resolution(parity, y, groups, lengths) + 1e-9
+    assert list(model.constraint_values_.values()) == [pytest.approx(gap, abs=1e-9)]
+
+
+@pytest.mark.parametrize("parity", ["equal_opportunity", "equalized_odds"])
+def test_weights_and_threshold_reach_the_rates(sample, parity):
+    X, y, groups = sample
+    weights = np.random.default_rng(0).uniform(0.3, 2.0, y.size)
+    model = PartialParityClassifier(0.25, parity=parity, threshold=0.5)
+    model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    measured = {"sensitive_features": groups, "sample_weight": weights, "threshold": 0.5}
+    gap = GAPS[parity](y, model.decision_function(X), **measured)
+    assert model.constraint_values_ == {parity: pytest.approx(gap)}
+    cells = [(y == c) & (groups == g) for c in ([1] if parity == "equal_opportunity" else [0, 1]) for g in set(groups)]
+    assert gap <= 0.25 + max(weights[rows].max() / weights[rows].sum() for rows in cells) + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["union", "by group"])
+@pytest.mark.parametrize("parity", ["statistical", "demographic", "group_auc"])
+def test_regressor(numbers, parity, kind):
+    X, y, groups = numbers
+    interval = INTERVALS[kind](groups)
+    model = PartialParityRegressor(0.1, parity=parity, interval=interval, threshold=-0.5, group_interactions=True)
+    model.fit(X, y, sensitive_features=groups)
+    extra = {"threshold": -0.5} if parity == "demographic" else {}
+    predicted = model.predict(X, sensitive_features=groups)
+    gap = GAPS[parity](None, predicted, sensitive_features=groups, interval=interval, **extra)
+    assert gap <= 0.1 + granularity(groups, interval=interval) + 1e-9
+    assert list(model.constraint_values_.values()) == [pytest.approx(gap, abs=1e-9)]
+    assert model.score(X, y, sensitive_features=groups) > 0.3
+
+
+@pytest.mark.parametrize("parity", ["equal_opportunity", "equalized_odds"])
+def test_regressor_has_no_labels_to_compare_within(numbers, parity):
+    with pytest.raises(ValueError, match="'parity' parameter of PartialParityRegressor must be"):
+        PartialParityRegressor(0.1, parity=parity).fit(numbers.X, numbers.y, sensitive_features=numbers.groups)
+
+
+def test_a_group_without_positives_is_named(classes):
+    X, y, _ = classes
+    with pytest.raises(ValueError, match=r"equal opportunity with kappa=0.1 .* \{'few, y=\+1': 0, 'many, y=\+1': "):
+        PartialParityClassifier(0.1, parity="equal_opportunity").fit(
+            X, y, sensitive_features=np.where((np.arange(y.size) < 100) & (y == 0), "few", "many")
+        )
+
+
+# --- zero-one: the search over thresholds is exact
+
+
+def test_zero_one_under_equal_opportunity_is_the_best_pair_of_thresholds(classes):
+    """One feature that orders the rows of every group: all classifiers are pairs of thresholds."""
+    X, y, groups = classes
+    x = X[:, [0]] + X[:, [1]]
+    kappa = 0.03
+    model = PartialParityClassifier(kappa, parity="equal_opportunity", objective="zero_one", group_interactions=True)
+    model.fit(x, y, sensitive_features=groups)
+    assert (model.coef_ > 0).all()  # in both groups a larger x speaks for the positive class
+    rates, hits = [], []
+    for group in (0, 1):
+        own = groups == group
+        ordered = y[own][np.argsort(-x[own, 0])]
+        hits.append(np.append(0, np.cumsum(2 * ordered - 1)) + (1 - y[own]).sum())
+        rates.append(np.append(0, np.cumsum(ordered)) / ordered.sum())
+    allowed = np.abs(rates[0][:, None] - rates[1][None, :]) <= kappa + 1e-12
+    best = (hits[0][:, None] + hits[1][None, :])[allowed].max()
+    everything = hits[0].max() + hits[1].max()
+    assert best < everything  # the constraint costs something
+    assert model.score(x, y, sensitive_features=groups) == pytest.approx(best / y.size)
+    assert model.constraint_values_["equal_opportunity"] <= kappa + 1e-12
+    assert model.n_iter_ == 1
