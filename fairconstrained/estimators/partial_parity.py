@@ -163,84 +163,131 @@ class _PartialParity(ModuleScores):
 
 
 class PartialParityClassifier(FairClassifierMixin, _PartialParity):
-    r"""Linear classifier with a bound on the partial parity gap of its scores.
+    r"""Classifier with bounds on partial parity gaps of its scores.
 
-    .. math:: \min_w \; \frac{1}{n} \sum_i \ell(h_w(x_i), y_i) + \frac{\alpha}{2} \|w\|^2
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
               \quad \text{s.t.} \quad
               \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
 
-    The gap is the partial statistical parity gap
-    :math:`\max_\theta |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha)`,
-    where :math:`\bar F_g(\theta)` is the share of group g that scores above :math:`\theta` and
-    :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, or the same at one threshold
-    (partial demographic parity).
+    The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a pairwise loss
+    that stands for the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g that scores above
+    :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``parity``
+
+    .. math::
+        \text{statistical:} \quad & \max_\theta
+        |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha) \\
+        \text{demographic:} \quad &
+        |\mathrm{clip}(\bar F_g(\hat\theta)) - \mathrm{clip}(\bar F_{g'}(\hat\theta))| / (\beta - \alpha) \\
+        \text{equal\_opportunity:} \quad & \text{the demographic one among the positives} \\
+        \text{equalized\_odds:} \quad & \text{the larger of those among the positives and among the negatives} \\
+        \text{group\_auc:} \quad &
+        |P(s \ge s' \mid g, g', \text{both ranks in } [\alpha, \beta)) - 1/2|
+
+    with the fixed threshold :math:`\hat\theta`.
 
     Parameters
     ----------
     kappa : float or None, default=0.05
-        Bound on the gap *measured on the training data* by
-        `fairconstrained.metrics.partial_statistical_parity_gap` (or ``partial_demographic_parity_gap``), in
-        [0, 1]. With ``solver="auto"`` the fitted model keeps it up to the metric's granularity, or `fit` warns
-        and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
-    interval : pair of floats, default=(0.0, 1.0)
+        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for ``parity``, in
+        [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to the metric's
+        granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
-        best-scored 20 % of every group.
-    parity : {"statistical", "demographic"}, default="statistical"
-        Whether the scores must agree at every threshold or at ``threshold`` only.
+        best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
+        group. Ranks are those among the positives for "equal_opportunity", and among the rows of the same label for
+        "equalized_odds".
+    parity : {"statistical", "demographic", "group_auc", "equal_opportunity", "equalized_odds"}, default="statistical"
+        What is compared, and what ``kappa`` bounds:
+
+        - "statistical": the shares above every threshold, `~fairconstrained.metrics.partial_statistical_parity_gap`;
+        - "demographic": those above ``threshold``, `~fairconstrained.metrics.partial_demographic_parity_gap`;
+        - "equal_opportunity": the true positive rates at ``threshold``,
+          `~fairconstrained.metrics.partial_equal_opportunity_gap`;
+        - "equalized_odds": the false positive rates too, `~fairconstrained.metrics.partial_equalized_odds_gap`;
+        - "group_auc": who outranks whom, `~fairconstrained.metrics.partial_group_auc_gap`.
     normalize : bool, default=True
         False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
-        the interval.
+        the interval. Not used by "group_auc".
     threshold : float, default=0.0
         Score above which the positive class is predicted.
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
-        The loss. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
-        calibrated probabilities for accuracy.
+    constraints : list of (str, Constraint), default=None
+        Several bounds at once, of `fairconstrained.constraints`, each with a name of its own under which
+        ``constraint_values_`` reports it and ``constraints__<name>__kappa`` sets it. ``kappa``, ``interval``,
+        ``parity``, ``normalize``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are then ignored.
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
+        What is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
+        calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's over all
+        pairs; as that leaves the intercept open, one shift for all rows is chosen for the least training error within
+        the bounds.
     group_interactions : bool, default=False
-        One coefficient vector and intercept per group; prediction then needs ``sensitive_features``.
+        One coefficient vector and intercept, or one output of the module, per group; prediction then needs
+        ``sensitive_features``.
     fit_intercept : bool, default=True
+        Of linear scores.
     alpha : float, default=1e-4
-        Weight of the l2 penalty on the coefficients.
+        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases).
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
+    auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"
+        Loss of a pair for ``objective="auc"``: ``log(1 + exp(-x))``, ``max(1 - x, 0)`` or ``(1 - x)^2 / 2``.
+    auc_interval : pair of floats, default=(0.0, 1.0)
+        False positive rates over which ``objective="auc"`` takes the area: (0, 0.1) looks only at the tenth of the
+        negatives that score highest.
+    module : torch.nn.Module or callable, default=None
+        What computes the scores in place of a linear function. A callable, such as a class, takes
+        ``(n_features, n_outputs)`` and returns a module; an instance is copied and starts from its parameters. It maps
+        rows of shape (n_rows, n_features) to (n_rows, n_outputs). Standardise the features.
+    hidden_layer_sizes : sequence of int, default=None
+        Builds a multilayer perceptron with these widths as the module.
+    activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
+        Of its hidden layers.
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
         What stands in for the indicator while optimising.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of the score. "auto": chosen and narrowed by "auto" solvers, 1
         (the paper's) for the others.
     n_levels : int or "auto", default="auto"
-        Number of ranks p at which the constraint is imposed to begin with (10). The "auto" solver adds more.
-    solver : {"auto", "augmented_lagrangian", "idca", "switching_subgradient"}, default="auto"
-        "auto" is "augmented_lagrangian", the only one that bounds the reported metric; the other two follow
-        the paper and bound its surrogate.
+        Number of ranks p at which statistical parity is imposed to begin with (10). The "auto" solver adds more.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian", the only one that bounds the reported metric. "idca", "switching_subgradient"
+        and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate; "penalized_subgradient" bounds
+        nothing.
     solver_options : dict, optional
         Options of the solver, see its class.
     max_iter : int or None, default=None
         Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
-        "idca", 10000 for "switching_subgradient".
+        "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
     tol : float, default=5e-4
         Relative improvement of the objective below which "auto" stops.
     random_state : int, RandomState instance or None, default=None
-        Seeds stochastic solvers; the present ones are deterministic.
+        Seeds the first weights of a module, mini-batches, and the rows that "auto" begins with where there are
+        more than 150,000. A linear model of fewer rows takes no random numbers but with "stochastic_idca".
     verbose : int, default=0
         Positive: print a line per iteration.
     warm_start : bool, default=False
-        Start from the last fit.
+        Start from the last fit, its multipliers included, also after `set_params` with another ``kappa``. Ignored where
+        the features, the groups or the layers have changed.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
+        Only of linear scores.
     intercept_ : ndarray of shape (1,) or (n_groups,)
+        Only of linear scores.
+    module_ : torch.nn.Module
+        The trained module, on the CPU. Only of models with a module.
     classes_ : ndarray of shape (2,)
         The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
-        The groups, in the order of the rows of ``coef_``; empty if none were given.
+        The groups, in the order of the rows of ``coef_`` or the outputs of ``module_``; empty if none were given.
     status_ : {"optimal", "completed", "max_iter", "infeasible"}
         "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
         of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa.
     constraint_values_ : dict
-        The *exact* gap on the training data, by the constraint's name.
+        The *exact* gap on the training data, by the constraint's name: that of ``constraints``, or
+        "statistical_parity", "demographic_parity", "group_auc", "equal_opportunity" or "equalized_odds".
     violation_ : float
-        What the exact gap exceeds ``kappa`` by, at least 0.
+        The most that an exact gap exceeds its ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty at the solution of the solver.
     multipliers_ : dict
@@ -255,8 +302,10 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
-    (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
+    He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21 (the surrogate problems);
+    appendix A with eqs. 49, 50 and 56 (group AUC, equal opportunity, equalized odds); remark 5.3 (unions, intervals by
+    group); eqs. 81-83 (the AUC objectives); Algorithms 1-3 (solvers "idca" and "switching_subgradient") and section G.9
+    ("stochastic_idca").
 
     Examples
     --------
@@ -266,6 +315,14 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
     >>> model = PartialParityClassifier(kappa=0.05, interval=(0.0, 0.3)).fit(X, y, sensitive_features=group)
     >>> model.status_
     'optimal'
+
+    Two bounds at once:
+
+    >>> from fairconstrained.constraints import DemographicParity, StatisticalParity
+    >>> both = [("top", StatisticalParity(0.1, interval=(0.0, 0.2))), ("rate", DemographicParity(0.05))]
+    >>> model = PartialParityClassifier(constraints=both).fit(X, y, sensitive_features=group)
+    >>> sorted(model.constraint_values_)
+    ['rate', 'top']
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -339,46 +396,52 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
 
 
 class PartialParityRegressor(FairRegressorMixin, _PartialParity):
-    r"""Linear least squares with a bound on the partial parity gap of the predictions.
+    r"""Least squares with bounds on partial parity gaps of the predictions.
 
     .. math:: \min_w \; \frac{1}{2 n} \sum_i (h_w(x_i) - y_i)^2 + \frac{\alpha}{2} \|w\|^2
               \quad \text{s.t.} \quad \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
 
-    with the gaps of `PartialParityClassifier`.
+    with the gaps of `PartialParityClassifier` that need no labels, and scores that are linear or those of a torch
+    module.
 
     Parameters
     ----------
     kappa : float or None, default=0.05
-        Bound on the gap *measured on the training data* by
-        `fairconstrained.metrics.partial_statistical_parity_gap` (or ``partial_demographic_parity_gap``), in
-        [0, 1]. With ``solver="auto"`` the fitted model keeps it up to the metric's granularity, or `fit` warns
-        and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
-    interval : pair of floats, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the largest predictions.
-    parity : {"statistical", "demographic"}, default="statistical"
-        Whether the distributions of the predictions must agree at every threshold or at ``threshold`` only.
+        Bound on the gap *measured on the training data*, see `PartialParityClassifier`. None: unconstrained, for
+        comparison.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the largest predictions; a union; or one
+        of these for every group.
+    parity : {"statistical", "demographic", "group_auc"}, default="statistical"
+        Whether the distributions of the predictions must agree at every threshold, at ``threshold`` only, or in
+        who outranks whom.
     normalize : bool, default=True
         False bounds the rank gap, see `PartialParityClassifier`.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.
-    group_interactions, fit_intercept, alpha, surrogate, n_levels, solver, solver_options, max_iter, tol
+    constraints : list of (str, Constraint), default=None
+        Several bounds at once; thresholds and widths in units of ``y``.
+    group_interactions, fit_intercept, alpha, module, hidden_layer_sizes, activation
         As in `PartialParityClassifier`.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of ``y``.
-    random_state, verbose, warm_start
+    surrogate, n_levels, solver, solver_options, max_iter, tol, random_state, verbose, warm_start
         As in `PartialParityClassifier`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_groups, n_features)
+        Only of linear predictions.
     intercept_ : float or ndarray of shape (n_groups,)
+        Only of linear predictions.
+    module_ : torch.nn.Module
+        The trained module, whose outputs are the standardised predictions. Only of models with a module.
     groups_, status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
         As in `PartialParityClassifier`; multipliers refer to the standardised target.
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21
-    (the surrogate problems), Algorithms 1-3 (solvers "idca" and "switching_subgradient").
+    He, Huang, Yao, Lin, arXiv:2505.12530, as in `PartialParityClassifier`.
 
     Examples
     --------
