@@ -152,7 +152,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
         fitted = copy.copy(self)
         fitted._fit(X, y, sensitive_features, sample_weight)
-        self.__dict__.update(fitted.__dict__)
+        self.__dict__ = fitted.__dict__  # without what another model left
         return self
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
