@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -15,7 +16,7 @@ from fairconstrained.constraints._offsets import shared_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table, worst_gap
+from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table
 
 __all__ = ["StatisticalParity"]
 
@@ -23,6 +24,9 @@ __all__ = ["StatisticalParity"]
 AUTO_LEVELS = 10
 #: Cuts that one refinement adds at most, the worst ones.
 MAX_CUTS = 4
+#: The last rank table on every data set, with the scores it belongs to: the metric, the cuts and the thresholds of an
+#: iterate all ask for it, and sorting is most of their cost.
+_LAST_TABLES: WeakKeyDictionary[FairData, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = WeakKeyDictionary()
 
 
 class StatisticalParity(Constraint):
@@ -146,9 +150,8 @@ class BoundStatisticalParity(BoundParity):
 
     def metric(self, scores: np.ndarray) -> float:
         """Partial statistical parity gap."""
-        data = self.data
-        weights = data.weights.numpy()
-        return worst_gap(scores, data.codes, weights, data.n_groups, self.intervals, self.normalize).gap
+        _, ranks = self._rank_table(scores)
+        return float(gaps_by_threshold(ranks, self.intervals, self.normalize).max())
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Thresholds at which the groups' ranks lie around the centre of what the level allows.
@@ -272,7 +275,11 @@ class BoundStatisticalParity(BoundParity):
         return (reach.clip(start[:, None])[:, 0] + beyond) / unit, unit
 
     def _rank_table(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return rank_table(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
+        last = _LAST_TABLES.get(self.data)
+        if last is None or not np.array_equal(last[0], scores):
+            table = rank_table(scores, self.data.codes, self.data.weights.numpy(), self.data.n_groups)
+            last = _LAST_TABLES[self.data] = scores.copy(), table
+        return last[1]
 
 
 def _reach(intervals: PercentileIntervals, kappa: float) -> PercentileIntervals:

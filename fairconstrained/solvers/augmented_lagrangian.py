@@ -26,7 +26,7 @@ _UNCONSTRAINED_ITER = 2000
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
 _HOPELESS = 12
 #: Steps of the bisection between a feasible and an infeasible iterate.
-_LANDINGS = 5
+_LANDINGS = 4
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
 
@@ -294,8 +294,8 @@ class _Run:
     def _assess(self, point: Point) -> None:
         """Measure the exact metrics, and keep the iterate if it is the best one."""
         previous, self.scores = self.last, point.scores
-        self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point.objective, point.scores)
-        self.violations = np.array([constraint.exact(point.scores) for constraint in self.problem.constraints])
+        self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point.objective, self.scores)
+        self.violations = iterate.violations
         self._keep(iterate)
         if previous is not None and (previous.excess <= 0) != (iterate.excess <= 0):
             inside, outside = (previous, iterate) if previous.excess <= 0 else (iterate, previous)
@@ -319,6 +319,7 @@ class _Run:
         return _Iterate(
             params=params,
             objective=objective,
+            violations=violations,
             excess=float((violations - self.granularity).max(initial=-np.inf)),
             values={
                 c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
@@ -383,6 +384,8 @@ class _Iterate(NamedTuple):
 
     params: np.ndarray
     objective: float
+    #: What the exact metrics exceed kappa by; shape (n_constraints,).
+    violations: np.ndarray
     #: Largest exact violation beyond the metric's granularity; -inf without constraints.
     excess: float
     values: dict[str, float]

@@ -1,0 +1,231 @@
+"""Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
+
+``python -m benchmarks.large_data [acs whole rows groups levels path]`` writes a CSV and, for the last four, a PNG each.
+Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from benchmarks._common import RESULTS, load_a9a, load_acs_income, save
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+INTERVAL = (0.2, 0.4)
+KAPPAS = (0.3, 0.2, 0.1, 0.05, 0.02)
+#: Fairness and accuracy published for the whole task (1,664,500 rows, a test part): a comparison in shape only.
+PUBLISHED = ((0.7748, 0.7986), (0.8660, 0.8100), (0.9090, 0.8068), (0.9357, 0.8043), (0.9669, 0.8001))
+#: Rows of the whole ACS income task, 2018, all states.
+WHOLE = 1_664_500
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process so far, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def timed_fit(
+    X: Any, y: np.ndarray, groups: np.ndarray, **params: Any
+) -> tuple[PartialParityClassifier, dict[str, Any]]:
+    """A fitted model and what it cost."""
+    model = PartialParityClassifier(random_state=0, **params)
+    begin = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, y, sensitive_features=groups)
+    seconds = time.perf_counter() - begin
+    (gap,) = model.constraint_values_.values()
+    return model, {
+        "rows": X.shape[0],
+        "columns": X.shape[1],
+        "kappa": params["kappa"],
+        "seconds": seconds,
+        "evaluations": model.n_evaluations_,
+        "train_gap": gap,
+        "objective": model.objective_,
+        "status": model.status_,
+        "warnings": len(caught),
+    }
+
+
+def acs_fit(kappa: float, whole: bool) -> dict[str, Any]:
+    """One fit on ACS income: on 60 % for the held-out figures, or on as many rows as the whole task has."""
+    from fairconstrained.metrics import partial_statistical_parity_gap
+
+    table = load_acs_income()
+    X, y, groups = table.X, table.y, table.groups
+    rng = np.random.default_rng(0)
+    if whole:
+        rows = np.concatenate([np.arange(y.size), rng.integers(0, y.size, WHOLE - y.size)])
+        X, y, groups = X[rows], y[rows], groups[rows]
+        X.data[X.data != 1] += rng.normal(0, 0.05, int((X.data != 1).sum()))  # age and hours
+    is_test = rng.random(y.size) < 0.2 if not whole else np.zeros(y.size, dtype=bool)
+    loaded = peak_memory()
+    _, row = timed_fit(X, y, groups, kappa=kappa, interval=INTERVAL)
+    row |= {"loaded_GiB": loaded, "peak_GiB": peak_memory()}
+    if whole:
+        return row
+    # the held-out figures come from a second fit, which is not timed
+    model, _ = timed_fit(X[~is_test], y[~is_test], groups[~is_test], kappa=kappa, interval=INTERVAL)
+    scores, members = model.decision_function(X[is_test]), groups[is_test]
+    gaps = {
+        name: partial_statistical_parity_gap(
+            None, scores, sensitive_features=members, interval=INTERVAL, normalize=normalize
+        )
+        for name, normalize in (("test_gap", True), ("test_rank_gap", False))
+    }
+    return row | {"test_accuracy": model.score(X[is_test], y[is_test])} | gaps
+
+
+def in_own_process(function: Callable[..., Any], *args: Any) -> Any:
+    """The result of a call in a new process, whose peak memory is then that of the call."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, args)
+
+
+def acs() -> pd.DataFrame:
+    """The sample of 765,670 rows: one fit per kappa, each in a process of its own."""
+    frame = pd.DataFrame([in_own_process(acs_fit, kappa, False) for kappa in (*KAPPAS,)])
+    published = pd.DataFrame(PUBLISHED, columns=["published_fairness", "published_accuracy"])
+    return pd.concat([frame, published], axis=1)
+
+
+def whole() -> pd.DataFrame:
+    """As many rows as the whole task: the sample, repeated and perturbed."""
+    return pd.DataFrame([in_own_process(acs_fit, kappa, True) for kappa in (0.2, 0.05)])
+
+
+def generated(n_samples: int, n_groups: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray, np.ndarray]:
+    """Rows with groups that differ in their features, and in size by a factor of two at most."""
+    X, y, _ = make_biased_classification(n_samples=n_samples, n_features=20, random_state=seed)
+    rng = np.random.default_rng(seed)
+    share = np.linspace(1, 2, n_groups)
+    groups = rng.choice(n_groups, n_samples, p=share / share.sum())
+    X = X + 0.5 * np.sin(groups + 1.0)[:, None] * np.linspace(0, 1, X.shape[1])
+    return X, y, groups
+
+
+def picture(frame: pd.DataFrame, x: str, name: str, reference: Callable[[np.ndarray], np.ndarray], label: str) -> None:
+    """Seconds against ``x``, beside a curve of the stated growth through the first point."""
+    figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    at = frame[x].to_numpy(dtype=float)
+    axes.loglog(at, frame["seconds"], "o-", label="fit")
+    axes.loglog(at, frame["seconds"].iloc[0] * reference(at) / reference(at[:1]), "--", color="0.5", label=label)
+    axes.set(xlabel=x.replace("_", " "), ylabel="seconds")
+    axes.legend()
+    RESULTS.mkdir(exist_ok=True)
+    figure.savefig(RESULTS / f"{name}.png", dpi=150)
+    plt.close(figure)
+
+
+def rows() -> pd.DataFrame:
+    """Time against the number of rows, 10^4 to 10^6."""
+    records = []
+    for n_samples in (10_000, 30_000, 100_000, 300_000, 1_000_000):
+        X, y, groups = generated(n_samples, 2)
+        records.append(timed_fit(X, y, groups, kappa=0.05, interval=INTERVAL)[1])
+    frame = pd.DataFrame(records)
+    picture(frame, "rows", "large_data_rows", lambda n: n * np.log(n), "n log n")
+    return frame
+
+
+def groups() -> pd.DataFrame:
+    """Time against the number of groups at 100,000 rows."""
+    records = []
+    for n_groups in (2, 10, 100):
+        X, y, members = generated(100_000, n_groups)
+        row = timed_fit(X, y, members, kappa=0.1, interval=INTERVAL)[1]
+        records.append({"groups": n_groups, **row, "ms_per_evaluation": 1e3 * row["seconds"] / row["evaluations"]})
+    frame = pd.DataFrame(records)
+    picture(frame, "groups", "large_data_groups", lambda g: g, "proportional")
+    return frame
+
+
+def levels() -> pd.DataFrame:
+    """Time against the number of levels at 100,000 rows."""
+    X, y, members = generated(100_000, 2)
+    records = []
+    for n_levels in (5, 10, 20, 50, 100):
+        row = timed_fit(X, y, members, kappa=0.05, interval=INTERVAL, n_levels=n_levels)[1]
+        records.append({"levels": n_levels, **row, "ms_per_evaluation": 1e3 * row["seconds"] / row["evaluations"]})
+    frame = pd.DataFrame(records)
+    picture(frame, "levels", "large_data_levels", lambda p: p, "proportional")
+    return frame
+
+
+def path() -> pd.DataFrame:
+    """Ten values of kappa on a9a: warm-started one from the last, against one cold fit at each."""
+    table = load_a9a()
+    X, y, members = (column[table.is_train] for column in (table.X, table.y, table.groups))
+    records = []
+    for name, params in (
+        ("pSP", {"interval": (0.05, 0.3)}),
+        ("rank gap, interactions", {"interval": (0.05, 0.3), "normalize": False, "group_interactions": True}),
+        ("DP", {"parity": "demographic"}),
+    ):
+        free, _ = timed_fit(X, y, members, kappa=None, **params)
+        (gap,) = free.constraint_values_.values()
+        warm = PartialParityClassifier(warm_start=True, random_state=0, **params)
+        for kappa in np.geomspace(0.8 * gap, 0.02, 10):
+            begin = time.perf_counter()
+            warm.set_params(kappa=kappa).fit(X, y, sensitive_features=members)
+            seconds = time.perf_counter() - begin
+            cold = timed_fit(X, y, members, kappa=kappa, **params)[1]
+            records.append(
+                {
+                    "form": name,
+                    "kappa": kappa,
+                    "warm_seconds": seconds,
+                    "cold_seconds": cold["seconds"],
+                    "warm_evaluations": warm.n_evaluations_,
+                    "cold_evaluations": cold["evaluations"],
+                    "warm_objective": warm.objective_,
+                    "cold_objective": cold["objective"],
+                    "warm_status": warm.status_,
+                    "cold_status": cold["status"],
+                }
+            )
+    frame = pd.DataFrame(records)
+    total = frame.groupby("form", sort=False)
+    ratios = total["warm_seconds"].sum() / total["cold_seconds"].mean()
+    print("whole path, in cold fits:", ratios.round(2).to_dict())
+    figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    for form, part in total:
+        axes.semilogx(part["kappa"], part["warm_objective"] / part["cold_objective"] - 1, "o-", label=form)
+    axes.axhline(0, color="0.5", linewidth=0.8)
+    axes.set(xlabel="kappa", ylabel="objective, warm / cold - 1")
+    axes.legend()
+    figure.savefig(RESULTS / "large_data_path.png", dpi=150)
+    plt.close(figure)
+    return frame
+
+
+EXPERIMENTS = {function.__name__: function for function in (acs, whole, rows, groups, levels, path)}
+
+
+def main() -> None:
+    """Run the experiments named on the command line, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("experiments", nargs="*", choices=[[], *EXPERIMENTS], help="all without any")
+    RESULTS.mkdir(exist_ok=True)
+    for name in parser.parse_args().experiments or EXPERIMENTS:
+        save(EXPERIMENTS[name](), f"large_data_{name}")
+
+
+if __name__ == "__main__":
+    main()
