@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, EqualOpportunity, StatisticalParity
+from fairconstrained.datasets import make_biased_classification
 
 
 def classifier(**options):
@@ -97,3 +98,27 @@ def test_where_the_last_fit_does_not_apply(classes, change, options):
         model.decision_function(columns.X, sensitive_features=columns.groups),
         fresh.decision_function(columns.X, sensitive_features=columns.groups),
     )
+
+
+# --- fewer rows first
+
+
+@pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
+@pytest.mark.parametrize("parity", ["statistical", "demographic", "equalized_odds"])
+def test_many_rows_are_solved_from_some_of_them(parity, group_interactions):
+    X, y, groups = make_biased_classification(2100, 4, group_shift=(0.0, -0.5), random_state=0)
+    options = {"parity": parity, "group_interactions": group_interactions, "random_state": 0}
+    plain, coarse = (
+        PartialParityClassifier(0.08, solver_options={"coarse_rows": rows}, **options).fit(
+            X, y, sensitive_features=groups
+        )
+        for rows in (50_000, 200)
+    )
+    cells = [np.flatnonzero((groups == g) & (y == label)) for g in (0, 1) for label in (0, 1)]
+    (gap,) = coarse.constraint_values_.values()
+    assert coarse.status_ == "optimal"
+    assert gap <= 0.08 + 1 / min(map(len, cells))
+    assert coarse.objective_ == pytest.approx(plain.objective_, rel=0.03)
+    assert not np.array_equal(coarse.coef_, plain.coef_)  # it went another way
+    again = clone(coarse).fit(X, y, sensitive_features=groups)
+    np.testing.assert_array_equal(again.coef_, coarse.coef_)
