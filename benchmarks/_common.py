@@ -96,6 +96,15 @@ def load_acs_income() -> Table:
     return Table("acs_income", X, y, np.where(frame["SEX"] == 1, "male", "female"))
 
 
+@cache
+def load_celeba() -> Table:
+    """CelebA without its images: the other 38 binary attributes, 0 or 1, and "Attractive"; groups: "Male"."""
+    frame = pd.read_parquet(data_folder() / "celeba_attributes.parquet").select_dtypes("number")
+    features = frame.drop(columns=["Attractive", "Male"]).to_numpy(dtype=float)
+    groups = np.where(frame["Male"] > 0, "male", "female")
+    return Table("celeba", (features > 0).astype(float), frame["Attractive"].to_numpy(dtype=int), groups)
+
+
 def set_threads(threads: int) -> None:
     """Threads of torch and of BLAS, for everything measured in this process."""
     torch.set_num_threads(threads)

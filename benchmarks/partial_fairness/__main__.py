@@ -1,0 +1,51 @@
+"""``python -m benchmarks.partial_fairness``: runs the experiments and draws them.
+
+Results go to ``benchmarks/results/partial_fairness.csv``, one task after another: stop it whenever you like, the next
+run does what is missing. The figures and tables are made from that file alone, and ``--docs`` also puts them where the
+documentation takes them from. ``--quick`` is a run of a few minutes on few rows, with files of its own, to see that
+everything works; its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks._common import RESULTS
+from benchmarks.partial_fairness.experiments import EXPERIMENTS, N_SEEDS, all_tasks
+from benchmarks.partial_fairness.figures import draw_all
+from benchmarks.partial_fairness.runner import read, run_all
+from benchmarks.partial_fairness.tables import write_tables
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    titles = "; ".join(f"{name}: {experiment.title}" for name, experiment in EXPERIMENTS.items())
+    parser.add_argument("--quick", action="store_true", help="few rows, one seed, two parameters of every list")
+    parser.add_argument("--only", type=lambda names: names.split(","), default=list(EXPERIMENTS), help=titles)
+    parser.add_argument("--seeds", type=int, default=N_SEEDS)
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the pictures and tables of the documentation")
+    arguments = parser.parse_args()
+    unknown = set(arguments.only) - set(EXPERIMENTS)
+    if unknown:
+        parser.error(f"unknown experiments {sorted(unknown)}; there are {sorted(EXPERIMENTS)}")
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    stem = "partial_fairness_quick" if arguments.quick else "partial_fairness"
+    path = RESULTS / f"{stem}.csv"
+    if not arguments.plots:
+        run_all(all_tasks(arguments.only, arguments.seeds, arguments.quick), path, arguments.jobs)
+    results = read(path)
+    write_tables(results, RESULTS, stem)
+    draw_all(results, RESULTS, stem)
+    if arguments.docs:
+        write_tables(results, DOCS / "benchmarks", stem)
+        draw_all(results, DOCS / "images", stem)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""Tables from the results alone: ours beside the published ones, and what the figures show in numbers.
+
+*Choice* (table "published"). For each seed and ``kappa`` the setting of best validation accuracy among the fits that
+keep ``kappa`` on their training part, ties to the fairer one. The test part is only ever measured. The accuracy is the
+mean over the validation parts that share no row with the seed's test part: those of all seeds where the test part is
+the official one (a9a), else the seed's own. The means over the seeds, one point for each ``kappa``, are the *front*.
+
+*Comparison.* For a published fairness F:
+
+- ``accuracy`` is the front's at the largest ``kappa`` whose mean test fairness is at least F. Nothing is interpolated
+  and no accuracy on the test part decides, but which kappa belongs to F is read off the test fairness, as it is for the
+  published points;
+- ``own choice`` is the difference if each seed chooses by its own validation part alone, the published protocol;
+- ``validated accuracy`` and ``validated fairness`` are the test means of what a user without the test part would take:
+  of all settings and kappas with (mean) validation fairness at least F the one of best validation accuracy; if there is
+  none, the fairest on validation. A gap of few rows is biased upwards, so this errs on the fair side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from benchmarks.partial_fairness.cases import ALL_CASES, CASES
+from benchmarks.partial_fairness.tasks import OURS, PAPERS_SETTING, UNCONSTRAINED
+
+POINT = ["data", "model", "kappa"]
+
+
+def half_width(values: pd.Series) -> float:
+    """Half of the 95 % interval of the mean (Student's t over the seeds); NaN for one value."""
+    n = values.count()
+    return float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+
+
+def means(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Means over the seeds of accuracy and fairness (1 minus the rank gap) on the test part, with their intervals."""
+    rows = rows.assign(fairness=1 - rows.test_rank_gap)
+    return rows.groupby(by, as_index=False, sort=False, dropna=False).agg(
+        fairness=("fairness", "mean"),
+        fairness_ci=("fairness", half_width),
+        accuracy=("test_accuracy", "mean"),
+        accuracy_ci=("test_accuracy", half_width),
+        seeds=("seed", "nunique"),
+        seconds=("seconds", "median"),
+    )
+
+
+# --- the published figures -----------------------------------------------------------------------------------------
+
+
+def our_fits(results: pd.DataFrame) -> pd.DataFrame:
+    """All of our fits for pSP with levels as by default, in the terms of the comparison."""
+    fits = results[
+        results.experiment.isin(["pareto", "published", "acs"]) & (results.method == OURS) & (results.notion == "pSP")
+    ]
+    model = np.where(fits.setting.str.startswith("plain"), "plain", "interactions")
+    fits = fits.assign(model=model, kappa=fits.parameter, failed=fits.failed.astype(str) == "True")
+    for part in ("val", "test"):
+        fits[f"{part}_fairness"] = 1 - fits[f"{part}_rank_gap"]
+    return fits
+
+
+def judged(fits: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
+    """The fits that keep kappa, with the validation means by which they are chosen, best ones first.
+
+    Parameters
+    ----------
+    fits : DataFrame
+        From `our_fits`.
+    pool : bool
+        Whether seeds whose test parts are the same rows share their validation results.
+    """
+    kept = fits[~fits.failed]
+    shared = kept.data.map({name: case.fixed_test for name, case in ALL_CASES.items()})
+    pools = kept.assign(pool=np.where(shared & pool, -1, kept.seed))
+    by_pool = pools.groupby([*POINT, "pool", "setting"])[["val_accuracy", "val_fairness"]].transform("mean")
+    kept = kept.assign(chosen_by=by_pool.val_accuracy, fairness_by=by_pool.val_fairness)
+    return kept.sort_values(["chosen_by", "fairness_by"], ascending=False, kind="stable")
+
+
+def choose(fits: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
+    """For each seed and kappa the fit of the best setting on validation, among those that keep kappa."""
+    return judged(fits, pool).groupby([*POINT, "seed"], as_index=False).first()
+
+
+def validated(fits: pd.DataFrame, level: float) -> pd.DataFrame:
+    """For each seed the fit that the validation part alone would choose to be as fair as ``level``."""
+    ranked = judged(fits)
+    ranked = ranked.assign(short=np.maximum(level - ranked.fairness_by, 0.0))
+    return ranked.sort_values("short", kind="stable").groupby("seed", as_index=False).first()
+
+
+def point_at(points: pd.DataFrame, fairness: float) -> pd.Series:
+    """The point of a front with the largest kappa among those that are fair enough; the fairest if none is."""
+    reaching = points[points.fairness >= fairness]
+    return points.loc[reaching.kappa.idxmax() if len(reaching) else points.fairness.idxmax()]
+
+
+def beside_published(results: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """One row for each published pair and model."""
+    for (name, model), fits in our_fits(results).groupby(["data", "model"]):
+        front, own_choice = means(choose(fits), POINT), means(choose(fits, pool=False), POINT)
+        for fairness, accuracy in ALL_CASES[name].published["partial"]:
+            ours, picks = point_at(front, fairness), validated(fits, fairness)
+            yield {
+                "data": name,
+                "model": model,
+                "published fairness": fairness,
+                "published accuracy": accuracy,
+                "kappa": ours.kappa,
+                "fairness": ours.fairness,
+                "accuracy": ours.accuracy,
+                "± (95 %)": ours.accuracy_ci,
+                "difference": ours.accuracy - accuracy,
+                "own choice": point_at(own_choice, fairness).accuracy - accuracy,
+                "validated fairness": picks.test_fairness.mean(),
+                "validated accuracy": picks.test_accuracy.mean(),
+                "seeds": int(ours.seeds),
+            }
+
+
+# --- the experiments -----------------------------------------------------------------------------------------------
+
+
+def partial_fits(results: pd.DataFrame) -> pd.DataFrame:
+    """The fits of the experiment "pareto" that others are compared with."""
+    return results[(results.experiment == "pareto") & (results.method == OURS) & (results.notion == "pSP")]
+
+
+def variants(results: pd.DataFrame, experiment: str, label: str) -> Iterator[dict[str, object]]:
+    """Tables 3 and 4: for each kappa the default beside a variant of it, and the published points of both."""
+    ours = {"default": partial_fits(results), label: results[results.experiment == experiment]}
+    by_kappa = {
+        name: means(rows[rows.setting == PAPERS_SETTING], ["data", "parameter"]).set_index(["data", "parameter"])
+        for name, rows in ours.items()
+    }
+    for data, case in CASES.items():
+        published = zip_longest(case.published["partial"][1:], case.published[label][-len(case.kappas["pSP"]) :])
+        for kappa, (theirs, their_variant) in zip(case.kappas["pSP"], published, strict=False):
+            key = (data, kappa)
+            if all(key in table.index for table in by_kappa.values()):
+                row: dict[str, object] = {"data": data, "kappa": kappa}
+                for name, point in (("default", theirs), (label, their_variant)):
+                    row[f"{name}: fairness"] = by_kappa[name].fairness[key]
+                    row[f"{name}: accuracy"] = by_kappa[name].accuracy[key]
+                    row[f"{name}: seconds"] = by_kappa[name].seconds[key]
+                    row[f"{name}: published"] = "{:.4f} at {:.4f}".format(*reversed(point)) if point else ""
+                yield row
+
+
+def matched(results: pd.DataFrame) -> pd.DataFrame:
+    """Section G.6: for each interval and seed our fit, and of every baseline the one of nearest validation accuracy."""
+    rows = results[results.experiment == "robustness"]
+    keys = ["data", "interval", "seed"]
+    target = rows[rows.method == OURS].set_index(keys).val_accuracy
+    rows = rows.join(target.rename("target"), on=keys).dropna(subset="target")
+    rows = rows.assign(distance=(rows.val_accuracy - rows.target).abs())
+    return rows.sort_values("distance", kind="stable").groupby([*keys, "method"], as_index=False).first()
+
+
+def robustness(results: pd.DataFrame) -> pd.DataFrame:
+    """Means of `matched`."""
+    table = means(matched(results), ["data", "interval", "method"])
+    return table.pivot_table(index=["data", "interval"], columns="method", values=["fairness", "accuracy"]).pipe(_flat)
+
+
+def _flat(table: pd.DataFrame) -> pd.DataFrame:
+    table.columns = [f"{method}: {value}" for value, method in table.columns]
+    return table[sorted(table.columns)].reset_index()
+
+
+def convergence(results: pd.DataFrame) -> pd.DataFrame:
+    """Where every solver ended."""
+    rows = results[results.experiment == "convergence"]
+    ends = rows.groupby(["data", "notion", "method", "seed"], as_index=False, sort=False).last()
+    values = ["evaluations", "objective", "surrogate_violation", "train_rank_gap", "seconds"]
+    return ends[["data", "notion", "parameter", "method", *values]].rename(columns={"parameter": "kappa"})
+
+
+def celeba(results: pd.DataFrame) -> pd.DataFrame:
+    """Means of the three kinds of constraint."""
+    rows = results[results.experiment == "celeba"]
+    rows = rows.assign(trained_on=np.where(rows.parameter == UNCONSTRAINED, "", rows.trained_on))
+    return means(rows, ["trained_on", "levels", "parameter"]).rename(columns={"parameter": "kappa"})
+
+
+def progress(results: pd.DataFrame) -> pd.DataFrame:
+    """Fits, those that exceed kappa by more than its granularity, and times, by experiment and method."""
+    fits = results.drop_duplicates("task")
+    return fits.groupby(["experiment", "method"], as_index=False, sort=False).agg(
+        fits=("task", "size"),
+        seeds=("seed", "nunique"),
+        infeasible=("failed", lambda failed: int((failed.astype(str) == "True").sum())),
+        seconds=("seconds", "median"),
+    )
+
+
+#: What makes each table; an empty one is not written.
+TABLES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "published": lambda results: pd.DataFrame(beside_published(results)),
+    "full": lambda results: pd.DataFrame(variants(results, "full", "full")),
+    "levels": lambda results: pd.DataFrame(variants(results, "levels", "20 levels")),
+    "robustness": robustness,
+    "convergence": convergence,
+    "celeba": celeba,
+    "progress": progress,
+}
+
+
+def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
+    """Write ``folder/stem_NAME.csv`` for every table that the results have something for."""
+    for name, make in TABLES.items():
+        table = make(results)
+        if len(table):
+            rounded = dict.fromkeys(table.select_dtypes("number"), 4) | {"seconds": 1}
+            path = folder / f"{stem}_{name}.csv"
+            table.round(rounded).to_csv(path, index=False)
+            print(f"{path.parent.name}/{path.name}")
