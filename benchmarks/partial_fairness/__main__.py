@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks._common import RESULTS
 from benchmarks.partial_fairness.experiments import EXPERIMENTS, N_SEEDS, all_tasks
 from benchmarks.partial_fairness.figures import draw_all
+from benchmarks.partial_fairness.page import write_sections
 from benchmarks.partial_fairness.runner import read, run_all
 from benchmarks.partial_fairness.tables import write_tables
 
@@ -45,6 +46,7 @@ def main() -> None:
     if arguments.docs:
         write_tables(results, DOCS / "benchmarks", stem)
         draw_all(results, DOCS / "images", stem)
+        write_sections(DOCS, stem)
 
 
 if __name__ == "__main__":

@@ -78,14 +78,18 @@ def front(ax: Axes, points: pd.DataFrame, label: str, color: str) -> None:
 
 
 def draw_pareto(results: pd.DataFrame, notion: str) -> Figure:
-    """Figure 1."""
+    """Figure 1; all methods but those of another objective begin at the same unconstrained model."""
     rows = results[(results.experiment == "pareto") & (results.notion == notion)]
     method = np.where(rows.setting == PAPERS_SETTING, rows.method, "truncated")
     points = means(rows.assign(method=method), ["data", "method", "parameter"])
     figure, axes = panels(1, len(CASES), 3.6)
     for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
+        here = points[points.data == data]
+        shared = here[(here.method == OURS) & (here.parameter == UNCONSTRAINED)]
         for method, (label, color) in METHODS.items():
-            front(ax, points[(points.data == data) & (points.method == method)], label, color)
+            own = here[here.method == method]
+            begins = len(own) and method not in (OURS, "truncated", "exponentiated_gradient")
+            front(ax, pd.concat([shared, own]) if begins else own, label, color)
         if notion == "pSP":
             ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
         ax.set_title(title_of(data), fontsize=10)
