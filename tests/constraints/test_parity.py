@@ -179,7 +179,7 @@ def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
     position = {row: place for place, row in enumerate(data.order)}
     rng = np.random.default_rng(0)
     draws = []
-    for _ in range(1500):
+    for _ in range(600):
         batch = data.sample(rng, 12)
         drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
         draws.append(constraint.on(batch).values(drawn, aux).numpy())
