@@ -66,7 +66,7 @@ class BoundConstraint(Exact):
         return np.empty(0)
 
     def with_components(self, components: np.ndarray) -> Self:
-        """This constraint with the components that another one of its kind had come to (a warm start)."""
+        """The same constraint with the components that another one of its kind had come to (a warm start)."""
         return self
 
     def fair_aux(self) -> np.ndarray:
