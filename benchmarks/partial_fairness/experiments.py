@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from benchmarks.partial_fairness.cases import CASES, FULL, LARGE_CASES, NOTIONS, Case, Interval
+from benchmarks.partial_fairness.cases import ALL_CASES, CASES, FULL, LARGE_CASES, NOTIONS, Interval
 from benchmarks.partial_fairness.convergence import METHODS as SOLVERS
 from benchmarks.partial_fairness.convergence import run_convergence
 from benchmarks.partial_fairness.tasks import OURS, PAPERS_SETTING, UNCONSTRAINED, Row, Task, run_method, run_scores
@@ -43,11 +43,11 @@ class Experiment(NamedTuple):
     seeds: int = N_SEEDS
 
 
-def ours(experiment: str, data: str, notion: str, kappa: float, seed: int, **options: object) -> Task:
+def ours(experiment: str, data: str, notion: str, kappa: float, seed: int, **options: Any) -> Task:
     """A task of our estimator on the interval of the data set."""
-    interval = {**CASES, **LARGE_CASES}[data].interval
+    interval = ALL_CASES[data].interval
     task = Task(experiment, data, notion, OURS, kappa, seed, interval, (interval,))
-    return replace(task, **options)  # type: ignore[arg-type]
+    return replace(task, **options)
 
 
 def pareto(seed: int) -> Iterator[Task]:
@@ -114,7 +114,7 @@ def published(seed: int) -> Iterator[Task]:
 
 def celeba(seed: int) -> Iterator[Task]:
     """Figure 12 on the attribute table: partial parity with 10 and 50 levels, full parity with 50."""
-    case: Case = LARGE_CASES["celeba"]
+    case = LARGE_CASES["celeba"]
     yield ours("celeba", "celeba", "pSP", UNCONSTRAINED, seed, setting="MLP")
     for kappa in case.kappas["pSP"]:
         for interval, count in ((case.interval, 10), (case.interval, 50), (FULL, 50)):

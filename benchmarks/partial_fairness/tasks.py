@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,13 +261,9 @@ def run_fairlearn(task: Task) -> list[Row]:
     dense = data._replace(X=X)
     table: list[Row] = []
     for notion, scores in (("pSP", mean_probability), ("pDP", decision)):
-        rows = measure(Task(**{**_fields(task), "notion": notion}), dense, scores, extra)
+        rows = measure(replace(task, notion=notion), dense, scores, extra)
         table += [row | {"task": task.name} for row in rows]
     return table
-
-
-def _fields(task: Task) -> Row:
-    return {name: getattr(task, name) for name in task.__dataclass_fields__}
 
 
 def _members(model: ExponentiatedGradient) -> Iterator[tuple[float, Any]]:
