@@ -1,6 +1,6 @@
 """Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
 
-``python -m benchmarks.large_data [acs acs_test whole rows groups levels path]`` writes a CSV and, for the last four, a PNG each.
+``python -m benchmarks.large_data [acs acs_test whole rows groups levels path]`` writes a CSV each, and a PNG for most.
 Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
 """
 

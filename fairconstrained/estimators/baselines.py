@@ -14,7 +14,7 @@ from fairconstrained.constraints import Constraint, DemographicParity, PairwiseP
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators.partial_parity import OBJECTIVES
+from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.objectives import PAIR_LOSSES, Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, Status

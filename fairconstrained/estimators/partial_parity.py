@@ -2,167 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import (
-    BoundConstraint,
     Constraint,
-    DemographicParity,
-    EqualizedOdds,
-    EqualOpportunity,
-    GroupAUC,
-    StatisticalParity,
 )
-from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin, ModuleScores
+from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin
+from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, OBJECTIVES, PARITIES, PartialParity
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import (
     PAIR_LOSSES,
-    Hinge,
-    Logistic,
     Objective,
-    PairwiseAUC,
     Squared,
-    TruncatedLogistic,
-    ZeroOne,
 )
-from fairconstrained.surrogates import SURROGATES
 
 __all__ = ["PartialParityClassifier", "PartialParityRegressor"]
 
 
-#: What ``parity`` may be.
-PARITIES: dict[str, type[Constraint]] = {
-    "statistical": StatisticalParity,
-    "demographic": DemographicParity,
-    "group_auc": GroupAUC,
-    "equal_opportunity": EqualOpportunity,
-    "equalized_odds": EqualizedOdds,
-}
-#: Those that do not ask for labels.
-LABEL_FREE_PARITIES = ("statistical", "demographic", "group_auc")
-#: What ``objective`` may be: from the estimator to the objective.
-OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
-    "logistic": lambda estimator: Logistic(),
-    "truncated_logistic": lambda estimator: TruncatedLogistic(estimator.truncation),
-    "hinge": lambda estimator: Hinge(),
-    "squared": lambda estimator: Squared(),
-    "zero_one": lambda estimator: ZeroOne(),
-    "auc": lambda estimator: PairwiseAUC(estimator.auc_loss, estimator.auc_interval),
-}
-
-
-def _is_named_constraint(pair: Any) -> bool:
-    """Whether it is a pair of a name and a constraint."""
-    return (
-        isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Constraint)
-    )
-
-
-class _PartialParity(ModuleScores):
-    """The constraints that both estimators share."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ModuleScores._parameter_constraints,
-        "normalize": ["boolean"],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-        "surrogate": [StrOptions(set(SURROGATES))],
-        "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-    }
-    #: Of an estimator without such a parameter.
-    constraints: Sequence[tuple[str, Constraint]] | None = None
-
-    def _constraints(self, target: Target) -> list[Constraint]:
-        return [constraint.in_units(target.offset, target.scale) for constraint in self._named_constraints().values()]
-
-    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
-        bound = super()._bound_constraints(data, target)
-        if self.constraints is None:
-            return bound
-        names = self._named_constraints()
-        return tuple(constraint.renamed(name) for constraint, name in zip(bound, names, strict=True))
-
-    def _asks_for_fairness(self) -> bool:
-        return any(constraint.kappa is not None for constraint in self._named_constraints().values())
-
-    def _named_constraints(self) -> dict[str, Constraint]:
-        """The user's constraints by name, or the single one that the other parameters describe."""
-        if self.constraints is None:
-            notion = PARITIES[self.parity]
-            return {self.parity: notion(**{name: getattr(self, name) for name in notion().get_params()})}
-        pairs = list(self.constraints)
-        if not all(_is_named_constraint(pair) for pair in pairs):
-            raise ValueError(
-                "constraints must be a list of (name, constraint) pairs, such as "
-                f"[('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {self.constraints!r}."
-            )
-        named = dict(pairs)
-        if len(named) < len(pairs) or any("__" in name for name in named):
-            raise ValueError(
-                f"names of constraints must be unique and without '__'; got {[name for name, _ in pairs]}."
-            )
-        return named
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to include the parameters of the named constraints, as ``constraints__<name>__<parameter>``.
-
-        Returns
-        -------
-        params : dict
-        """
-        params = super().get_params(deep=deep)
-        if deep and isinstance(self.constraints, Sequence):
-            # whatever else is in there is for fit to complain about
-            for name, constraint in filter(_is_named_constraint, self.constraints):
-                params[f"constraints__{name}"] = constraint
-                for key, value in constraint.get_params().items():
-                    params[f"constraints__{name}__{key}"] = value
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of named constraints (``constraints__<name>__<parameter>``).
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name, as `get_params` has them.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        ValueError
-            For an unknown parameter or constraint.
-        """
-        prefix = "constraints__"
-        super().set_params(**{key: value for key, value in params.items() if not key.startswith(prefix)})
-        # whole constraints before parameters of them
-        for key in sorted((key for key in params if key.startswith(prefix)), key=lambda key: key.count("__")):
-            name, _, parameter = key.removeprefix(prefix).partition("__")
-            named = dict(self.constraints or ())
-            if name not in named:
-                raise ValueError(f"there is no constraint {name!r}; the names are {sorted(named)}.")
-            if parameter:
-                named[name].set_params(**{parameter: params[key]})
-            else:
-                self.constraints = [(n, params[key] if n == name else c) for n, c in (self.constraints or ())]
-        return self
-
-
-class PartialParityClassifier(FairClassifierMixin, _PartialParity):
+class PartialParityClassifier(FairClassifierMixin, PartialParity):
     r"""Classifier with bounds on partial parity gaps of its scores.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
@@ -326,7 +187,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_PartialParity._parameter_constraints,
+        **PartialParity._parameter_constraints,
         "parity": [StrOptions(set(PARITIES))],
         "constraints": ["array-like", None],
         "objective": [StrOptions(set(OBJECTIVES))],
@@ -395,7 +256,7 @@ class PartialParityClassifier(FairClassifierMixin, _PartialParity):
         return OBJECTIVES[self.objective](self)
 
 
-class PartialParityRegressor(FairRegressorMixin, _PartialParity):
+class PartialParityRegressor(FairRegressorMixin, PartialParity):
     r"""Least squares with bounds on partial parity gaps of the predictions.
 
     .. math:: \min_w \; \frac{1}{2 n} \sum_i (h_w(x_i) - y_i)^2 + \frac{\alpha}{2} \|w\|^2
@@ -457,7 +318,7 @@ class PartialParityRegressor(FairRegressorMixin, _PartialParity):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_PartialParity._parameter_constraints,
+        **PartialParity._parameter_constraints,
         "parity": [StrOptions(set(LABEL_FREE_PARITIES))],
         "constraints": ["array-like", None],
     }

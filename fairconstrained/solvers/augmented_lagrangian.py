@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._lbfgs import minimise
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
 
 #: Gradient norm to which a solution that need not move any more is polished.
 _FINE = 1e-11
-#: What scipy's L-BFGS-B returns when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
-#: (or a kink of the objective) leaves its line search nothing to gain.
-_OUT_OF_ITERATIONS = 1
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
@@ -45,6 +41,9 @@ class AugmentedLagrangian(Solver):
     the surrogate's tolerance by half of what the exact metric is away from ``kappa``, in either direction: a
     smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all, the width is halved
     again. A run that comes no nearer to feasibility starts once more from its nearest iterate, with wider surrogates.
+
+    Between a feasible and an infeasible iterate of better objective, a few steps of bisection look for a better
+    feasible point.
 
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
@@ -230,7 +229,7 @@ class _Run:
             value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
-        self.z, _ = _lbfgs(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
+        self.z, _ = minimise(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1
@@ -372,7 +371,7 @@ class _Run:
     def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
         view = FullBatchView(replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data)))
-        solution, self.settled = _lbfgs(
+        solution, self.settled = minimise(
             view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
         )
         self.n_evaluations += view.n_evaluations
@@ -390,27 +389,3 @@ class _Iterate(NamedTuple):
     excess: float
     values: dict[str, float]
     multipliers: dict[str, float]
-
-
-def _lbfgs(
-    view: FullBatchView,
-    function: Callable[[Point], tuple[float, np.ndarray]],
-    start: np.ndarray,
-    max_iter: int,
-    gtol: float,
-) -> tuple[np.ndarray, bool]:
-    """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use."""
-    # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    n_params, coordinates = view.problem.n_params, view.problem.coordinates
-
-    def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        return np.concatenate([through(z[:n_params]), z[n_params:]])
-
-    def value_and_gradient(u: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = function(view.at(moved(u, coordinates.to_params)))
-        return value, moved(gradient, coordinates.pull)
-
-    begin = moved(start, coordinates.from_params)
-    result = minimize(value_and_gradient, begin, jac=True, method="L-BFGS-B", options=options)
-    return moved(result.x, coordinates.to_params), result.status != _OUT_OF_ITERATIONS
