@@ -13,7 +13,7 @@ from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
-from fairconstrained.problem import Problem
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, Solver, SolverResult, make_solver
 from fairconstrained.solvers._base import Recorder, surrogate_result
 from fairconstrained.views import Exact, FullBatch
@@ -41,7 +41,7 @@ class QuadraticPenalty(Solver):
     def solve(
         self,
         problem: Problem,
-        start: np.ndarray | None,
+        start: Start | None,
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:

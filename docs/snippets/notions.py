@@ -1,0 +1,48 @@
+"""The five notions of parity, each beside the metric that its kappa bounds, and the forms of an interval."""
+
+import numpy as np
+
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import (
+    granularity,
+    partial_demographic_parity_gap,
+    partial_equal_opportunity_gap,
+    partial_equalized_odds_gap,
+    partial_group_auc_gap,
+    partial_statistical_parity_gap,
+)
+
+X, y, group = make_biased_classification(2000, group_shift=(0.5, 0.0), random_state=0)
+
+# five notions
+metrics = {
+    "statistical": partial_statistical_parity_gap,
+    "demographic": partial_demographic_parity_gap,
+    "equal_opportunity": partial_equal_opportunity_gap,
+    "equalized_odds": partial_equalized_odds_gap,
+    "group_auc": partial_group_auc_gap,
+}
+for parity, metric in metrics.items():
+    model = PartialParityClassifier(kappa=0.05, parity=parity).fit(X, y, sensitive_features=group)
+    gap = metric(y, model.decision_function(X), sensitive_features=group)
+    print(f"{parity:18s} {model.status_:8s} gap {gap:.3f}, accuracy {model.score(X, y):.3f}")
+    # end of the notions
+    rows = min(np.sum((group == g) & (y == label)) for g in (0, 1) for label in (0, 1))
+    assert gap <= 0.05 + 1 / rows
+    assert np.isclose(gap, *model.constraint_values_.values())
+    assert model.status_ == "optimal"
+
+# forms of the interval
+intervals = {
+    "top fifth": (0.0, 0.2),
+    "both ends": [(0.0, 0.2), (0.8, 1.0)],
+    "by group": {0: (0.0, 0.3), 1: (0.0, 0.15)},
+}
+for name, interval in intervals.items():
+    model = PartialParityClassifier(kappa=0.1, interval=interval).fit(X, y, sensitive_features=group)
+    gap = partial_statistical_parity_gap(y, model.decision_function(X), sensitive_features=group, interval=interval)
+    print(f"{name}: gap {gap:.3f}, one row {granularity(group, interval=interval):.3f}")
+    # end of the forms
+    assert gap <= 0.1 + granularity(group, interval=interval)
+    assert np.isclose(gap, model.constraint_values_["statistical_parity"])
