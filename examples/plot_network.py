@@ -4,8 +4,8 @@ A network under the same bound
 
 Any torch module can compute the scores, and the bound means the same.
 
-``hidden_layer_sizes`` builds a multilayer perceptron. Like that of a linear model, its exact gap on the training data is
-at most ``kappa``; what it does to meet the bound is another matter.
+``hidden_layer_sizes`` builds a multilayer perceptron. Like that of a linear model, its exact gap on the training data
+is at most ``kappa``; what it does to meet the bound is another matter.
 """
 
 import matplotlib.pyplot as plt
@@ -59,9 +59,9 @@ for model in models.values():
 # What they decide
 # ----------------
 #
-# Shaded: predicted positive. The line is the decision threshold, at score 0. The linear model meets the bound by turning
-# its line. The network meets it by giving up some of the clear cases at the bottom of the curve, and bending where few rows are: with
-# the bound it is still far more accurate than a linear model without. Its gap on new rows exceeds ``kappa`` by more,
+# Shaded: predicted positive. The line is the decision threshold, at score 0. The linear model meets the bound by
+# turning its line. The network raises the bottom of its curve, where most of the positives are of the first group; with
+# the bound it is still far more accurate than the linear model without. Its gap on new rows exceeds ``kappa`` by more,
 # though: the freer the model, the more of what it does for the bound is fitted to the sample.
 
 low, high = X.min() - 0.2, X.max() + 0.2

@@ -66,8 +66,8 @@ gaps = -np.array([results["mean_test_pSP"], results["mean_test_pDP"]])
 #
 # Every point is a pair of tolerances; position is the two gaps on held-out rows, colour the area under the ROC curve.
 # Ringed: no other pair is better in all three. Lines join models that share a bound on the rate. A bound on pDP alone
-# (the right ends) hardly costs AUC, and leaves the top fifths as different as they were. A bound on pSP of the top moves
-# the models to the left, at a price, and reduces pDP on the way; the lower left corner takes both.
+# (the right ends) hardly costs AUC, and leaves the top fifths as different as they were. A bound on pSP of the top
+# moves the models to the left, at a price, and reduces pDP on the way; the lower left corner takes both.
 
 
 def is_efficient(columns):
