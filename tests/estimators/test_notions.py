@@ -29,6 +29,8 @@ INTERVALS = {
     "union": lambda groups: UNION,
     "by group": lambda groups: {g: UNION if g == 1 else (0.1, 0.9) for g in np.unique(groups)},
 }
+#: Short runs: what is tested here is the constraint, not how far the objective comes.
+TOL = 0.01
 #: Below what the models without a constraint reach.
 KAPPAS = dict.fromkeys(GAPS, 0.08) | {"equal_opportunity": 0.05, "equalized_odds": 0.05}
 
@@ -68,7 +70,7 @@ def check_promise(model, X, y, groups, codes):
 def test_kappa_is_kept(sample, parity, kind):
     X, y, groups = sample
     interval = INTERVALS[kind](groups)
-    model = PartialParityClassifier(KAPPAS[parity], parity=parity, interval=interval, group_interactions=True)
+    model = PartialParityClassifier(KAPPAS[parity], parity=parity, interval=interval, group_interactions=True, tol=TOL)
     model.fit(X, y, sensitive_features=groups)
     check_promise(model, X, y, groups, groups)
     free = PartialParityClassifier(**{**model.get_params(), "kappa": None}).fit(X, y, sensitive_features=groups)
@@ -81,12 +83,14 @@ def test_kappa_is_kept(sample, parity, kind):
 @pytest.mark.parametrize("parity", ["group_auc", "equal_opportunity", "equalized_odds"])
 def test_coefficients_that_the_groups_share(sample, parity):
     X, y, groups = sample
-    model = PartialParityClassifier(0.15, parity=parity, interval=(0.2, 1.0)).fit(X, y, sensitive_features=groups)
+    model = PartialParityClassifier(0.15, parity=parity, interval=(0.2, 1.0), tol=TOL).fit(
+        X, y, sensitive_features=groups
+    )
     check_promise(model, X, y, groups, groups)
     assert model.score(X, y) > max(y.mean(), 1 - y.mean()) + 0.05
 
 
-@pytest.mark.parametrize("parity", GAPS)
+@pytest.mark.parametrize("parity", ["statistical", "equalized_odds"])
 def test_crossed_attributes(parity):
     X, y, groups = make_biased_classification(
         700,
@@ -100,7 +104,7 @@ def test_crossed_attributes(parity):
     table = pd.DataFrame({"sex": np.array(["f", "m", "m"])[groups], "old": np.array([True, True, False])[groups]})
     labels = [("f", True), ("m", False), ("m", True)]
     interval = {label: UNION if label[0] == "f" else (0.1, 1.0) for label in labels}
-    model = PartialParityClassifier(0.12, parity=parity, interval=interval, group_interactions=True)
+    model = PartialParityClassifier(0.12, parity=parity, interval=interval, group_interactions=True, tol=TOL)
     model.fit(X, y, sensitive_features=table)
     assert list(model.groups_) == labels
     lengths = {index: interval[("m" if index else "f", index < 2)] for index in range(3)}
@@ -114,7 +118,7 @@ def test_crossed_attributes(parity):
 def test_weights_and_threshold_reach_the_rates(sample, parity):
     X, y, groups = sample
     weights = np.random.default_rng(0).uniform(0.3, 2.0, y.size)
-    model = PartialParityClassifier(0.25, parity=parity, threshold=0.5)
+    model = PartialParityClassifier(0.25, parity=parity, threshold=0.5, tol=TOL)
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     measured = {"sensitive_features": groups, "sample_weight": weights, "threshold": 0.5}
     gap = GAPS[parity](y, model.decision_function(X), **measured)
@@ -128,7 +132,9 @@ def test_weights_and_threshold_reach_the_rates(sample, parity):
 def test_regressor(numbers, parity, kind):
     X, y, groups = numbers
     interval = INTERVALS[kind](groups)
-    model = PartialParityRegressor(0.1, parity=parity, interval=interval, threshold=-0.5, group_interactions=True)
+    model = PartialParityRegressor(
+        0.1, parity=parity, interval=interval, threshold=-0.5, group_interactions=True, tol=TOL
+    )
     model.fit(X, y, sensitive_features=groups)
     extra = {"threshold": -0.5} if parity == "demographic" else {}
     predicted = model.predict(X, sensitive_features=groups)
