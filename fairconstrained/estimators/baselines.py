@@ -71,7 +71,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
     tol : float, default=1e-5
         Relative improvement of the objective over ten iterations below which "projected_gradient" stops.
     random_state : int, RandomState instance or None, default=None
-        Seeds stochastic solvers; the present ones are deterministic.
+        Seeds stochastic solvers, and what many rows begin with.
     verbose : int, default=0
         Positive: print a line per iteration.
     warm_start : bool, default=False
