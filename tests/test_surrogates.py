@@ -56,7 +56,9 @@ def test_group_means_at_tiny_widths_and_distant_thresholds(data, scores, name, w
     kernel = SURROGATES[name].value
     thresholds = levels(-2.0, -0.4, 0.3, 1.7)  # thousands of widths apart
     expected = naive_means(kernel, scores, thresholds, width, data.groups)
-    torch.testing.assert_close(kernel.group_means(scores, thresholds, width, data.groups), expected, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(
+        kernel.group_means(scores, thresholds, width, data.groups), expected, rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
