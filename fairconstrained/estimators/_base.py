@@ -169,7 +169,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         start = self._warm_start(problem.model, labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples):
+        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
             result = solver.solve(problem, start, rng)
         params = problem.finish(result.params)
         excess = self._report(problem, params, result, target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -38,6 +38,10 @@ class Coordinates:
 
 class Model(ABC):
     """What turns a flat parameter vector and features into scores; the only object that knows about X."""
+
+    #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that
+    #: wait for them slow them down.
+    uses_threads: ClassVar[bool] = False
 
     @property
     @abstractmethod

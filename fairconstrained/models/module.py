@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -77,6 +77,8 @@ class ModuleModel(Model):
     ValueError
         If the module rejects its input, has outputs of the wrong shape, or nothing to train.
     """
+
+    uses_threads: ClassVar[bool] = True
 
     module: ModuleSpec
     n_features: int
