@@ -25,6 +25,7 @@ from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, Scor
 METHODS = {
     OURS: ("partial parity (ours)", "#0072B2"),
     "truncated": ("ours, truncated loss", "#56B4E9"),
+    "zero-one": ("ours, zero-one loss", "#882255"),
     "regularised": ("regularisation", "#D55E00"),
     "group_auc": ("group AUC", "#009E73"),
     "inter_group": ("inter-group AUC", "#CC79A7"),
@@ -80,7 +81,7 @@ def front(ax: Axes, points: pd.DataFrame, label: str, color: str) -> None:
 def draw_pareto(results: pd.DataFrame, notion: str) -> Figure:
     """Figure 1; all methods but those of another objective begin at the same unconstrained model."""
     rows = results[(results.experiment == "pareto") & (results.notion == notion)]
-    method = np.where(rows.setting == PAPERS_SETTING, rows.method, "truncated")
+    method = np.where(rows.setting == PAPERS_SETTING, rows.method, rows.setting.str.split().str[0])
     points = means(rows.assign(method=method), ["data", "method", "parameter"])
     figure, axes = panels(1, len(CASES), 3.6)
     for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
@@ -88,7 +89,7 @@ def draw_pareto(results: pd.DataFrame, notion: str) -> Figure:
         shared = here[(here.method == OURS) & (here.parameter == UNCONSTRAINED)]
         for method, (label, color) in METHODS.items():
             own = here[here.method == method]
-            begins = len(own) and method not in (OURS, "truncated", "exponentiated_gradient")
+            begins = len(own) and method not in (OURS, "truncated", "zero-one", "exponentiated_gradient")
             front(ax, pd.concat([shared, own]) if begins else own, label, color)
         if notion == "pSP":
             ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
