@@ -23,6 +23,8 @@ _UNCONSTRAINED_ITER = 2000
 _HOPELESS = 12
 #: Steps of the bisection between a feasible and an infeasible iterate.
 _LANDINGS = 4
+#: Components per group for which ``penalty`` is meant: ten levels, from below and from above.
+_COMPONENTS = 20
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
 
@@ -64,7 +66,8 @@ class AugmentedLagrangian(Solver):
     inner_iter : int, default=40
         L-BFGS iterations per outer iteration.
     penalty : float, default=10.0
-        First :math:`\rho`. It doubles whenever the violation has not halved, up to ``max_penalty``.
+        First :math:`\rho`, for up to 20 components per group and in inverse proportion to their number beyond. It
+        doubles whenever the violation has not halved, up to ``max_penalty``.
     warm_penalty, warm_patience, warm_inner_iter : float, int and int, default=100.0, 1 and 25
         What ``penalty``, ``patience`` and ``inner_iter`` are where multipliers are known from an earlier run, as in a
         warm start or after fewer rows.
@@ -135,7 +138,10 @@ class _Run:
         self.options, self.problem, self.recorder = options, problem, recorder
         self.granularity = np.array([c.granularity for c in problem.constraints])
         self.multipliers = np.zeros(len(problem.component_names))
-        self.penalty = options.penalty
+        # More levels are more components for the same gap; together they should weigh no more than a few do.
+        crowd = len(problem.component_names) / (_COMPONENTS * problem.data.n_groups)
+        self.first_penalty = options.penalty / max(crowd, 1.0)
+        self.penalty = self.first_penalty
         self.blur, self.final_blur = options.first_blur, options.final_blur
         self.restarted = False
         self.margins = np.zeros(len(problem.constraints))
@@ -287,7 +293,7 @@ class _Run:
         self.scores = self.problem.scores(self.nearest.params)
         self.multipliers = np.zeros_like(self.multipliers)
         self.margins = np.zeros_like(self.margins)
-        self.penalty, self.surrogate_violation = self.options.penalty, np.inf
+        self.penalty, self.surrogate_violation = self.first_penalty, np.inf
         self.blur, self.final_blur = self.options.first_blur, self.options.first_blur / 2
 
     def _assess(self, point: Point) -> None:

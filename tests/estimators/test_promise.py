@@ -236,3 +236,17 @@ def test_zero_one_is_the_best_pair_of_thresholds(classes):
     best = (hits[0][:, None] + hits[1][None, :])[allowed].max() / y.size
     assert model.score(x, y, sensitive_features=groups) == pytest.approx(best)
     assert model.constraint_values_["demographic_parity"] <= kappa + 1e-12
+
+
+def test_more_levels_do_not_spoil_the_objective():
+    """Their components together must not outweigh the objective."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 4000)
+    X = rng.normal(size=(4000, 20)) + (2.0 * groups - 1)[:, None] * np.linspace(0, 1, 20)
+    y = X[:, -5:].sum(axis=1) + rng.logistic(size=4000) > 0
+    few, many = (
+        PartialParityClassifier(0.1, interval=(0.2, 0.4), n_levels=n).fit(X, y, sensitive_features=groups)
+        for n in (10, 50)
+    )
+    assert many.violation_ <= 0.01
+    assert many.objective_ <= few.objective_ * 1.02
