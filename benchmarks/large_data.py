@@ -9,9 +9,11 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import resource
+import shutil
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -227,12 +229,29 @@ def path() -> pd.DataFrame:
 EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels, path)}
 
 
+def refresh_docs() -> None:
+    """Bring the results that there are to where the documentation takes them from."""
+    docs = Path(__file__).parents[1] / "docs"
+    for name in EXPERIMENTS:
+        table, image = RESULTS / f"large_data_{name}.csv", RESULTS / f"large_data_{name}.png"
+        if table.exists():
+            frame = pd.read_csv(table).map(lambda value: f"{value:.4g}" if isinstance(value, float) else value)
+            frame.to_csv(docs / "benchmarks" / table.name, index=False)
+        if image.exists():
+            shutil.copy(image, docs / "images")
+
+
 def main() -> None:
     """Run the experiments named on the command line, or all of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("experiments", nargs="*", choices=[[], *EXPERIMENTS], help="all without any")
+    parser.add_argument("--docs", action="store_true", help="run nothing; refresh the documentation from the results")
+    arguments = parser.parse_args()
+    if arguments.docs:
+        refresh_docs()
+        return
     RESULTS.mkdir(exist_ok=True)
-    for name in parser.parse_args().experiments or EXPERIMENTS:
+    for name in arguments.experiments or EXPERIMENTS:
         save(EXPERIMENTS[name](), f"large_data_{name}")
 
 
