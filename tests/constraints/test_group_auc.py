@@ -162,7 +162,7 @@ def test_plus_minus_minus_is_the_value(pair, draw_scores, evaluate, interval, su
 def test_parts_are_convex(pair, draw_scores, evaluate, interval, surrogate, view):
     constraint = GroupAUC(0.3, interval=interval, surrogate=surrogate, surrogate_width=0.5).bind(pair)
     bends = []
-    for seed in range(8):
+    for seed in range(4):
         # half of the segments are long, half so short that few rows change their order
         first = draw_scores(pair, seed)
         second = first + (draw_scores(pair, seed + 100, -0.5) - first) * (1.0 if seed % 2 else 0.05)
