@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from fairconstrained.constraints import BoundConstraint
-from fairconstrained.constraints._offsets import shared_offset
+from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
@@ -236,7 +236,7 @@ class Problem:
     ) -> np.ndarray:
         """`BoundConstraint.offsets` where there is no constraint."""
         parts = [slice(None)] if shared else self.data.slices
-        offsets = [shared_offset(scores[rows], gains[rows], np.ones_like, threshold) for rows in parts]
+        offsets = [free_offset(scores[rows], gains[rows], threshold) for rows in parts]
         return np.resize(offsets, self.data.n_groups)
 
     def without_constraints(self) -> Problem:

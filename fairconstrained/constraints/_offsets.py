@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["group_offsets", "shared_offset"]
+__all__ = ["free_offset", "group_offsets", "shared_offset"]
 
 #: Windows of rates that `group_offsets` tries at most, evenly spread over all there are.
 _MAX_WINDOWS = 50_000
@@ -103,6 +103,11 @@ def shared_offset(
     gain = np.where(allowed(cuts.at), cuts.gain, -np.inf)
     best = int(np.argmax(gain))
     return float(threshold - cuts.at[best]) if np.isfinite(gain[best]) else 0.0
+
+
+def free_offset(scores: np.ndarray, gains: np.ndarray, threshold: float) -> float:
+    """`shared_offset` where every threshold is allowed."""
+    return shared_offset(scores, gains, np.ones_like, threshold)
 
 
 def _range_max(values: np.ndarray, first: np.ndarray, last: np.ndarray) -> np.ndarray:

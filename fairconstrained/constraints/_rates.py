@@ -19,7 +19,7 @@ from fairconstrained.metrics._ranks import gaps_by_threshold
 from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
-__all__ = ["BoundParity", "BoundRateParity", "RateParity", "make_surrogate"]
+__all__ = ["BoundParity", "BoundRateParity", "RateParity", "blurred", "make_surrogate"]
 
 #: Width of "auto" surrogates before a solver refines them: that of the paper's experiments.
 PAPER_WIDTH = 1.0
@@ -40,6 +40,14 @@ def make_surrogate(name: str, width: float | str) -> Surrogate:
     if isinstance(width, str) or not width > 0:
         raise ValueError(f"surrogate_width must be 'auto' or a positive number, got {width!r}.")
     return SURROGATES[name].with_width(float(width))
+
+
+def blurred(surrogate: Surrogate, scores: np.ndarray, data: FairData, blur: float) -> Surrogate:
+    """The surrogate at the width that blurs the scores by so many of their standard deviations."""
+    weights = data.weights.numpy()
+    deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
+    # Constant scores are fair whatever the width is, so any width will do.
+    return surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,12 +113,7 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
-        surrogate = self.surrogate
-        if not self.fixed_width:
-            weights = self.data.weights.numpy()
-            deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
-            # Constant scores are fair whatever the width is, so any width will do.
-            surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
+        surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
         refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
         thresholds = refined._thresholds(scores)
         smooth = refined._smooth_rates(torch.from_numpy(scores), thresholds)

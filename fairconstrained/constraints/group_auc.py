@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from fairconstrained.constraints._base import BoundConstraint, Constraint, check_kappa, check_resolution
-from fairconstrained.constraints._offsets import shared_offset
-from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.constraints._offsets import free_offset
+from fairconstrained.constraints._rates import blurred, make_surrogate
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
@@ -161,20 +161,14 @@ class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
-        surrogate = self.surrogate
-        if not self.fixed_width:
-            weights = self.data.weights.numpy()
-            deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
-            # Constant scores are fair whatever the width is, so any width will do.
-            surrogate = surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
+        surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
         refined = replace(self, surrogate=surrogate, margin=margin)
         exact = torch.from_numpy(self._exact_aucs(scores)[self._pairs])
         return replace(refined, correction=exact - refined._smooth_aucs(torch.from_numpy(scores)))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
-        everything_allowed = np.ones_like
-        return np.full(self.data.n_groups, shared_offset(scores, gains, everything_allowed, threshold))
+        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Eq. 49, both signs as ``<= 0``: since ``sigma(x) + sigma(-x) = 1``, one AUC serves both orders of a pair."""

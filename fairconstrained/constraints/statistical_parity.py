@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
-from fairconstrained.constraints._offsets import shared_offset
+from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import PercentileIntervals
@@ -209,9 +209,7 @@ class BoundStatisticalParity(BoundParity):
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
-        everything_allowed = np.ones_like
-        offset = shared_offset(scores, gains, everything_allowed, threshold)
-        return np.full(self.data.n_groups, offset)
+        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     @cached_property
     def _window(self) -> tuple[np.ndarray, float, PercentileIntervals]:

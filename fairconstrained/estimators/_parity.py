@@ -21,6 +21,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.objectives import (
+    PAIR_LOSSES,
     Hinge,
     Logistic,
     Objective,
@@ -31,7 +32,14 @@ from fairconstrained.objectives import (
 )
 from fairconstrained.surrogates import SURROGATES
 
-__all__ = ["LABEL_FREE_PARITIES", "OBJECTIVES", "PARITIES", "PartialParity"]
+__all__ = [
+    "LABEL_FREE_PARITIES",
+    "OBJECTIVES",
+    "OBJECTIVE_PARAMETERS",
+    "PARITIES",
+    "PARITY_PARAMETERS",
+    "PartialParity",
+]
 
 #: What ``parity`` may be.
 PARITIES: dict[str, type[Constraint]] = {
@@ -61,16 +69,27 @@ def _is_named_constraint(pair: Any) -> bool:
     )
 
 
+#: What the parameters that describe the objective and the parity may be.
+OBJECTIVE_PARAMETERS: dict[str, list[Any]] = {
+    "objective": [StrOptions(set(OBJECTIVES))],
+    "truncation": [Interval(Real, 0, None, closed="neither")],
+    "auc_loss": [StrOptions(set(PAIR_LOSSES))],
+}
+PARITY_PARAMETERS: dict[str, list[Any]] = {
+    "normalize": ["boolean"],
+    "threshold": [Interval(Real, None, None, closed="neither")],
+    "surrogate": [StrOptions(set(SURROGATES))],
+    "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+}
+
+
 class PartialParity(ModuleScores):
     """The constraints that both estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
-        "normalize": ["boolean"],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-        "surrogate": [StrOptions(set(SURROGATES))],
-        "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        **PARITY_PARAMETERS,
     }
     #: Of an estimator without such a parameter.
     constraints: Sequence[tuple[str, Constraint]] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -14,11 +14,10 @@ from fairconstrained.constraints import Constraint, DemographicParity, PairwiseP
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators._parity import OBJECTIVES
-from fairconstrained.objectives import PAIR_LOSSES, Objective
+from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
+from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, Status
-from fairconstrained.surrogates import SURROGATES
 
 __all__ = ["PairwiseParityClassifier", "RegularizedParityClassifier"]
 
@@ -124,9 +123,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         "kappa": [Interval(Real, 0, None, closed="left"), None],
         "notion": [StrOptions(set(PAIRWISE_NOTIONS))],
         "threshold": [Interval(Real, None, None, closed="neither")],
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "auc_loss": [StrOptions(set(PAIR_LOSSES))],
+        **OBJECTIVE_PARAMETERS,
     }
 
     def __init__(
@@ -249,14 +246,8 @@ class RegularizedParityClassifier(FairClassifierMixin, LinearScores):
         **LinearScores._parameter_constraints,
         "weight": [Interval(Real, 0, None, closed="left")],
         "parity": [StrOptions(set(PENALIZED_PARITIES))],
-        "normalize": ["boolean"],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-        "surrogate": [StrOptions(set(SURROGATES))],
-        "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "auc_loss": [StrOptions(set(PAIR_LOSSES))],
+        **PARITY_PARAMETERS,
+        **OBJECTIVE_PARAMETERS,
     }
 
     def __init__(

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from numbers import Real
 from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from fairconstrained.constraints import (
     Constraint,
 )
 from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin
-from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, OBJECTIVES, PARITIES, PartialParity
+from fairconstrained.estimators._parity import (
+    LABEL_FREE_PARITIES,
+    OBJECTIVE_PARAMETERS,
+    OBJECTIVES,
+    PARITIES,
+    PartialParity,
+)
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import (
-    PAIR_LOSSES,
     Objective,
     Squared,
 )
@@ -190,9 +194,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         **PartialParity._parameter_constraints,
         "parity": [StrOptions(set(PARITIES))],
         "constraints": ["array-like", None],
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "auc_loss": [StrOptions(set(PAIR_LOSSES))],
+        **OBJECTIVE_PARAMETERS,
     }
 
     def __init__(
