@@ -1,0 +1,154 @@
+"""Which sets of rows an AUC gap compares, by name.
+
+Every AUC metric compares ``AUC(G1, G1')`` with ``AUC(G2, G2')``, and every one of these sets is a union of disjoint
+*cells*: the positives or the negatives of a group, or what four masks cut the rows into. With the AUCs between the
+cells, which one sort gives, the metric is a matter of a few sums.
+
+Cells of groups and labels are numbered like this: the positives of group g are cell g, its negatives cell n_groups + g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "mask_cells", "set_auc"]
+
+
+class AUCDifference(NamedTuple):
+    """``AUC(above, below) - AUC(reference_above, reference_below)``; every set is a tuple of cells."""
+
+    above: tuple[int, ...]
+    below: tuple[int, ...]
+    reference_above: tuple[int, ...]
+    reference_below: tuple[int, ...]
+
+
+class _Side(NamedTuple):
+    """The cells of some groups."""
+
+    positives: tuple[int, ...]
+    negatives: tuple[int, ...]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        return self.positives + self.negatives
+
+    @classmethod
+    def of(cls, groups: Sequence[int], n_groups: int) -> _Side:
+        return cls(tuple(groups), tuple(n_groups + g for g in groups))
+
+
+class AUCMetric(NamedTuple):
+    """A metric by its sets.
+
+    Attributes
+    ----------
+    sets : callable
+        From the protected side, the other side and everything to the four sets.
+    compares_sides : bool
+        Whether it compares two groups with each other, and not one group with everything.
+    by_label : bool
+        Whether positives are told from negatives.
+    """
+
+    sets: Callable[[_Side, _Side, _Side], tuple[tuple[int, ...], ...]]
+    compares_sides: bool
+    by_label: bool = True
+
+
+#: The examples of the AUC fairness paper (section 3 and appendix A) by name.
+AUC_METRICS: dict[str, AUCMetric] = {
+    "group": AUCMetric(lambda a, b, every: (a.rows, b.rows, every.rows, every.rows), True, by_label=False),
+    "inter_group": AUCMetric(lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives), True),
+    "intra_group": AUCMetric(lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives), True),
+    "positive_equality_gap": AUCMetric(
+        lambda a, b, every: (a.positives, every.positives, every.rows, every.rows), False
+    ),
+    "negative_equality_gap": AUCMetric(
+        lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows), False
+    ),
+    "bpsn_bnsp": AUCMetric(lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives), False),
+}
+
+
+def auc_differences(
+    metric: str, n_groups: int, protected: int | None
+) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
+    """The differences of a named metric.
+
+    Parameters
+    ----------
+    metric : str
+        A key of `AUC_METRICS`.
+    n_groups : int
+    protected : int or None
+        Code of the protected group, which is compared with all other rows. With None, metrics of two groups compare
+        every pair, and the others every group with everything.
+
+    Returns
+    -------
+    sides : tuple of (int, int or None)
+        Codes of the groups that every difference compares; None stands for all the others.
+    differences : tuple of AUCDifference
+        Empty for a single group.
+    """
+    sets, compares_sides, _ = AUC_METRICS[metric]
+    groups = range(n_groups)
+    sides: list[tuple[int, int | None]]
+    if n_groups < 2:
+        sides = []
+    elif protected is not None:
+        sides = [(protected, None)]
+    elif compares_sides:
+        sides = list(combinations(groups, 2))
+    else:
+        sides = [(g, None) for g in groups]
+    every = _Side.of(groups, n_groups)
+    differences = []
+    for first, second in sides:
+        others = [g for g in groups if g != first] if second is None else [second]
+        differences.append(AUCDifference(*sets(_Side.of([first], n_groups), _Side.of(others, n_groups), every)))
+    return tuple(sides), tuple(differences)
+
+
+def mask_cells(masks: np.ndarray) -> tuple[np.ndarray, int, AUCDifference]:
+    """Cells of four sets of rows that may overlap.
+
+    Parameters
+    ----------
+    masks : ndarray of shape (4, n_samples)
+        Boolean: G1, G1', G2 and G2'.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,)
+        Cell of every row; the rows of cell ``n_cells``, if any, are in none of the sets.
+    n_cells : int
+    difference : AUCDifference
+    """
+    membership = 2 ** np.arange(4) @ masks.astype(int)
+    # rows in no set come last
+    kinds, codes = np.unique(np.where(membership == 0, 16, membership), return_inverse=True)
+    kinds = kinds[kinds < 16]
+    cells = [tuple(np.flatnonzero(kinds & 2**k).tolist()) for k in range(4)]
+    return codes, kinds.size, AUCDifference(*cells)
+
+
+def set_auc(aucs: np.ndarray, mass: np.ndarray, above: Sequence[int], below: Sequence[int]) -> float:
+    """AUC of one union of cells against another.
+
+    Parameters
+    ----------
+    aucs : ndarray of shape (n_cells, n_cells)
+        Of every cell against every cell.
+    mass : ndarray of shape (n_cells,)
+        Weights of the cells.
+    above, below : sequence of int
+        Cells, which may overlap.
+    """
+    first, second = mass[list(above)], mass[list(below)]
+    return float(first @ aucs[np.ix_(list(above), list(below))] @ second / (first.sum() * second.sum()))
