@@ -12,7 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-__all__ = ["Cells", "FairData"]
+__all__ = ["Cells", "FairData", "Rows", "rows_within"]
+
+#: Some rows in the internal order of the data: a slice, or their numbers in ascending order.
+Rows = slice | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +237,16 @@ class FairData:
             labels=self.labels,
             order=self.order[chosen],
         )
+
+
+def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
+    """Those of the rows that stand in a part, and the same counted from its beginning."""
+    if isinstance(rows, slice):
+        start, stop = max(rows.start, part.start), max(min(rows.stop, part.stop), part.start)
+        start = min(start, stop)
+        return slice(start, stop), slice(start - part.start, stop - part.start)
+    inside = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))]
+    return inside, inside - part.start
 
 
 def _rows(X: Any, start: int, stop: int) -> Any:

@@ -21,7 +21,7 @@ from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Coordinates, Model
+from fairconstrained.models import Coordinates, LinearMoments, Model
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
 
@@ -152,6 +152,9 @@ class Problem:
         )
 
     def _terms(self, view: type) -> tuple[Any, ...]:
+        """What has to offer a view."""
+        if view in _MODEL_VIEWS:
+            return (self.model,)
         return self.constraints if view in _CONSTRAINT_VIEWS else (self.objective, *self.constraints)
 
     def start(self, params: np.ndarray) -> np.ndarray:
@@ -381,6 +384,8 @@ _PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {
 
 #: Views that an objective need not offer.
 _CONSTRAINT_VIEWS = (ConvexQuadratic, Exact)
+#: What a solver may need of the model.
+_MODEL_VIEWS = (LinearMoments,)
 
 #: Views that every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
 SOLVER_REQUIREMENTS: dict[str, tuple[type, ...]] = {}

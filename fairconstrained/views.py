@@ -9,15 +9,14 @@ Every view is a function of the scores and of the term's auxiliary variables alo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from fairconstrained.data import FairData
+from fairconstrained.quadratics import CellQuadratics, PairTerms
 
-__all__ = ["CellQuadratics", "ConvexQuadratic", "DifferenceOfConvex", "Exact", "FullBatch", "Stochastic"]
+__all__ = ["ConvexQuadratic", "DifferenceOfConvex", "Exact", "FullBatch", "SaddleMoments", "Stochastic"]
 
 
 class FullBatch(ABC):
@@ -86,39 +85,25 @@ class Exact(ABC):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class CellQuadratics:
-    """Convex quadratic functions of the means ``m`` and the variances ``v`` of the scores in cells of rows.
-
-    Component j is ``variance[j] @ v + m @ product[j] @ m + linear[j] @ m + constant[j]``. For a model that is
-    linear in its parameters ``w`` it is a convex quadratic function of ``w``, and its Hessian takes no more than
-    the first two moments of X in every cell.
-
-    Attributes
-    ----------
-    slices : tuple of slice
-        The rows of every cell.
-    shares : Tensor of shape (n_samples,)
-        Weights of the rows, which sum to one in every cell.
-    variance : ndarray of shape (n_components, n_cells)
-        Non-negative.
-    product : ndarray of shape (n_components, n_cells, n_cells)
-        Symmetric and positive semidefinite.
-    linear : ndarray of shape (n_components, n_cells)
-    constant : ndarray of shape (n_components,)
-    """
-
-    slices: tuple[slice, ...]
-    shares: Tensor
-    variance: np.ndarray
-    product: np.ndarray
-    linear: np.ndarray
-    constant: np.ndarray
-
-
 class ConvexQuadratic(ABC):
-    """Components that are convex quadratic functions of the scores' moments in cells (constraints only)."""
+    """Components that are convex quadratic functions of the scores' moments in cells of rows."""
 
     @abstractmethod
     def quadratics(self) -> CellQuadratics:
         """Coefficients of every component; no auxiliary variables enter."""
+
+
+class SaddleMoments(ConvexQuadratic):
+    """Components that are sums of quadratic losses over pairs of rows.
+
+    A linear model needs no more than the moments of X for them, and in saddle form (Lemma 1 of the AUC fairness paper)
+    they take one row at a time.
+    """
+
+    @abstractmethod
+    def pair_terms(self) -> PairTerms:
+        """The sets of rows that are paired, in every component; no auxiliary variables enter."""
+
+    def quadratics(self) -> CellQuadratics:
+        """See `ConvexQuadratic.quadratics`."""
+        return self.pair_terms().quadratics

@@ -21,6 +21,7 @@ LAYERS = (
     "domains",
     "metrics",
     "models",
+    "quadratics",
     "views",
     "objectives",
     "constraints",

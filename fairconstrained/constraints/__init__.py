@@ -1,14 +1,17 @@
 """Constraints: one file per notion of fairness."""
 
 from fairconstrained.constraints._base import BoundConstraint, Constraint
+from fairconstrained.constraints.auc_gap import AUCGap
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.group_auc import GroupAUC
 from fairconstrained.constraints.pairwise_auc import PairwiseParity
+from fairconstrained.constraints.quadratic_auc_gap import QuadraticAUCGap
 from fairconstrained.constraints.statistical_parity import StatisticalParity
 
 __all__ = [
+    "AUCGap",
     "BoundConstraint",
     "Constraint",
     "DemographicParity",
@@ -16,5 +19,6 @@ __all__ = [
     "EqualizedOdds",
     "GroupAUC",
     "PairwiseParity",
+    "QuadraticAUCGap",
     "StatisticalParity",
 ]

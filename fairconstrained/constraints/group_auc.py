@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import BoundConstraint, Constraint, check_kappa, check_resolution
-from fairconstrained.constraints._offsets import free_offset
-from fairconstrained.constraints._rates import blurred, make_surrogate
+from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
 from fairconstrained.pairwise import interval_weights, pair_mean
-from fairconstrained.surrogates import Kernel, Surrogate
-from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+from fairconstrained.surrogates import Kernel
+from fairconstrained.views import DifferenceOfConvex, Stochastic
 
 __all__ = ["GroupAUC"]
 
@@ -110,7 +110,7 @@ class _Sets(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
+class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
     """See `GroupAUC`. Components: pairs of groups, then the same pairs in the other order.
 
     There is no `Stochastic` view on a part of the ranks: those in a mini-batch are not those in the data, so the
@@ -120,23 +120,10 @@ class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
     ----------
     intervals : PercentileIntervals
         The ranks that count, for all groups or for each.
-    margin : float
-        What the surrogate's tolerance falls short of ``kappa``.
-    fixed_width : bool
-        Whether the user chose the surrogate's width, so that refinement leaves it alone.
-    correction : Tensor of shape (n_pairs,) or (1,)
-        Added to the surrogate's AUCs. Refinement sets it to what the exact AUCs exceed the smooth ones by, so
-        that the surrogate takes its values from the metric and only its slopes from the smoothing.
     """
 
-    data: FairData
-    kappa: float
-    intervals: PercentileIntervals
-    surrogate: Surrogate
-    fixed_width: bool
-    margin: float = 0.0
     name: str = "group_auc"
-    correction: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.float64))
+    intervals: PercentileIntervals = field(kw_only=True)
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -149,31 +136,6 @@ class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
     def granularity(self) -> float:
         """Largest share of a group's rows in the interval that one row stands for."""
         return float((self.data.groups.largest_shares() / self.intervals.length).max())
-
-    @property
-    def slack(self) -> float:
-        """Tolerance of the surrogate, ``kappa - margin``, at least 0."""
-        return max(self.kappa - self.margin, 0.0)
-
-    def metric(self, scores: np.ndarray) -> float:
-        """Partial group AUC gap."""
-        return float(np.abs(self._exact_aucs(scores) - 0.5).max())
-
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
-        surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
-        refined = replace(self, surrogate=surrogate, margin=margin)
-        exact = torch.from_numpy(self._exact_aucs(scores)[self._pairs])
-        return replace(refined, correction=exact - refined._smooth_aucs(torch.from_numpy(scores)))
-
-    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
-        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
-
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Eq. 49, both signs as ``<= 0``: since ``sigma(x) + sigma(-x) = 1``, one AUC serves both orders of a pair."""
-        excess = self._smooth_aucs(scores) + self.correction - 0.5
-        return torch.cat([excess, -excess]) - self.slack
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         r"""Convex part, tighter than that of Example D.7; see `minus`.
@@ -213,19 +175,20 @@ class BoundGroupAUC(BoundConstraint, FullBatch, DifferenceOfConvex):
     def _lengths(self) -> np.ndarray:
         return np.broadcast_to(self.intervals.length, self.data.n_groups)
 
-    def _exact_aucs(self, scores: np.ndarray) -> np.ndarray:
-        """Of every group over every group; ndarray of shape (n_groups, n_groups)."""
+    def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
+        """Partial group AUCs of the pairs, minus 1/2."""
         data = self.data
-        return pair_aucs(scores, data.codes, data.weights.numpy(), data.n_groups, self.intervals)
+        aucs = pair_aucs(scores, data.codes, data.weights.numpy(), data.n_groups, self.intervals)
+        return aucs[self._pairs] - 0.5
 
-    def _smooth_aucs(self, scores: Tensor) -> Tensor:
-        """Of the first over the second group of every pair, without the correction; Tensor of shape (n_pairs,)."""
+    def _smooth_gaps(self, scores: Tensor) -> Tensor:
+        """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
         inside = [self._rows(scores, group, pieces) for group, pieces in enumerate(self._pieces)]
         aucs = [
             self._sum(self.surrogate.value, inside[g], inside[h]) / (self._lengths[g] * self._lengths[h])
             for g, h in zip(*self._pairs, strict=True)
         ]
-        return torch.cat([scores[:0], *(auc.reshape(1) for auc in aucs)])
+        return torch.cat([scores[:0], *(auc.reshape(1) - 0.5 for auc in aucs)])
 
     def _part(self, scores: Tensor, sign: int) -> Tensor:
         """The terms ``T`` of one sign, made convex, for all pairs and then the same pairs in the other order."""

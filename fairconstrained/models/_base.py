@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from torch import Tensor
 
-from fairconstrained.data import FairData
-from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.data import FairData, Rows
 
-__all__ = ["Coordinates", "Model", "Pullback"]
+__all__ = ["Coordinates", "LinearMoments", "Model", "Pullback"]
 
 #: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
 Pullback = Callable[[Tensor], np.ndarray]
@@ -42,6 +41,8 @@ class Model(ABC):
     #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that
     #: wait for them slow them down.
     uses_threads: ClassVar[bool] = False
+    #: For messages.
+    name: ClassVar[str] = "model"
 
     @property
     @abstractmethod
@@ -115,31 +116,6 @@ class Model(ABC):
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
 
-    def moments(self, data: FairData, slices: tuple[slice, ...], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """Means and covariances, in cells of rows, of what multiplies the parameters in the scores.
-
-        Parameters
-        ----------
-        data : FairData
-        slices : tuple of slice
-            The rows of every cell.
-        shares : Tensor of shape (n_samples,)
-            Weights of the rows, which sum to one in every cell.
-
-        Returns
-        -------
-        means : ndarray of shape (n_cells, n_params)
-            ``means @ params`` are the mean scores.
-        covariances : ndarray of shape (n_cells, n_params, n_params)
-            ``params @ covariances @ params`` are the variances of the scores.
-
-        Raises
-        ------
-        IncompatibleProblem
-            If the scores are not linear in the parameters.
-        """
-        raise IncompatibleProblem(f"{type(self).__name__} is not linear in its parameters, so it has no such moments.")
-
     def shift_directions(self, data: FairData) -> np.ndarray:
         """Parameter directions that add a constant to scores.
 
@@ -150,3 +126,27 @@ class Model(ABC):
             scores of group g and nothing to the others. Else one row that adds one to all scores, or none.
         """
         return np.empty((0, self.n_params))
+
+
+class LinearMoments(ABC):
+    """What a model offers whose scores are linear in its parameters."""
+
+    @abstractmethod
+    def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """Means and covariances, in cells of rows, of what multiplies the parameters in the scores.
+
+        Parameters
+        ----------
+        data : FairData
+        rows : sequence of slice or ndarray
+            The rows of every cell, see `fairconstrained.data.Rows`.
+        shares : Tensor of shape (n_samples,)
+            Weights of the rows, which sum to one in every cell.
+
+        Returns
+        -------
+        means : ndarray of shape (n_cells, n_params)
+            ``means @ params`` are the mean scores.
+        covariances : ndarray of shape (n_cells, n_params, n_params)
+            ``params @ covariances @ params`` are the variances of the scores.
+        """

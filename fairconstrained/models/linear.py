@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from fairconstrained.data import FairData
-from fairconstrained.models._base import Coordinates, Model, Pullback
+from fairconstrained.data import FairData, Rows, rows_within
+from fairconstrained.models._base import Coordinates, LinearMoments, Model, Pullback
+from fairconstrained.models.moments import Moments
 
 __all__ = ["LinearModel"]
 
 
 @dataclass(frozen=True)
-class LinearModel(Model):
+class LinearModel(Model, LinearMoments):
     """Scores ``h(x) = <w, x> + b``, or ``<w_g, x> + b_g`` for the rows of group ``g``.
 
     One model per group spans the same functions as the interactions ``<w, (1, x, g, g x)>`` of the partial
@@ -32,6 +34,8 @@ class LinearModel(Model):
     alpha : float
         Weight of the penalty ``alpha/2 |w|^2`` on the coefficients; intercepts are free.
     """
+
+    name: ClassVar[str] = "linear model"
 
     n_features: int
     n_copies: int = 1
@@ -117,30 +121,29 @@ class LinearModel(Model):
         scale = np.sqrt(np.where(constant, np.where(square > 0, square, 1.0), variance))
         return _Standardised(np.where(constant, 0.0, centre), scale, self.fit_intercept)
 
-    def moments(self, data: FairData, slices: tuple[slice, ...], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """See `Model.moments`; one pass over the rows of every cell."""
+    def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """See `LinearMoments.moments`; one pass over the rows of every cell."""
         width = self.n_features + self.fit_intercept
-        means = np.zeros((len(slices), self.n_params))
-        covariances = np.zeros((len(slices), self.n_params, self.n_params))
-        for mean, covariance, cell in zip(means, covariances, slices, strict=True):
+        means = np.zeros((len(rows), self.n_params))
+        covariances = np.zeros((len(rows), self.n_params, self.n_params))
+        for mean, covariance, cell in zip(means, covariances, rows, strict=True):
             parts = []
-            for group, rows in enumerate(data.slices):
-                inside = slice(max(cell.start, rows.start), min(cell.stop, rows.stop))
-                if inside.start >= inside.stop:
+            for group, own in enumerate(data.slices):
+                inside, local = rows_within(cell, own)
+                weights = shares[inside].numpy()
+                if not weights.size:
                     continue
                 first = (0 if self.n_copies == 1 else group) * width
                 features = slice(first, first + self.n_features)
-                block = data.blocks[group][inside.start - rows.start : inside.stop - rows.start]
-                weights = shares[inside].numpy()
-                total, centre, spread = _moments(block, weights)
-                covariance[features, features] += total * spread
+                found = Moments.of(data.blocks[group][local], weights)
+                covariance[features, features] += found.weight * found.covariance
                 part = np.zeros(self.n_params)
-                part[features] = centre
+                part[features] = found.mean
                 part[first + self.n_features : first + width] = 1.0
-                parts.append((total, part))
-                mean += total * part
-            for total, part in parts:  # the law of total variance, for cells of several groups
-                covariance += total * np.outer(part - mean, part - mean)
+                parts.append((found.weight, part))
+                mean += found.weight * part
+            for weight, part in parts:  # the law of total variance, for cells of several groups
+                covariance += weight * np.outer(part - mean, part - mean)
         return means, covariances
 
     def shift_directions(self, data: FairData) -> np.ndarray:
@@ -177,17 +180,6 @@ class LinearModel(Model):
 
 def _squared(block: Any) -> Any:
     return block.multiply(block) if sp.issparse(block) else block**2
-
-
-def _moments(block: Any, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Total weight, weighted mean and weighted covariance of some rows."""
-    total = float(weights.sum())
-    mean = block.T @ weights / total
-    if sp.issparse(block):
-        scaled = block.multiply(weights[:, None] / total).tocsr()
-        return total, mean, (block.T @ scaled).toarray() - np.outer(mean, mean)
-    centred = block - mean
-    return total, mean, centred.T @ (weights[:, None] / total * centred)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ class ModuleModel(Model):
     """
 
     uses_threads: ClassVar[bool] = True
+    name: ClassVar[str] = "module"
 
     module: ModuleSpec
     n_features: int

@@ -16,7 +16,9 @@ from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.objectives._base import BoundObjective, Objective
 from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean
+from fairconstrained.quadratics import PairTerms
 from fairconstrained.surrogates import PiecewisePolynomial, QuadraticKernel
+from fairconstrained.views import SaddleMoments
 
 __all__ = ["PAIR_LOSSES", "BoundPairwiseAUC", "PairLoss", "PairwiseAUC"]
 
@@ -149,7 +151,8 @@ class PairwiseAUC(Objective):
         found = np.unique(data.y.numpy())
         if found.tolist() != [-1.0, 1.0]:
             raise ValueError(f"a pairwise objective needs targets -1 and +1, both of them; got {found[:5].tolist()}.")
-        return BoundPairwiseAUC(self, data)
+        bound = BoundQuadraticAUC if self.loss == "quadratic" and self.ends == _WHOLE else BoundPairwiseAUC
+        return bound(self, data)
 
     def path(self) -> tuple[Objective, ...]:
         """The whole AUC first, which is convex; before it the hinge with rounder corners."""
@@ -219,6 +222,23 @@ class BoundPairwiseAUC(BoundObjective):
         weights = interval_weights(second, negatives.weights, alpha, beta)
         length = self.loss.ends[1] - self.loss.ends[0]
         return pair_mean(kernel, first, second, positives.weights, weights) / length
+
+
+@dataclass(frozen=True)
+class BoundQuadraticAUC(BoundPairwiseAUC, SaddleMoments):
+    """`PairwiseAUC` with the quadratic loss on the whole interval: a function of the moments of the scores."""
+
+    def pair_terms(self) -> PairTerms:
+        """See `SaddleMoments.pair_terms`; the cells are those of group and label, which constraints compare too."""
+        rows = [r for y in (1.0, -1.0) for r in self.data.groups_with_label(y).slices if r.start < r.stop]
+        mass = np.array([float(self.data.weights[r].sum()) for r in rows])
+        shares = torch.zeros_like(self.data.weights)
+        for r, total in zip(rows, mass, strict=True):
+            shares[r] = self.data.weights[r] / total
+        positive = np.array([float(self.data.y[r.start]) > 0 for r in rows])
+        sets = np.stack([mass * positive / mass[positive].sum(), mass * ~positive / mass[~positive].sum()])
+        zero, one = np.zeros(1, dtype=int), np.ones(1, dtype=int)
+        return PairTerms(tuple(rows), shares, sets, component=zero, first=zero, second=one, constant=np.zeros(1))
 
 
 class _Class(NamedTuple):

@@ -13,8 +13,10 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.moments import MomentSolver
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
+from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
 from fairconstrained.solvers.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
 
@@ -23,8 +25,10 @@ __all__ = [
     "SOLVERS",
     "AugmentedLagrangian",
     "Callback",
+    "MomentSolver",
     "PenalizedSubgradient",
     "ProjectedGradient",
+    "ProxyLagrangian",
     "Recorder",
     "Solver",
     "SolverResult",

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from fairconstrained.models import LinearMoments
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._quadratics import Quadratics, parameter_quadratics
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
-__all__ = ["ProjectedGradient", "Quadratics", "parameter_quadratics"]
+__all__ = ["ProjectedGradient"]
 
 #: Objectives that the line search looks back on, and iterations after which a change of the best one is judged.
 _WINDOW = 10
@@ -59,8 +61,6 @@ class ProjectedGradient(Solver):
         From `solve`, if there are constraints and clarabel is not installed.
     ValueError
         From `solve`, for a ``step`` that is neither positive nor "spectral".
-    IncompatibleProblem
-        From `solve`, if the model is not linear in its parameters.
 
     References
     ----------
@@ -69,7 +69,7 @@ class ProjectedGradient(Solver):
     """
 
     name: ClassVar[str] = "projected_gradient"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, Exact)
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, LinearMoments, Exact)
     projects: ClassVar[bool] = False
 
     max_iter: int = 1000
@@ -87,7 +87,7 @@ class ProjectedGradient(Solver):
         if self.step != "spectral" and (isinstance(self.step, str) or not self.step > 0):
             raise ValueError(f"step must be 'spectral' or a positive number, got {self.step!r}.")
         recorder = Recorder(callback, self.verbose)
-        projection = _Projection(parameter_quadratics(problem))
+        projection = _Projection(parameter_quadratics(problem, problem.constraints))
         begin = problem.model.init(random_state) if start is None else start.params
         descent = _Descent(problem.without_constraints().view(FullBatch), projection, begin, self.step)
         best: deque[float] = deque([descent.best.objective], maxlen=_WINDOW + 1)
@@ -105,55 +105,6 @@ class ProjectedGradient(Solver):
                 n_projections=projection.n_solved,
             )
         return _result(problem, descent, settled, n_iter, recorder)
-
-
-class Quadratics(NamedTuple):
-    """Functions ``w H_j w / 2 + b_j w + c_j``.
-
-    Attributes
-    ----------
-    hessians : ndarray of shape (n_hessians, n_params, n_params)
-        The different ones, positive semidefinite.
-    which : ndarray of shape (n_components,)
-        The Hessian of every component.
-    b : ndarray of shape (n_components, n_params)
-    c : ndarray of shape (n_components,)
-    """
-
-    hessians: np.ndarray
-    which: np.ndarray
-    b: np.ndarray
-    c: np.ndarray
-
-
-def parameter_quadratics(problem: Problem) -> Quadratics:
-    """The constraint components of a linear model as functions of its parameters.
-
-    With the means M and the covariances C of X in the cells (`Model.moments`), in the terms of `CellQuadratics`:
-    ``H = 2 sum_c variance_c C_c + 2 M' product M`` and ``b = M' linear``.
-
-    Raises
-    ------
-    IncompatibleProblem
-        If the model is not linear in its parameters.
-    """
-    hessians: list[np.ndarray] = []
-    which: list[int] = []
-    b, c = [np.empty((0, problem.n_params))], [np.empty(0)]
-    for constraint in problem.constraints:
-        form = cast(ConvexQuadratic, constraint).quadratics()
-        means, covariances = problem.model.moments(problem.data, form.slices, form.shares)
-        known: dict[bytes, int] = {}  # a component and its mirror image share their Hessian
-        for variance, product in zip(form.variance, form.product, strict=True):
-            key = variance.tobytes() + product.tobytes()
-            if key not in known:
-                known[key] = len(hessians)
-                hessians.append(2 * (np.tensordot(variance, covariances, 1) + means.T @ product @ means))
-            which.append(known[key])
-        b.append(form.linear @ means)
-        c.append(form.constant)
-    table = np.stack(hessians) if hessians else np.empty((0, problem.n_params, problem.n_params))
-    return Quadratics(table, np.array(which, dtype=int), np.concatenate(b), np.concatenate(c))
 
 
 class _Projection:

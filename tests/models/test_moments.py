@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import LinearModel, Model
+from fairconstrained.models import LinearModel
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["dense", "csr"])
@@ -44,9 +43,3 @@ def test_a_large_offset_costs_no_digits(make_data):
     shifted = type(data)(tuple(block + 1e6 for block in data.blocks), data.y, data.weights, data.labels, data.order)
     _, covariances = LinearModel(3).moments(shifted, data.slices, shares)
     np.testing.assert_allclose(covariances, expected, atol=1e-8)
-
-
-def test_other_models_have_none(make_data):
-    data = make_data()
-    with pytest.raises(IncompatibleProblem, match="LinearModel is not linear in its parameters"):
-        Model.moments(LinearModel(3), data, data.slices, data.group_weights)

@@ -10,10 +10,11 @@ from scipy.optimize import minimize
 from fairconstrained.constraints import PairwiseParity, StatisticalParity
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Model
+from fairconstrained.models import ModuleModel, mlp
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status, make_solver
-from fairconstrained.solvers.projected_gradient import _Projection, parameter_quadratics
+from fairconstrained.solvers._quadratics import parameter_quadratics
+from fairconstrained.solvers.projected_gradient import _Projection
 from fairconstrained.views import FullBatch
 
 each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_NOTIONS))
@@ -66,7 +67,7 @@ def slsqp(problem, function, start):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 def test_quadratics_are_the_values(pairwise_problem, notion, counts, n_copies, sparse, fit_intercept):
     problem = pairwise_problem(0.3, notion, counts, n_copies, sparse, fit_intercept=fit_intercept)
-    hessians, which, b, c = parameter_quadratics(problem)
+    hessians, which, b, c = parameter_quadratics(problem, problem.constraints)
     assert len(hessians) == len(counts) * (len(counts) - 1) / 2  # a pair and its mirror image share theirs
     assert np.linalg.eigvalsh(hessians).min() > -1e-12
     for seed in range(3):
@@ -81,7 +82,7 @@ def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
         PairwiseParity(kappa, notion=n).bind(problem.data) for kappa, n in [(0.2, "group_auc"), (0.4, "intra_group")]
     )
     problem = replace(problem, constraints=both)
-    hessians, which, b, c = parameter_quadratics(problem)
+    hessians, which, b, c = parameter_quadratics(problem, problem.constraints)
     w = np.random.default_rng(0).normal(size=problem.n_params)
     values = np.einsum("i,jik,k->j", w, hessians[which], w) / 2 + b @ w + c
     np.testing.assert_allclose(values, problem.view(FullBatch).at(w).constraints, atol=1e-12)
@@ -94,7 +95,7 @@ def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
 @each_model
 def test_projection_is_the_nearest_feasible_point(pairwise_problem, notion, counts, n_copies):
     problem = pairwise_problem(0.1, notion, counts, n_copies)
-    projection = _Projection(parameter_quadratics(problem))
+    projection = _Projection(parameter_quadratics(problem, problem.constraints))
     v = np.random.default_rng(1).normal(size=problem.n_params)
     projected, multipliers = projection(v)
     nearest, _ = slsqp(problem, lambda z: (float((z - v) @ (z - v)) / 2, z - v), np.zeros(v.size))
@@ -107,7 +108,7 @@ def test_projection_is_the_nearest_feasible_point(pairwise_problem, notion, coun
 
 def test_a_feasible_point_is_its_own_projection(pairwise_problem):
     problem = pairwise_problem(0.5)
-    projection = _Projection(parameter_quadratics(problem))
+    projection = _Projection(parameter_quadratics(problem, problem.constraints))
     v = np.full(problem.n_params, 0.05)
     projected, multipliers = projection(v)
     assert projected is v
@@ -218,11 +219,11 @@ def test_without_clarabel(pairwise_problem, monkeypatch):
     assert solve(pairwise_problem(0.1).without_constraints()).status == Status.OPTIMAL
 
 
-def test_a_model_that_is_not_linear(pairwise_problem, monkeypatch):
+def test_a_model_that_is_not_linear(pairwise_problem):
     problem = pairwise_problem(0.1)
-    monkeypatch.setattr(type(problem.model), "moments", Model.moments)
-    with pytest.raises(IncompatibleProblem, match="is not linear in its parameters"):
-        solve(problem)
+    problem = replace(problem, model=ModuleModel(mlp, problem.data.n_features))
+    with pytest.raises(IncompatibleProblem, match="needs the view LinearMoments, which 'module' does not offer"):
+        make_solver("projected_gradient", {}, problem)
 
 
 def test_other_constraints_are_refused(pairwise_problem):

@@ -1,0 +1,232 @@
+"""The sets of rows that an AUC gap compares, on data."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.data import FairData, Rows
+from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells, set_auc
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import pair_aucs
+
+__all__ = ["AUCSets", "SetRows", "check_protected"]
+
+#: What the constraint is called where the user gives the sets.
+MASKS_NAME = "subset_auc"
+_SET_NAMES = ("G1", "G1'", "G2", "G2'")
+
+
+class SetRows(NamedTuple):
+    """The rows of a set, and their weights, which sum to one."""
+
+    rows: Rows
+    weights: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class AUCSets:
+    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a metric compares with zero.
+
+    Attributes
+    ----------
+    data : FairData
+    metric : str, callable or array of shape (4, n_samples)
+        A key of `AUC_METRICS`, or masks in the order of the caller's rows, or what returns them.
+    protected : object or None
+        Label of the protected group.
+    codes : ndarray of shape (n_samples,)
+        Cell of every row; ``n_cells`` for rows in no set.
+    n_cells : int
+        Cells that have rows.
+    differences : tuple of AUCDifference
+    sides : tuple of (str, str)
+        What to call the two sides of every difference.
+    place : dict of int to int
+        From the numbers that `fairconstrained.metrics._auc_sets` gives cells of group and label to those here.
+    """
+
+    data: FairData
+    metric: Any
+    protected: Any
+    codes: np.ndarray
+    n_cells: int
+    differences: tuple[AUCDifference, ...]
+    sides: tuple[tuple[str, str], ...]
+    place: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        """The sets of ``data``.
+
+        Raises
+        ------
+        ValueError
+            If the metric or the protected group is unknown, masks do not fit the data, targets are not -1 and +1
+            where positives are told from negatives, or a set is empty; the message gives the counts.
+        """
+        found = cls._of_groups if isinstance(metric, str) else cls._of_masks
+        sets = found(data, metric, protected)
+        sets._check_sets()
+        return sets
+
+    @classmethod
+    def _of_groups(cls, data: FairData, metric: str, protected: Hashable | None) -> Self:
+        if metric not in AUC_METRICS:
+            raise ValueError(f"metric must be one of {sorted(AUC_METRICS)} or four masks, got {metric!r}.")
+        if AUC_METRICS[metric].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
+            raise ValueError(f"metric={metric!r} compares positives with negatives and needs binary targets -1 / +1.")
+        labels = [str(label) for label in data.labels]
+        pairs, differences = auc_differences(metric, data.n_groups, check_protected(protected, data.labels))
+        sides = tuple((labels[a], "others" if b is None else labels[b]) for a, b in pairs)
+        codes = data.codes + data.n_groups * (data.y.numpy() <= 0)
+        # Cells without rows take no part: a group may lack positives where labels are not compared.
+        present, codes = np.unique(codes, return_inverse=True)
+        place = {int(cell): k for k, cell in enumerate(present)}
+        differences = tuple(
+            AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in difference))
+            for difference in differences
+        )
+        return cls(data, metric, protected, codes, present.size, differences, sides, place)
+
+    @classmethod
+    def _of_masks(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        if protected is not None:
+            raise ValueError("protected names a group for the metrics by name; masks say themselves what is compared.")
+        masks = _masks(metric, data)
+        codes, n_cells, difference = mask_cells(masks)
+        return cls(data, metric, protected, codes, n_cells, (difference,), (("first", "second"),))
+
+    def on(self, data: FairData) -> Self:
+        """The same sets of other rows; here they may be empty."""
+        found = self._of_groups if isinstance(self.metric, str) else self._of_masks
+        return found(data, self.metric, self.protected)
+
+    @property
+    def name(self) -> str:
+        """Of the constraint."""
+        return self.metric if isinstance(self.metric, str) else MASKS_NAME
+
+    @cached_property
+    def mass(self) -> np.ndarray:
+        """Weight of every cell; ndarray of shape (n_cells,)."""
+        return np.bincount(self.codes, self.data.weights.numpy(), minlength=self.n_cells)[: self.n_cells]
+
+    @cached_property
+    def cell_rows(self) -> tuple[Rows, ...]:
+        """The rows of every cell, a slice where they stand together."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.searchsorted(self.codes[order], np.arange(self.n_cells + 1))
+        return tuple(_compact(order[a:b]) for a, b in pairwise(ends))
+
+    @cached_property
+    def shares(self) -> Tensor:
+        """Weights that sum to one in every cell, zero for rows in none; Tensor of shape (n_samples,)."""
+        per_cell = np.append(1 / self.mass, 0.0)
+        return torch.from_numpy(self.data.weights.numpy() * per_cell[self.codes])
+
+    def group_cells(self, group: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The cells of the positives and of the negatives of a group, each one cell or none."""
+        numbers = group, self.data.n_groups + group
+        positives, negatives = (tuple(self.place[cell] for cell in [n] if cell in self.place) for n in numbers)
+        return positives, negatives
+
+    def set_rows(self, cells: Sequence[int]) -> SetRows:
+        """The rows of a union of cells."""
+        chosen = [np.arange(len(self.codes))[self.cell_rows[cell]] for cell in cells]
+        rows = _compact(np.sort(np.concatenate([np.empty(0, dtype=np.intp), *chosen])))
+        weights = self.data.weights[rows]
+        return SetRows(rows, weights / weights.sum())
+
+    def set_shares(self, cells: Sequence[int]) -> np.ndarray:
+        """Share of every cell in a union of cells; ndarray of shape (n_cells,)."""
+        shares = np.zeros(self.n_cells)
+        shares[list(cells)] = self.mass[list(cells)]
+        return shares / shares.sum()
+
+    def exact(self, scores: np.ndarray) -> np.ndarray:
+        """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
+        inside = self.codes < self.n_cells
+        everything = PercentileIntervals.parse((0.0, 1.0), ())
+        weights = self.data.weights.numpy()
+        aucs = pair_aucs(scores[inside], self.codes[inside], weights[inside], self.n_cells, everything)
+
+        def auc(above: Sequence[int], below: Sequence[int]) -> float:
+            # of two sets of which one is empty, as in a mini-batch, none is ahead
+            return set_auc(aucs, self.mass, above, below) if above and below else 0.5
+
+        return np.array([auc(d.above, d.below) - auc(d.reference_above, d.reference_below) for d in self.differences])
+
+    @property
+    def granularity(self) -> float:
+        """The most that one pair of rows counts in a difference."""
+        heaviest = np.zeros(self.n_cells + 1)
+        np.maximum.at(heaviest, self.codes, self.data.weights.numpy())
+
+        def largest_share(cells: Sequence[int]) -> float:
+            return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
+
+        return max(
+            (
+                largest_share(d.above) * largest_share(d.below)
+                + largest_share(d.reference_above) * largest_share(d.reference_below)
+                for d in self.differences
+            ),
+            default=0.0,
+        )
+
+    def _check_sets(self) -> None:
+        """Raise ValueError if a set is empty."""
+        for difference, sides in zip(self.differences, self.sides, strict=True):
+            for name, cells in zip(_SET_NAMES, difference, strict=True):
+                if not cells:
+                    raise ValueError(
+                        f"metric {self.name!r} compares sets of rows, but {name} of {' and '.join(sides)} has no "
+                        f"rows. Rows by group and target: {self._counts()}. Merge groups, or choose a metric that "
+                        "does not need this set ('group' needs no labels)."
+                    )
+
+    def _counts(self) -> dict[str, int]:
+        """Rows by group and target, for messages."""
+        groups = [self.data.groups_with_label(target).counts() for target in (-1.0, 1.0)]
+        return {**groups[1], **groups[0]}
+
+
+def check_protected(protected: Hashable | None, labels: Sequence[Hashable]) -> int | None:
+    """Code of the protected group; raises ValueError, listing the groups, if there is none of that label."""
+    if protected is None:
+        return None
+    for code, label in enumerate(labels):
+        if label == protected:
+            return code
+    raise ValueError(f"protected must be one of the groups {list(labels)} or None, got {protected!r}.")
+
+
+def _masks(metric: Any, data: FairData) -> np.ndarray:
+    """Four masks in the order of ``data``; boolean ndarray of shape (4, n_samples)."""
+    if callable(metric):
+        labels = np.empty(data.n_groups, dtype=object)
+        labels[:] = data.labels
+        masks, order = metric(data.y.numpy() > 0, labels[data.codes]), np.arange(data.n_samples)
+    else:
+        masks, order = metric, data.order  # the caller's rows
+    masks = [np.asarray(mask) for mask in masks]
+    if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
+        raise ValueError("the sets of a metric are four boolean masks G1, G1', G2 and G2', with one entry per row.")
+    if any(mask.size <= order.max() for mask in masks):
+        raise ValueError(f"the four masks need one entry per row of the data, but have {[m.size for m in masks]}.")
+    return np.stack([mask[order] for mask in masks])
+
+
+def _compact(rows: np.ndarray) -> Rows:
+    """A slice if the rows, in ascending order, stand together."""
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows

@@ -1,0 +1,133 @@
+"""Bounds on sums of quadratic losses over pairs of rows, the surrogate of an AUC gap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._auc_sets import AUCSets
+from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.metrics._auc_sets import AUCDifference
+from fairconstrained.quadratics import PairTerms
+from fairconstrained.views import DifferenceOfConvex, FullBatch, SaddleMoments
+
+__all__ = ["BoundQuadratic", "Term", "both_signs", "check_bound", "pair_terms"]
+
+#: What the surrogate may exceed ``kappa`` by, relative to ``max(kappa, 1)``: the tolerance of section G.3.2 of the
+#: partial fairness paper.
+TOLERANCE = 1e-6
+
+#: A term ``E[c1 (s - s' - c2)^2]``, of s in the first and s' in the second union of cells.
+Term = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMoments):
+    """A bound on a quadratic *surrogate*; the AUC gap is only reported. No components without a bound.
+
+    There is no `Stochastic` view: products of two means of the same mini-batch are biased.
+
+    Attributes
+    ----------
+    sets : AUCSets
+        What the metric compares.
+    terms : PairTerms
+        The surrogate, of which ``kappa`` is not yet subtracted.
+    sides : tuple of (str, str)
+        What to call the two sides of every component.
+    margin : float
+        What the surrogate's tolerance falls short of ``kappa``.
+    """
+
+    bounds_metric: ClassVar[bool] = False
+
+    data: FairData
+    kappa: float
+    sets: AUCSets
+    terms: PairTerms
+    sides: tuple[tuple[str, str], ...]
+    name: str
+    margin: float = 0.0
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The two sides of every component."""
+        return tuple(f"{self.name}[{a} - {b}]" for a, b in self.sides)
+
+    @property
+    def granularity(self) -> float:
+        """Numerical tolerance: a surrogate that varies continuously has no grain."""
+        return TOLERANCE * max(self.kappa, 1.0)
+
+    def metric(self, scores: np.ndarray) -> float:
+        """The exact AUC gap, ties one half."""
+        return float(np.abs(self.sets.exact(scores)).max(initial=0.0))
+
+    def exact(self, scores: np.ndarray) -> float:
+        """The *surrogate* minus kappa, which is what is promised here; -inf without a bound."""
+        values = replace(self, margin=0.0).values(torch.from_numpy(scores), torch.empty(0)).numpy()
+        return float(values.max(initial=-np.inf))
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`; the bound is on this very surrogate, so only the margin changes."""
+        return replace(self, margin=margin)
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """The surrogate minus what it may be."""
+        if not self.sides:
+            return scores[:0]
+        return self.quadratics().values(scores)
+
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Convex already."""
+        return self.values(scores, aux)
+
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Nothing."""
+        return scores.new_zeros(len(self.sides))
+
+    def pair_terms(self) -> PairTerms:
+        """See `SaddleMoments.pair_terms`."""
+        return self.terms.plus(-(self.kappa - self.margin)) if self.sides else self.terms
+
+
+def pair_terms(sets: AUCSets, components: list[list[Term]], constant: float, c1: float = 0.5) -> PairTerms:
+    """The terms of every component, each of which also has the same constant."""
+    unions = list(dict.fromkeys(cells for terms in components for term in terms for cells in term))
+    flat = [(j, unions.index(a), unions.index(b)) for j, terms in enumerate(components) for a, b in terms]
+    component, first, second = np.array(flat, dtype=int).reshape(-1, 3).T
+    shares = [sets.set_shares(cells) for cells in unions]
+    return PairTerms(
+        rows=sets.cell_rows,
+        shares=sets.shares,
+        sets=np.array(shares).reshape(len(unions), sets.n_cells),
+        component=component,
+        first=first,
+        second=second,
+        constant=np.full(len(components), constant),
+        c1=c1,
+    )
+
+
+def check_bound(kappa: Any) -> float:
+    """``kappa`` as a float of at least 0, infinity for None; raises ValueError otherwise."""
+    if kappa is None:
+        return np.inf
+    if (
+        isinstance(kappa, bool)
+        or not isinstance(kappa, (int, float, np.integer, np.floating))
+        or not 0 <= kappa < np.inf
+    ):
+        raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
+    return float(kappa)
+
+
+def both_signs(difference: AUCDifference) -> tuple[list[Term], list[Term]]:
+    """The terms of eqs. 4 and 5 of the AUC fairness paper: of a difference of AUCs, and of its negative."""
+    g1, g1_, g2, g2_ = difference
+    return [(g1_, g1), (g2, g2_)], [(g2_, g2), (g1, g1_)]

@@ -1,0 +1,145 @@
+"""Bounds on the difference of two AUCs: group, inter-group, intra-group and background-subgroup fairness."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._auc_sets import AUCSets, SetRows
+from fairconstrained.constraints._base import Constraint, check_kappa
+from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.data import FairData
+from fairconstrained.pairwise import pair_mean
+from fairconstrained.views import Stochastic
+
+__all__ = ["AUCGap"]
+
+
+class AUCGap(Constraint):
+    r"""Bound on the difference of two AUCs.
+
+    .. math:: \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa, \qquad
+              \mathrm{AUC}(G, G') = P(s > s' \mid s \in G, s' \in G') + \tfrac{1}{2} P(s = s' \mid \cdot)
+
+    Its surrogate has :math:`\sigma((s - s') / h)` in place of the indicator, summed over all pairs without forming
+    any (`fairconstrained.pairwise.pair_mean`, O(n log n)).
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the exact difference, in [0, 1/2]. None is no bound: the metric is only reported.
+    metric : str, callable or sequence of four masks, default="inter_group"
+        With the protected group a and the other rows b, and their positives and negatives:
+
+        ========================  ===========  ===========  ===========  ============
+        name                      G1           G1'          G2           G2'
+        ========================  ===========  ===========  ===========  ============
+        "group"                   a            b            all          all
+        "inter_group"             a+           b-           b+           a-
+        "intra_group"             a+           a-           b+           b-
+        "positive_equality_gap"   a+           all+         all          all
+        "negative_equality_gap"   a-           all-         all          all
+        "bpsn_bnsp"               all+         a-           a+           all-
+        ========================  ===========  ===========  ===========  ============
+
+        Or four boolean arrays with an entry for every row, which may overlap; or a function that returns them,
+        ``metric(positive, groups)``, of a boolean array and the array of the rows' groups.
+    protected : object or None, default=None
+        The label of the group a; b are all others. None compares every pair of groups ("group", "inter_group",
+        "intra_group"), or takes every group for a in turn.
+    surrogate : {"ramp", "smoothstep", "logistic"}, default="ramp"
+    surrogate_width : float or "auto", default="auto"
+        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+
+    References
+    ----------
+    Yao, Lin, Yang, Stochastic Methods for AUC Optimization subject to AUC-based Fairness Constraints, AISTATS 2023:
+    Definition 2 and eq. 2; Appendix A for the sets.
+    """
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        metric: Any = "inter_group",
+        protected: Hashable | None = None,
+        surrogate: str = "ramp",
+        surrogate_width: float | str = "auto",
+    ) -> None:
+        self.kappa = kappa
+        self.metric = metric
+        self.protected = protected
+        self.surrogate = surrogate
+        self.surrogate_width = surrogate_width
+
+    def bind(self, data: FairData) -> BoundAUCGap:
+        """See `Constraint.bind`; also raises ValueError if a set of rows is empty, with the counts."""
+        kappa = check_kappa(self.kappa)
+        if self.kappa is not None and kappa > 0.5:
+            raise ValueError(f"kappa must be in [0, 0.5] or None (unconstrained), got {kappa}: it bounds an AUC gap.")
+        sets = AUCSets.of(data, self.metric, self.protected)
+        return BoundAUCGap(
+            data=data,
+            kappa=kappa,
+            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
+            fixed_width=self.surrogate_width != "auto",
+            name=sets.name,
+            sets=sets,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundAUCGap(BoundSignedGaps, Stochastic):
+    """See `AUCGap`. Components: the differences, then the same with the other sign.
+
+    Given how many rows of every set a mini-batch has, they are independent draws from the sets, so that the mean over
+    its pairs is unbiased; where a set has none of them, its AUC counts one half.
+
+    Attributes
+    ----------
+    sets : AUCSets
+    """
+
+    sets: AUCSets = field(kw_only=True)
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The two sides of every component."""
+        sides = self.sets.sides
+        return tuple(f"{self.name}[{a} - {b}]" for a, b in (*sides, *((b, a) for a, b in sides)))
+
+    @property
+    def granularity(self) -> float:
+        """What one pair of rows counts."""
+        return self.sets.granularity
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data, sets=self.sets.on(data))
+
+    def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
+        return self.sets.exact(scores)
+
+    def _smooth_gaps(self, scores: Tensor) -> Tensor:
+        gaps = [self._auc(scores, d.above, d.below) - self._auc(scores, *d[2:]) for d in self.sets.differences]
+        return torch.stack(gaps) if gaps else scores[:0]
+
+    def _auc(self, scores: Tensor, above: Sequence[int], below: Sequence[int]) -> Tensor:
+        """One smooth AUC; that of a set against itself is one half, whatever the scores."""
+        if above == below or not above or not below:
+            return scores.new_tensor(0.5)
+        first, second = self._rows[above], self._rows[below]
+        kernel, width = self.surrogate.value, self.surrogate.width
+        return pair_mean(kernel, scores[first.rows], scores[second.rows], first.weights, second.weights, width)
+
+    @cached_property
+    def _rows(self) -> dict[Any, SetRows]:
+        """The rows of every set that is compared."""
+        return {cells: self.sets.set_rows(cells) for difference in self.sets.differences for cells in difference}

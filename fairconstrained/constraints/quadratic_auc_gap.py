@@ -1,0 +1,69 @@
+"""The quadratic surrogate of the AUC fairness paper."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from fairconstrained.constraints._auc_sets import AUCSets
+from fairconstrained.constraints._base import Constraint
+from fairconstrained.constraints._quadratic import BoundQuadratic, both_signs, check_bound, pair_terms
+from fairconstrained.data import FairData
+
+__all__ = ["QuadraticAUCGap"]
+
+
+class QuadraticAUCGap(Constraint):
+    r"""Bound on a *quadratic surrogate* of the difference of two AUCs.
+
+    .. math:: E_{G_1, G_1'}\, \ell(s' - s) + E_{G_2, G_2'}\, \ell(s - s') \le 1 + \kappa, \qquad
+              \ell(t) = c_1 (t - 1)^2,
+
+    and the same with the two AUCs exchanged (eq. 6). It grows with the spread of the scores as much as with the
+    difference of the AUCs, so a small ``kappa`` shrinks the scores and implies no useful bound on the AUC gap.
+
+    Parameters
+    ----------
+    kappa : float or None, default=1.0
+        Bound on the *surrogate*, at least 0 (the paper uses up to 10). None is no bound.
+    metric, protected
+        See `AUCGap`.
+    c1 : float, default=0.5
+        Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` a ``kappa`` below 1 asks for
+        more than that.
+
+    References
+    ----------
+    Yao, Lin, Yang, arXiv:2212.12603, eqs. 4-6.
+    """
+
+    def __init__(
+        self,
+        kappa: float | None = 1.0,
+        *,
+        metric: Any = "inter_group",
+        protected: Hashable | None = None,
+        c1: float = 0.5,
+    ) -> None:
+        self.kappa = kappa
+        self.metric = metric
+        self.protected = protected
+        self.c1 = c1
+
+    def bind(self, data: FairData) -> BoundQuadratic:
+        """See `Constraint.bind`; also raises ValueError if a set of rows is empty, with the counts."""
+        kappa = check_bound(self.kappa)
+        if not self.c1 > 0:
+            raise ValueError(f"c1 must be positive, got {self.c1!r}.")
+        sets = AUCSets.of(data, self.metric, self.protected)
+        bounded = self.kappa is not None
+        signs = [both_signs(difference) for difference in sets.differences if bounded]
+        sides = sets.sides if bounded else ()
+        return BoundQuadratic(
+            data=data,
+            kappa=kappa,
+            sets=sets,
+            terms=pair_terms(sets, [pair[sign] for sign in (0, 1) for pair in signs], -1.0, self.c1),
+            sides=(*sides, *((b, a) for a, b in sides)),
+            name=sets.name,
+        )

@@ -1,0 +1,49 @@
+"""The first two moments of feature rows, which can be gathered chunk by chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = ["Moments"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Weight, weighted mean and weighted covariance of some rows.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the weights.
+    mean : ndarray of shape (n_features,)
+    covariance : ndarray of shape (n_features, n_features)
+        The weights divided by their sum: no correction for degrees of freedom.
+    """
+
+    weight: float
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    @classmethod
+    def of(cls, X: Any, weights: np.ndarray) -> Self:
+        """Of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
+        total = float(weights.sum())
+        mean = X.T @ weights / total
+        if sp.issparse(X):
+            scaled = X.multiply(weights[:, None] / total).tocsr()
+            return cls(total, mean, (X.T @ scaled).toarray() - np.outer(mean, mean))
+        centred = X - mean
+        return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
+
+    def merged(self, other: Self) -> Self:
+        """Of the rows of both."""
+        weight = self.weight + other.weight
+        share = other.weight / weight
+        difference = other.mean - self.mean
+        covariance = (1 - share) * self.covariance + share * other.covariance
+        covariance += share * (1 - share) * np.outer(difference, difference)
+        return type(self)(weight, self.mean + share * difference, covariance)
