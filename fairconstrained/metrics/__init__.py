@@ -2,12 +2,18 @@
 
 Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
 returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with the estimator response it
-reads. A new metric is one function with the ``register`` decorator and one line here.
+reads. A new metric is one function with the ``register`` decorator and one line here. Only ``subset_auc_gap`` is not
+listed: nobody but the user knows its subsets.
 """
 
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._registry import METRICS, MetricInfo
-from fairconstrained.metrics.auc import inter_group_auc_gap, intra_group_auc_gap, partial_group_auc_gap
+from fairconstrained.metrics.auc import (
+    group_auc_gap,
+    inter_group_auc_gap,
+    intra_group_auc_gap,
+    partial_group_auc_gap,
+)
 from fairconstrained.metrics.partial import (
     granularity,
     partial_demographic_parity_gap,
@@ -15,6 +21,12 @@ from fairconstrained.metrics.partial import (
 )
 from fairconstrained.metrics.partial_odds import partial_equal_opportunity_gap, partial_equalized_odds_gap
 from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
+from fairconstrained.metrics.subgroup_auc import (
+    bpsn_bnsp_gap,
+    negative_equality_gap,
+    positive_equality_gap,
+    subset_auc_gap,
+)
 from fairconstrained.metrics.threshold import (
     equal_opportunity_gap,
     inaccuracy,
@@ -27,20 +39,25 @@ __all__ = [
     "METRICS",
     "MetricInfo",
     "PercentileIntervals",
+    "bpsn_bnsp_gap",
     "equal_opportunity_gap",
     "granularity",
+    "group_auc_gap",
     "inaccuracy",
     "independence_gap",
     "inter_group_auc_gap",
     "intra_group_auc_gap",
+    "negative_equality_gap",
     "partial_demographic_parity_gap",
     "partial_equal_opportunity_gap",
     "partial_equalized_odds_gap",
     "partial_group_auc_gap",
     "partial_statistical_parity_gap",
+    "positive_equality_gap",
     "score_curve",
     "separation_gap",
     "statistical_parity_gap",
+    "subset_auc_gap",
     "sufficiency_gap",
     "wasserstein_gap",
 ]

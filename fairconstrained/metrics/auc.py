@@ -1,4 +1,4 @@
-"""Gaps between groups in who outranks whom: areas under the curve between groups and labels."""
+"""Gaps in who outranks whom between two groups: areas under the curve between groups and labels."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.metrics._auc_gaps import compare_groups
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs
 from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
-    GroupedRows,
-    OnEmpty,
-    check_cells,
-    check_groups,
-    check_option,
-    check_scores,
-    check_true_labels,
-)
+from fairconstrained.metrics._validation import OnEmpty, check_groups, check_option, check_scores
 
-__all__ = ["inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
+__all__ = ["group_auc_gap", "inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
 
 
 @register("decision_function")
@@ -110,7 +103,81 @@ def partial_group_auc_gap(
     if not return_groups:
         return gap
     worst = gaps.argmax(axis=1)
-    return gap, rows.table(against=_labels_at(rows, worst), auc=_entries(aucs, worst))
+    against = [rows.labels[code] for code in worst]
+    return gap, rows.table(against=against, auc=aucs[np.arange(rows.n_groups), worst])
+
+
+@register("decision_function")
+def group_auc_gap(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    protected: Hashable = None,
+    agg: Aggregate = "max",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""How far one group outranks another (group AUC).
+
+    .. math:: \max_{g, g'} \left| P(s \ge s' \mid g, g') - \tfrac{1}{2} \right|,
+
+    in which a tie :math:`s = s'` counts one half: how well the score tells the groups apart.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Ignored; present so that all metrics share one signature.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    protected : object, default=None
+        A group, to be compared with all other rows together, as if there were two groups; None compares every
+        pair of groups.
+    agg : {"max", "mean"}, default="max"
+        How the gaps of the pairs of groups become one number.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``, the
+        probability that a row of the group outranks one of that group, NaN for a single group. Only if
+        ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, a group has no weight, or ``protected`` is not a group.
+
+    See Also
+    --------
+    partial_group_auc_gap : The same within a percentile interval.
+
+    Notes
+    -----
+    One row changes the gap by at most its share of its group.
+
+    References
+    ----------
+    .. [1] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
+       Constraints". Definition 2 and Example 1.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import group_auc_gap
+    >>> group_auc_gap(None, [8, 7, 4, 3, 8, 6, 2, 1], sensitive_features=list("aaaabbbb"))
+    0.15625
+    """
+    check_option("agg", agg, AGGREGATES)
+    found = compare_groups("group", y_true, y_score, sensitive_features, sample_weight, protected=protected)
+    return found.result(agg, return_groups, ["auc"], against=True)
 
 
 @register("decision_function")
@@ -121,6 +188,7 @@ def inter_group_auc_gap(
     sensitive_features: Any,
     sample_weight: npt.ArrayLike | None = None,
     pos_label: Any = None,
+    protected: Hashable = None,
     agg: Aggregate = "max",
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
@@ -143,6 +211,9 @@ def inter_group_auc_gap(
         Non-negative; a weight of 2 stands for the same row twice.
     pos_label : object, default=None
         The positive label; None for the larger of the two.
+    protected : object, default=None
+        A group, to be compared with all other rows together, as if there were two groups; None compares every
+        pair of groups.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
@@ -157,13 +228,13 @@ def inter_group_auc_gap(
     groups : DataFrame
         By group: ``n_samples``, ``weight``; ``against``, the group with which the gap is largest; ``auc`` of
         the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against
-        the group's negatives. Only if ``return_groups``.
+        the group's negatives; both NaN for a single group. Only if ``return_groups``.
 
     Raises
     ------
     ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, or a cell of
-        group and label is empty (the message prints the counts).
+        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a cell of
+        group and label is empty (the message prints the counts), or ``protected`` is not a group.
 
     Notes
     -----
@@ -175,17 +246,14 @@ def inter_group_auc_gap(
        xAUC Metric", NeurIPS 2019.
     .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
        Difference-of-Convex Constraints", arXiv:2505.12530. Equation (104).
+    .. [3] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
+       Constraints". Definition 2 and Example 2.
     """
     check_option("agg", agg, AGGREGATES)
-    aucs, rows = _label_aucs(y_true, y_score, sensitive_features, sample_weight, pos_label, on_empty)
-    gaps = np.abs(aucs - aucs.T)
-    gap = aggregate_pairs(gaps, agg)
-    if not return_groups:
-        return gap
-    worst = gaps.argmax(axis=1)
-    return gap, rows.table(
-        against=_labels_at(rows, worst), auc=_entries(aucs, worst), reverse_auc=_entries(aucs.T, worst)
+    found = compare_groups(
+        "inter_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
+    return found.result(agg, return_groups, ["auc", "reverse_auc"], against=True)
 
 
 @register("decision_function")
@@ -196,6 +264,7 @@ def intra_group_auc_gap(
     sensitive_features: Any,
     sample_weight: npt.ArrayLike | None = None,
     pos_label: Any = None,
+    protected: Hashable = None,
     agg: Aggregate = "max",
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
@@ -219,6 +288,9 @@ def intra_group_auc_gap(
         Non-negative; a weight of 2 stands for the same row twice.
     pos_label : object, default=None
         The positive label; None for the larger of the two.
+    protected : object, default=None
+        A group, to be compared with all other rows together, as if there were two groups; None compares every
+        pair of groups.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
@@ -231,13 +303,13 @@ def intra_group_auc_gap(
     gap : float
         In [0, 1], 0 is fair; 0 for a single group and for a constant score.
     groups : DataFrame
-        ``n_samples``, ``weight``, ``auc`` by group. Only if ``return_groups``.
+        By group: ``n_samples``, ``weight``, ``auc``, which is NaN for a single group. Only if ``return_groups``.
 
     Raises
     ------
     ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, or a cell of
-        group and label is empty (the message prints the counts).
+        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a cell of
+        group and label is empty (the message prints the counts), or ``protected`` is not a group.
 
     Notes
     -----
@@ -248,47 +320,11 @@ def intra_group_auc_gap(
     .. [1] A. Beutel et al., "Fairness in Recommendation Ranking through Pairwise Comparisons", KDD 2019.
     .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
        Difference-of-Convex Constraints", arXiv:2505.12530. Equation (106).
+    .. [3] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
+       Constraints". Definition 2 and Example 3.
     """
     check_option("agg", agg, AGGREGATES)
-    aucs, rows = _label_aucs(y_true, y_score, sensitive_features, sample_weight, pos_label, on_empty)
-    own = aucs.diagonal()
-    gap = aggregate_pairs(np.abs(own[:, None] - own), agg)
-    return (gap, rows.table(auc=own)) if return_groups else gap
-
-
-def _label_aucs(
-    y_true: npt.ArrayLike,
-    y_score: npt.ArrayLike,
-    sensitive_features: Any,
-    sample_weight: npt.ArrayLike | None,
-    pos_label: Any,
-    on_empty: OnEmpty,
-) -> tuple[np.ndarray, GroupedRows]:
-    """AUC of each group's positives (rows) against each group's negatives (columns); NaN for empty cells."""
-    scores = check_scores(y_score, y_true)
-    positive, names = check_true_labels(y_true, pos_label)
-    rows = check_groups(sensitive_features, sample_weight, scores.size)
-    cells = 2 * rows.codes + positive
-    n_cells = 2 * rows.n_groups
-    mass = np.bincount(cells, rows.weights, minlength=n_cells)
-    check_cells(
-        np.where(mass > 0, mass, np.nan), positive, rows, (f"y_true={names[0]}", f"y_true={names[1]}"), on_empty
+    found = compare_groups(
+        "intra_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
-    present = np.flatnonzero(mass)
-    kept = mass[cells] > 0
-    place = np.cumsum(mass > 0) - 1
-    everything = PercentileIntervals.parse((0.0, 1.0), ())
-    aucs = np.full((n_cells, n_cells), np.nan)
-    aucs[np.ix_(present, present)] = pair_aucs(
-        scores[kept], place[cells[kept]], rows.weights[kept], present.size, everything
-    )
-    return aucs[1::2, ::2], rows
-
-
-def _labels_at(rows: GroupedRows, codes: np.ndarray) -> list[Hashable]:
-    return [rows.labels[code] for code in codes]
-
-
-def _entries(matrix: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """One entry of every row of a matrix."""
-    return matrix[np.arange(len(matrix)), columns]
+    return found.result(agg, return_groups, ["auc"])

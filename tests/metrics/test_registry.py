@@ -11,7 +11,8 @@ import pytest
 import fairconstrained.metrics as metrics
 from fairconstrained.metrics import METRICS
 
-NOT_METRICS = {"METRICS", "MetricInfo", "PercentileIntervals", "granularity", "score_curve"}
+# nobody but the user knows the subsets of subset_auc_gap
+NOT_METRICS = {"METRICS", "MetricInfo", "PercentileIntervals", "granularity", "score_curve", "subset_auc_gap"}
 RESPONSES = {
     "inaccuracy": "predict",
     "independence_gap": "predict",
@@ -24,8 +25,12 @@ RESPONSES = {
     "partial_equal_opportunity_gap": "decision_function",
     "partial_equalized_odds_gap": "decision_function",
     "partial_group_auc_gap": "decision_function",
+    "group_auc_gap": "decision_function",
     "inter_group_auc_gap": "decision_function",
     "intra_group_auc_gap": "decision_function",
+    "positive_equality_gap": "decision_function",
+    "negative_equality_gap": "decision_function",
+    "bpsn_bnsp_gap": "decision_function",
     "wasserstein_gap": "predict_proba",
 }
 
@@ -47,7 +52,7 @@ def test_one_signature_and_a_plain_float(info):
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     assert all(parameter.kind == inspect.Parameter.KEYWORD_ONLY for parameter in parameters[2:])
     y_true, y_pred = [1, 1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 1, 1, 1, 0]
-    response = y_pred if info.response == "predict" else [0, 0.9, 0.4, 0, 0.6, 0.7, 0.8, 0.9, 0.5]
+    response = y_pred if info.response == "predict" else [0, 0.65, 0.4, 0, 0.6, 0.7, 0.8, 0.9, 0.5]
     value = info.function(y_true, response, sensitive_features=list("aaaabbbbb"), sample_weight=np.ones(9))
     assert type(value) is float
     assert value > 0

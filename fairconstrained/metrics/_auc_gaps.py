@@ -1,0 +1,193 @@
+"""The AUCs that a metric compares: one sort over disjoint cells of rows, then a few sums for every union of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, set_auc
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    OnEmpty,
+    check_cells,
+    check_groups,
+    check_scores,
+    check_true_labels,
+)
+
+__all__ = ["GroupComparison", "compare_groups", "difference_aucs"]
+
+_EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
+
+
+@dataclass(frozen=True, eq=False)
+class GroupComparison:
+    """What a named metric compares, and the AUCs of it.
+
+    Parameters
+    ----------
+    metric : str
+        A key of `AUC_METRICS`.
+    scores : ndarray of shape (n_samples,)
+    rows : GroupedRows
+        With a protected group, there are two: it, and all others as one.
+    cells : ndarray of int, of shape (n_samples,)
+        Numbered as in ``_auc_sets``.
+    sides : tuple of (int, int or None)
+        The groups behind every difference; empty for a single group.
+    differences : tuple of AUCDifference
+    aucs : ndarray of shape (n_differences, 2)
+        ``AUC(G1, G1')`` and ``AUC(G2, G2')`` of every difference, NaN if a set is empty.
+    n_compared : int
+        How many differences count: the first one only if there is a protected group.
+    """
+
+    metric: str
+    scores: np.ndarray
+    rows: GroupedRows
+    cells: np.ndarray
+    sides: tuple[tuple[int, int | None], ...]
+    differences: tuple[AUCDifference, ...]
+    aucs: np.ndarray
+    n_compared: int
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Absolute differences that count, of shape (n_compared,)."""
+        return np.abs(self.aucs[: self.n_compared, 0] - self.aucs[: self.n_compared, 1])
+
+    def gap(self, agg: Aggregate) -> float:
+        """One number of the gaps; 0 for a single group, NaN if any is."""
+        return float(AGGREGATES[agg](self.gaps)) if self.n_compared else 0.0
+
+    def result(
+        self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
+    ) -> float | tuple[float, pd.DataFrame]:
+        """What the metrics return.
+
+        Parameters
+        ----------
+        agg : {"max", "mean"}
+        return_groups : bool
+            Whether to return the table as well.
+        columns : sequence of str
+            What the table calls ``AUC(G1, G1')``, and perhaps ``AUC(G2, G2')``.
+        against : bool, default=False
+            Whether the table names the other group of the pair.
+        """
+        gap = self.gap(agg)
+        if not return_groups:
+            return gap
+        aucs, other = self._by_group()
+        table: dict[str, Any] = {"against": [self.rows.labels[code] for code in other]} if against else {}
+        return gap, self.rows.table(**table, **dict(zip(columns, aucs.T, strict=False)))
+
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two AUCs of every group, of its worst pair if the metric compares pairs; and the other of that pair."""
+        n_groups, by_label = self.rows.n_groups, AUC_METRICS[self.metric].by_label
+        seen = np.full((n_groups, n_groups, 2), np.nan)
+        for (first, second), pair in zip(self.sides, self.aucs, strict=True):
+            if second is None:
+                seen[first] = pair
+                continue
+            seen[first, second] = pair
+            # Seen from the other group the two sets swap their labels, or who is above whom.
+            seen[second, first] = pair[::-1] if by_label else 1 - pair
+        gaps = np.abs(seen[..., 0] - seen[..., 1])
+        np.fill_diagonal(gaps, -1.0)
+        other = gaps.argmax(axis=1)
+        return seen[np.arange(n_groups), other], other
+
+
+def compare_groups(
+    metric: str,
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    protected: Hashable = None,
+    on_empty: OnEmpty = "raise",
+) -> GroupComparison:
+    """Validate what a metric was given, and compute its AUCs.
+
+    Raises
+    ------
+    ValueError
+        As the metrics say.
+    """
+    scores = check_scores(y_score, y_true)
+    positive, names = np.ones(scores.size, dtype=bool), ("no label", "any label")
+    if AUC_METRICS[metric].by_label:
+        positive, labels = check_true_labels(y_true, pos_label)
+        names = f"y_true={labels[0]}", f"y_true={labels[1]}"
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    if protected is not None:
+        rows = _against_others(rows, protected)
+    cells = rows.codes + rows.n_groups * ~positive
+    sides, differences = auc_differences(metric, rows.n_groups, None)
+    aucs = difference_aucs(scores, cells, rows.weights, 2 * rows.n_groups, differences)
+    n_compared = len(differences) if protected is None else min(1, len(differences))
+    result = GroupComparison(metric, scores, rows, cells, sides, differences, aucs, n_compared)
+    check_cells(result.gaps, positive, rows, names, on_empty)
+    return result
+
+
+def difference_aucs(
+    scores: np.ndarray, cells: np.ndarray, weights: np.ndarray, n_cells: int, differences: Sequence[AUCDifference]
+) -> np.ndarray:
+    """The two AUCs of every difference.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+    cells : ndarray of int, of shape (n_samples,)
+        In ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
+    weights : ndarray of shape (n_samples,)
+    n_cells : int
+    differences : sequence of AUCDifference
+
+    Returns
+    -------
+    aucs : ndarray of shape (n_differences, 2)
+        NaN if a set has no weight. O(n log n + n n_cells^2) time, whatever the sets.
+    """
+    mass = np.bincount(cells, weights, minlength=n_cells + 1)[:n_cells]
+    # Centred, so that the AUC of a constant score, or of a set with itself, is 1/2 without rounding. Cells without
+    # weight add nothing to a union, which is what their zeros say.
+    centred = np.zeros((n_cells, n_cells))
+    present = np.flatnonzero(mass)
+    if present.size:
+        place = np.full(n_cells + 1, -1)
+        place[present] = np.arange(present.size)
+        kept = place[cells] >= 0
+        aucs = pair_aucs(scores[kept], place[cells[kept]], weights[kept], present.size, _EVERYTHING)
+        centred[np.ix_(present, present)] = aucs - 0.5
+    known: dict[tuple[Sequence[int], Sequence[int]], float] = {}
+
+    def auc(above: Sequence[int], below: Sequence[int]) -> float:
+        # Pairs of groups share sets: "everything against everything" occurs once for each pair.
+        if (above, below) not in known:
+            has_rows = mass[list(above)].any() and mass[list(below)].any()
+            known[above, below] = 0.5 + set_auc(centred, mass, above, below) if has_rows else np.nan
+        return known[above, below]
+
+    return np.array([[auc(*sets[:2]), auc(*sets[2:])] for sets in differences]).reshape(-1, 2)
+
+
+def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
+    """The protected group as group 0, and all others as group 1, if there are any."""
+    if protected not in rows.labels:
+        raise ValueError(f"protected must be one of the groups {list(rows.labels)}; got {protected!r}.")
+    code = rows.labels.index(protected)
+    others = [label for label in rows.labels if label != protected]
+    name = others if len(others) <= 1 else [f"not {protected}"]
+    return replace(rows, codes=(rows.codes != code).astype(rows.codes.dtype), labels=(protected, *name))
