@@ -145,12 +145,6 @@ class AUCSets:
         weights = self.data.weights[rows]
         return SetRows(rows, weights / weights.sum())
 
-    def set_shares(self, cells: Sequence[int]) -> np.ndarray:
-        """Share of every cell in a union of cells; ndarray of shape (n_cells,)."""
-        shares = np.zeros(self.n_cells)
-        shares[list(cells)] = self.mass[list(cells)]
-        return shares / shares.sum()
-
     def exact(self, scores: np.ndarray) -> np.ndarray:
         """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
         inside = self.codes < self.n_cells

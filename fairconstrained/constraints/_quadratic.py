@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -11,12 +12,12 @@ from torch import Tensor
 
 from fairconstrained.constraints._auc_sets import AUCSets
 from fairconstrained.constraints._base import BoundConstraint
-from fairconstrained.data import FairData
+from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_sets import AUCDifference
 from fairconstrained.quadratics import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, SaddleMoments
 
-__all__ = ["BoundQuadratic", "Term", "both_signs", "check_bound", "pair_terms"]
+__all__ = ["BoundQuadratic", "Term", "check_bound", "pair_terms", "quadratic_components"]
 
 #: What the surrogate may exceed ``kappa`` by, relative to ``max(kappa, 1)``: the tolerance of section G.3.2 of the
 #: partial fairness paper.
@@ -96,16 +97,35 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
         return self.terms.plus(-(self.kappa - self.margin)) if self.sides else self.terms
 
 
-def pair_terms(sets: AUCSets, components: list[list[Term]], constant: float, c1: float = 0.5) -> PairTerms:
-    """The terms of every component, each of which also has the same constant."""
+def pair_terms(
+    components: Sequence[Sequence[Term]],
+    mass: np.ndarray,
+    constant: float,
+    c1: float = 0.5,
+    rows: tuple[Rows, ...] = (),
+    shares: Tensor | None = None,
+) -> PairTerms:
+    """The terms of every component, each of which also has the same constant.
+
+    Parameters
+    ----------
+    components : sequence of sequences of terms
+    mass : ndarray of shape (n_cells,)
+        Weights of the cells.
+    constant, c1 : float
+    rows, shares
+        Of the cells, where there are rows.
+    """
     unions = list(dict.fromkeys(cells for terms in components for term in terms for cells in term))
     flat = [(j, unions.index(a), unions.index(b)) for j, terms in enumerate(components) for a, b in terms]
     component, first, second = np.array(flat, dtype=int).reshape(-1, 3).T
-    shares = [sets.set_shares(cells) for cells in unions]
+    sets = np.zeros((len(unions), mass.size))
+    for row, cells in zip(sets, unions, strict=True):
+        row[list(cells)] = mass[list(cells)] / mass[list(cells)].sum()
     return PairTerms(
-        rows=sets.cell_rows,
-        shares=sets.shares,
-        sets=np.array(shares).reshape(len(unions), sets.n_cells),
+        rows=rows,
+        shares=torch.empty(0) if shares is None else shares,
+        sets=sets,
         component=component,
         first=first,
         second=second,
@@ -127,7 +147,8 @@ def check_bound(kappa: Any) -> float:
     return float(kappa)
 
 
-def both_signs(difference: AUCDifference) -> tuple[list[Term], list[Term]]:
-    """The terms of eqs. 4 and 5 of the AUC fairness paper: of a difference of AUCs, and of its negative."""
-    g1, g1_, g2, g2_ = difference
-    return [(g1_, g1), (g2, g2_)], [(g2_, g2), (g1, g1_)]
+def quadratic_components(differences: Sequence[AUCDifference]) -> list[list[Term]]:
+    """The terms of eq. 4 of the AUC fairness paper for every difference, then those of eq. 5, of its negative."""
+    first = [[(d.below, d.above), (d.reference_above, d.reference_below)] for d in differences]
+    second = [[(d.reference_below, d.reference_above), (d.above, d.below)] for d in differences]
+    return first + second

@@ -84,7 +84,7 @@ class PairwiseParity(Constraint):
             data=data,
             kappa=kappa,
             sets=sets,
-            terms=pair_terms(sets, components, constant),
+            terms=pair_terms(components, sets.mass, constant, rows=sets.cell_rows, shares=sets.shares),
             sides=tuple((str(data.labels[k]), str(data.labels[h])) for k, h in pairs),
             name=self.notion,
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 from fairconstrained.constraints._auc_sets import AUCSets
 from fairconstrained.constraints._base import Constraint
-from fairconstrained.constraints._quadratic import BoundQuadratic, both_signs, check_bound, pair_terms
+from fairconstrained.constraints._quadratic import BoundQuadratic, check_bound, pair_terms, quadratic_components
 from fairconstrained.data import FairData
 
 __all__ = ["QuadraticAUCGap"]
@@ -57,13 +57,13 @@ class QuadraticAUCGap(Constraint):
             raise ValueError(f"c1 must be positive, got {self.c1!r}.")
         sets = AUCSets.of(data, self.metric, self.protected)
         bounded = self.kappa is not None
-        signs = [both_signs(difference) for difference in sets.differences if bounded]
+        components = quadratic_components(sets.differences if bounded else ())
         sides = sets.sides if bounded else ()
         return BoundQuadratic(
             data=data,
             kappa=kappa,
             sets=sets,
-            terms=pair_terms(sets, [pair[sign] for sign in (0, 1) for pair in signs], -1.0, self.c1),
+            terms=pair_terms(components, sets.mass, -1.0, self.c1, sets.cell_rows, sets.shares),
             sides=(*sides, *((b, a) for a, b in sides)),
             name=sets.name,
         )

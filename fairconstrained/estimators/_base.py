@@ -170,7 +170,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with limited_threads(data.n_samples if problem.model.uses_threads else 1):
-            result = solver.solve(problem, start, rng)
+            result = self._solve(solver, problem, start, rng)
         params = problem.finish(result.params)
         excess = self._report(problem, params, result, target)
         for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
@@ -183,8 +183,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self._warn(problem, solver.name, excess)
 
     def _problem(self, data: FairData, target: Target) -> Problem:
-        # A single group has nothing to be compared with.
-        constraints = self._bound_constraints(data, target) if data.n_groups > 1 else ()
+        constraints = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
         return Problem(
             model=self._model(data),
             objective=self._objective().bind(data),
@@ -196,17 +195,28 @@ class BaseFairEstimator(BaseEstimator, ABC):
     def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
         return tuple(constraint.bind(data) for constraint in self._constraints(target))
 
+    def _holds_vacuously(self, data: FairData) -> bool:
+        """Whether there is nothing to compare: a single group."""
+        return data.n_groups == 1
+
     def _asks_for_fairness(self) -> bool:
         """Whether anything is bounded."""
         return self.kappa is not None
 
+    def _auto_solver(self, problem: Problem) -> str:
+        """Name of the solver that "auto" stands for."""
+        return self._default_solver
+
     def _solver(self, problem: Problem) -> Solver:
-        name = self._default_solver if self.solver == "auto" else self.solver
+        name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         solver = solver_class(name)
         common = {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
         known = {option.name for option in fields(solver)}
         options = {name: value for name, value in common.items() if name in known and value is not None}
         return make_solver(name, {**options, **(self.solver_options or {})}, problem)
+
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        return solver.solve(problem, start, rng)
 
     def _warm_start(self, model: Model, labels: tuple) -> Start | None:
         """Where the last fit ended, if that is wanted and means the same now."""
@@ -235,7 +245,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
 
     def _warn(self, problem: Problem, solver: str, excess: dict[str, float]) -> None:
         """The one place that warns."""
-        if self._asks_for_fairness() and problem.data.n_groups == 1:
+        if self._asks_for_fairness() and self._holds_vacuously(problem.data):
             warnings.warn(
                 "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
                 f"was fitted. Pass sensitive_features with at least two groups to fit, or set {self._unconstrained}.",
@@ -249,7 +259,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
                     value = constraint.kappa + excess[constraint.name]
                     advice = (
                         "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
-                        if solver == self._default_solver or not constraint.bounds_metric
+                        if solver == self._auto_solver(problem) or not constraint.bounds_metric
                         else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
                     )
                     warnings.warn(

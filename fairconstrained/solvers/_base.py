@@ -25,7 +25,7 @@ __all__ = [
     "surrogate_result",
 ]
 
-#: Called with one history record after every iteration.
+#: Called with one history record after every iteration, and with the parameters ("params") where a solver gives them.
 Callback = Callable[[Mapping[str, Any]], None]
 
 
@@ -166,13 +166,13 @@ class Recorder:
         self.records: list[dict[str, Any]] = []
         self._callback, self._verbose = callback, verbose
 
-    def add(self, **record: Any) -> None:
-        """Append one record."""
+    def add(self, *, params: np.ndarray | None = None, **record: Any) -> None:
+        """Append one record; the callback also gets the parameters, which would make the history large."""
         self.records.append(record)
         if self._verbose:
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items()))
         if self._callback is not None:
-            self._callback(record)
+            self._callback(record if params is None else {**record, "params": params})
 
 
 def surrogate_result(

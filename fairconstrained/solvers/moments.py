@@ -42,7 +42,7 @@ class MomentSolver(Solver):
     ----------
     max_iter : int, default=500
         Iterations of L-BFGS-B.
-    tol : float, default=1e-9
+    accuracy : float, default=1e-9
         Violation of a constraint, and slack of one whose multiplier is positive, at which the dual is solved.
     verbose : int, default=0
         Positive: print what was found.
@@ -58,7 +58,7 @@ class MomentSolver(Solver):
     projects: ClassVar[bool] = False
 
     max_iter: int = 500
-    tol: float = 1e-9
+    accuracy: float = 1e-9
 
     def solve(
         self,
@@ -72,7 +72,7 @@ class MomentSolver(Solver):
         objective = parameter_quadratics(problem, [problem.objective], moments)
         constraints = parameter_quadratics(problem, problem.constraints, moments)
         penalty = problem.model.penalty(np.ones(problem.n_params))[1]  # the gradient of a diagonal quadratic form
-        found = minimise_quadratic(objective, penalty, constraints, self.max_iter, self.tol)
+        found = minimise_quadratic(objective, penalty, constraints, self.max_iter, self.accuracy)
         recorder.add(n_iter=found.n_iter, n_evaluations=1, objective=found.objective, violation=found.violation)
         result = surrogate_result(problem, found.w, found.n_iter, 0, recorder)
         names = zip(problem.component_names, found.multipliers.tolist(), strict=True)
@@ -106,7 +106,7 @@ class QuadraticOptimum(NamedTuple):
 
 
 def minimise_quadratic(
-    objective: Quadratics, penalty: np.ndarray, constraints: Quadratics, max_iter: int = 500, tol: float = 1e-9
+    objective: Quadratics, penalty: np.ndarray, constraints: Quadratics, max_iter: int = 500, accuracy: float = 1e-9
 ) -> QuadraticOptimum:
     """Minimise a quadratic under quadratics, all convex, see `MomentSolver`.
 
@@ -118,7 +118,7 @@ def minimise_quadratic(
         Diagonal that is added to its Hessian.
     constraints : Quadratics
     max_iter : int
-    tol : float
+    accuracy : float
     """
     dual = _Dual(objective.hessians[objective.which[0]] + np.diag(penalty), objective.b[0], constraints)
     lowest = (
@@ -128,7 +128,7 @@ def minimise_quadratic(
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None)] * constraints.c.size,
-            options={"maxiter": max_iter, "maxcor": 20, "ftol": 0.0, "gtol": tol},
+            options={"maxiter": max_iter, "maxcor": 20, "ftol": 0.0, "gtol": accuracy},
         )
         if constraints.c.size
         else None
@@ -144,7 +144,7 @@ def minimise_quadratic(
         objective=float(objective.values(w)[0] + penalty @ w**2 / 2),
         violation=violation,
         n_iter=0 if lowest is None else int(lowest.nit),
-        converged=lowest is None or violation <= 1e3 * tol,
+        converged=lowest is None or violation <= 1e3 * accuracy,
     )
 
 

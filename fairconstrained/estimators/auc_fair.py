@@ -1,0 +1,223 @@
+"""AUC fairness: a classifier whose AUCs between groups differ by no more than ``kappa``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import MomentSolver, Solver, SolverResult
+
+__all__ = ["AUCFairClassifier"]
+
+#: What ``surrogate`` may be: the constraint, and the loss of a pair that stands for the AUC as the objective.
+SURROGATES: dict[str, tuple[type[Constraint], str]] = {
+    "ramp": (AUCGap, "logistic"),
+    "quadratic": (QuadraticAUCGap, "quadratic"),
+}
+#: What ``objective`` may be.
+OBJECTIVES: dict[str, Callable[[str], Objective]] = {
+    "logistic": lambda pair_loss: Logistic(),
+    "auc": PairwiseAUC,
+}
+
+
+class AUCFairClassifier(FairClassifierMixin, ModuleScores):
+    r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
+
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
+              \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,
+
+    where :math:`\mathrm{AUC}(G, G')` is the chance that a row of G outranks a row of G', ties counting one half, and
+    the sets are given by ``metric``. With ``surrogate="ramp"``, ``kappa`` bounds this very number on the training data.
+    The quadratic surrogate of the paper,
+
+    .. math:: E_{G_1, G_1'}\, \ell(h_w(x') - h_w(x)) + E_{G_2, G_2'}\, \ell(h_w(x) - h_w(x')) \le 1 + \kappa
+              \quad \text{(and with the AUCs exchanged)}, \qquad \ell(t) = \tfrac{1}{2} (t - 1)^2,
+
+    is convex for linear scores, takes the moments of the data alone, and can be trained on a stream; but it bounds
+    the spread of the scores more than the gap.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        With ``surrogate="ramp"`` the bound on the gap *measured on the training data*, in [0, 0.5]. With
+        ``surrogate="quadratic"`` the bound on the surrogate, at least 0 (the paper uses up to 10), which promises
+        nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
+    metric : str, callable or sequence of four masks, default="inter_group"
+        "group", "inter_group" (xAUC), "intra_group", "positive_equality_gap", "negative_equality_gap" or "bpsn_bnsp";
+        see `fairconstrained.constraints.AUCGap` for their sets. Or a function ``metric(positive, groups)`` of two
+        arrays that returns four boolean masks :math:`G_1, G_1', G_2, G_2'`, or these masks themselves, for the rows
+        that are given to `fit` (a function also works in cross-validation).
+    protected : object or None, default=None
+        The label of the protected group, which is compared with all other rows. None compares every pair of groups, or
+        every group with everything, whichever the metric asks for; all of these gaps are bounded.
+    objective : {"logistic", "auc"}, default="logistic"
+        "logistic": the logistic loss of every row. "auc": a loss of every pair of a positive and a negative, logistic
+        with the ramp and quadratic with the quadratic surrogate (the paper's).
+    surrogate : {"ramp", "quadratic"}, default="ramp"
+        What stands in for the gap while training, see above. The ramp narrows until the exact gap is within ``kappa``.
+    solver : str, default="auto"
+        "auto" is "moments" where objective and constraint are quadratic and the scores are linear, and
+        "augmented_lagrangian" otherwise. "level_set", "iqrc" and "moments" need ``surrogate="quadratic"`` and
+        ``objective="auc"``, and all but "iqrc" linear scores; "proxy_lagrangian" takes everything.
+    solver_options : dict, optional
+        Options of the solver, see its class in `fairconstrained.solvers`.
+    module : torch.nn.Module or callable, optional
+        What computes the scores instead of a linear function, see `PartialParityClassifier`.
+    hidden_layer_sizes : sequence of int, optional
+        Widths of the hidden layers of a network that is built for you; the paper's has one of 10.
+    activation : {"logistic", "relu", "tanh", "silu", "softplus"}, default="logistic"
+        Of the hidden layers.
+    fit_intercept : bool, default=True
+        The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
+    alpha : float, default=0.0
+        Weight of the l2 penalty on the coefficients.
+    validation_fraction : float or None, default=None
+        Set this share of every group and class aside, and take among the iterates that the solver records the feasible
+        one of best AUC on it (the paper's way to tune). None: the solver's own result, on all rows.
+    max_iter : int or None, default=None
+        Iterations of the solver; None is the solver's own default.
+    tol : float, default=5e-4
+        Relative change of the objective at which "augmented_lagrangian" stops.
+    random_state : int, RandomState instance or None, default=None
+        Seeds modules, stochastic solvers and the validation split.
+    verbose : int, default=0
+        Positive: print a line per iteration.
+    warm_start : bool, default=False
+        Start from the last fit.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Only of linear scores.
+    intercept_ : ndarray of shape (1,)
+        Only of linear scores.
+    module_ : torch.nn.Module
+        Only of models with a module.
+    classes_ : ndarray of shape (2,)
+        The second one is the positive class.
+    groups_ : ndarray of shape (n_groups,)
+    status_ : {"optimal", "completed", "max_iter", "infeasible"}
+        "infeasible": what ``kappa`` bounds exceeds it.
+    constraint_values_ : dict
+        The *exact* AUC gap on the training data, by the metric's name. After `partial_fit`, which keeps no rows, the
+        surrogate in its place.
+    violation_ : float
+        What the bounded quantity exceeds ``kappa`` by, at least 0.
+    objective_ : float
+        Objective with its penalty.
+    multipliers_ : dict
+        Multipliers of the active components: objective per unit of ``kappa``.
+    n_iter_, n_evaluations_ : int
+        Iterations, and evaluations of all rows.
+    history_ : list of dict
+        One record per iteration.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    Raises
+    ------
+    ValueError
+        From `fit`: if a set of rows that the metric compares is empty (with the counts), ``protected`` is not among
+        the groups, or ``kappa`` is out of its range.
+
+    References
+    ----------
+    Yao, Lin, Yang, Stochastic Methods for AUC Optimization subject to AUC-based Fairness Constraints, AISTATS 2023,
+    arXiv:2212.12603: eqs. 2 and 6.
+
+    Examples
+    --------
+    >>> from fairconstrained import AUCFairClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = AUCFairClassifier(kappa=0.02).fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["inter_group"] <= 0.0201
+    True
+    """
+
+    # Not parameters: an AUC has no threshold, and one model serves all groups.
+    threshold: ClassVar[float] = 0.0
+    group_interactions: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ModuleScores._parameter_constraints,
+        "kappa": [Interval(Real, 0, None, closed="left"), None],
+        "metric": [StrOptions(set(AUC_METRICS)), callable, "array-like"],
+        "protected": "no_validation",  # type: ignore[dict-item]  # any label
+        "objective": [StrOptions(set(OBJECTIVES))],
+        "surrogate": [StrOptions(set(SURROGATES))],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        metric: Any = "inter_group",
+        protected: Hashable | None = None,
+        objective: str = "logistic",
+        surrogate: str = "ramp",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "logistic",
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        validation_fraction: float | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.metric = metric
+        self.protected = protected
+        self.objective = objective
+        self.surrogate = surrogate
+        self.solver = solver
+        self.solver_options = solver_options
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.validation_fraction = validation_fraction
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Objective:
+        return OBJECTIVES[self.objective](SURROGATES[self.surrogate][1])
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        constraint = SURROGATES[self.surrogate][0]
+        return [constraint(self.kappa, metric=self.metric, protected=self.protected)]  # type: ignore[call-arg]
+
+    def _holds_vacuously(self, data: FairData) -> bool:
+        """See `BaseFairEstimator._holds_vacuously`; masks need no groups."""
+        return isinstance(self.metric, str) and super()._holds_vacuously(data)
+
+    def _auto_solver(self, problem: Problem) -> str:
+        return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
