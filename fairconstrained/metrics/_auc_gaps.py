@@ -189,5 +189,7 @@ def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
         raise ValueError(f"protected must be one of the groups {list(rows.labels)}; got {protected!r}.")
     code = rows.labels.index(protected)
     others = [label for label in rows.labels if label != protected]
-    name = others if len(others) <= 1 else [f"not {protected}"]
-    return replace(rows, codes=(rows.codes != code).astype(rows.codes.dtype), labels=(protected, *name))
+    if len(others) > 1:
+        words = f"({', '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"
+        others = [f"not {words}"]
+    return replace(rows, codes=(rows.codes != code).astype(rows.codes.dtype), labels=(protected, *others))

@@ -174,9 +174,7 @@ def test_group_auc_is_the_partial_one_on_everything():
 def test_equality_gaps_are_the_group_gap_within_a_label_times_the_share_of_the_others(metric, kind):
     label, score, group, weight = draw(7, (20, 30, 25), decimals=1)
     rows = label == kind
-    within = group_auc_gap(
-        None, score[rows], sensitive_features=group[rows], sample_weight=weight[rows], protected=2
-    )  # fmt: skip
+    within = group_auc_gap(None, score[rows], sensitive_features=group[rows], sample_weight=weight[rows], protected=2)
     others = np.average(group[rows] != 2, weights=weight[rows])
     value = metric(label, score, sensitive_features=group, sample_weight=weight, protected=2)
     assert value == pytest.approx(others * within)
@@ -222,7 +220,7 @@ class TestTables:
         label, score, group, weight = draw(9, (20, 30, 25, 40))
         gap, table = inter_group_auc_gap(
             label, score, sensitive_features=group, sample_weight=weight, return_groups=True
-        )  # fmt: skip
+        )
         assert (table["auc"] - table["reverse_auc"]).abs().max() == pytest.approx(gap)
         for one, row in table.iterrows():
             above, below = (group == one) & (label == 1), (group == row["against"]) & (label == 0)
@@ -241,9 +239,7 @@ def test_several_columns_are_protected_by_a_tuple():
     label, score, group, weight = draw(10, (30, 30))
     features = pd.DataFrame({"sex": np.where(group, "f", "m"), "old": np.arange(60) % 3 == 0})
     one = (features["sex"] == "f") & features["old"]
-    value = inter_group_auc_gap(
-        label, score, sensitive_features=features, sample_weight=weight, protected=("f", True)
-    )  # fmt: skip
+    value = inter_group_auc_gap(label, score, sensitive_features=features, sample_weight=weight, protected=("f", True))
     assert value == inter_group_auc_gap(label, score, sensitive_features=one, sample_weight=weight)
 
 

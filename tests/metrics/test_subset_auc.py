@@ -80,9 +80,7 @@ class TestCallable:
         options = {"sensitive_features": group, "sample_weight": weight}
         value = subset_auc_gap(label, score, subsets=cross_auc, **options)
         assert value == pytest.approx(inter_group_auc_gap(label, score, **options))
-        value = subset_auc_gap(
-            label, score, subsets=lambda y, g: (y, (g == "b") & ~y, (g == "b") & y, ~y), **options
-        )  # fmt: skip
+        value = subset_auc_gap(label, score, subsets=lambda y, g: (y, (g == "b") & ~y, (g == "b") & y, ~y), **options)
         assert value == pytest.approx(bpsn_bnsp_gap(label, score, protected="b", **options))
 
         def one_group(positive, groups):

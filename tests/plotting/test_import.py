@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
+from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay, SubsetRocDisplay
 
 SCORES, GROUPS = [1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"]
 
@@ -25,6 +25,13 @@ CALLS = {
     ),
     "ScoreDensityDisplay.from_predictions": lambda: ScoreDensityDisplay.from_predictions(
         SCORES, sensitive_features=GROUPS
+    ),
+    "SubsetRocDisplay.plot": lambda: SubsetRocDisplay([], gap=0.0).plot(),
+    "SubsetRocDisplay.from_estimator": lambda: SubsetRocDisplay.from_estimator(
+        None, None, None, sensitive_features=None
+    ),
+    "SubsetRocDisplay.from_predictions": lambda: SubsetRocDisplay.from_predictions(
+        None, SCORES, sensitive_features=GROUPS
     ),
 }
 

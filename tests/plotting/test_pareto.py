@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score
+from sklearn.metrics import accuracy_score, roc_auc_score
 
-from fairconstrained.metrics import independence_gap, statistical_parity_gap
+from fairconstrained.metrics import independence_gap, inter_group_auc_gap, statistical_parity_gap
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.plotting import ParetoFrontDisplay
 from fairconstrained.plotting._style import COLORS
@@ -135,6 +135,23 @@ def test_from_estimator_takes_scorers_and_weights(fitted):
     assert display.fairness[0] == pytest.approx(-gap)
     assert display.ax_.get_xlabel() == "statistical parity gap (smaller is fairer)"
     assert display.ax_.get_ylabel() == "negated log loss"
+
+
+def test_auc_against_an_auc_gap(fitted):
+    models, X, y, groups = fitted
+    display = ParetoFrontDisplay.from_estimator(
+        models, X, y, sensitive_features=groups, performance="roc_auc", fairness="neg_inter_group_auc_gap"
+    )
+    scores = [model.decision_function(X) for model in models]
+    np.testing.assert_allclose(display.performance, [roc_auc_score(y, score) for score in scores])
+    gaps = [inter_group_auc_gap(y, score, sensitive_features=groups) for score in scores]
+    np.testing.assert_allclose(display.fairness, -np.array(gaps))
+    assert display.ax_.get_xlabel() == "inter group auc gap (smaller is fairer)"
+    assert display.ax_.get_ylabel() == "roc auc"
+    ours = ParetoFrontDisplay.from_predictions(
+        y, scores, sensitive_features=groups, performance=roc_auc_score, gap=inter_group_auc_gap
+    )
+    np.testing.assert_allclose(ours.line_.get_xydata(), display.line_.get_xydata())
 
 
 def test_from_predictions_equals_from_estimator(fitted):

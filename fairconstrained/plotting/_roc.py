@@ -1,0 +1,331 @@
+"""One ROC curve for each AUC that an AUC gap compares."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import roc_curve
+
+from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups
+from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.metrics._validation import check_option
+from fairconstrained.model_selection._response import get_response
+from fairconstrained.plotting._groups import group_name
+from fairconstrained.plotting._style import (
+    GREY,
+    LEGEND_ROW,
+    add_legend,
+    line_style,
+    prepare_axes,
+    require_matplotlib,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SubsetRoc", "SubsetRocDisplay"]
+
+# gid by which a second display in the same axes recognises that the first one drew the diagonal
+_DIAGONAL = "diagonal"
+_GAP_NAMES = {
+    "group": "group AUC gap",
+    "inter_group": "inter-group AUC gap",
+    "intra_group": "intra-group AUC gap",
+    "positive_equality_gap": "positive equality gap",
+    "negative_equality_gap": "negative equality gap",
+    "bpsn_bnsp": "BPSN-BNSP gap",
+}
+# by whether a set has positives, and whether it has negatives; short, since a line of the legend has two of them
+_KINDS = {(True, False): " +", (False, True): " −", (True, True): ""}
+
+
+class SubsetRoc(NamedTuple):
+    """How one set of rows outranks another.
+
+    Attributes
+    ----------
+    name : str
+        The two sets, with signs for their labels: "F + over M −".
+    above, below : ndarray of shape (n_thresholds,)
+        Share of the first and of the second set above the thresholds, increasing from 0 to 1: the true and the
+        false positive rate, if the sets are positives and negatives.
+    auc : float
+        Area under ``above`` as a function of ``below``, in [0, 1].
+    """
+
+    name: str
+    above: np.ndarray
+    below: np.ndarray
+    auc: float
+
+
+class SubsetRocDisplay:
+    r"""ROC curves of the sets of rows that an AUC gap compares.
+
+    Each AUC is the probability that a row of one set outranks a row of another, and the area under the curve
+    :math:`\theta \mapsto (P(s > \theta \mid G'), P(s > \theta \mid G))`. The gap is the difference of two such areas;
+    curves that cross can have equal areas all the same. An AUC of 1/2 by definition (everything against everything)
+    is the diagonal. In the legend "AUC(F + over M −)" is that of the positives of F against the negatives of M. Plot
+    several models into the same axes to compare them.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+
+    Parameters
+    ----------
+    curves : sequence of SubsetRoc
+        One or two.
+    gap : float
+        Absolute difference of the AUCs, or of the only one and 1/2.
+    gap_name : str, default="AUC gap"
+        What the legend calls it.
+    name : str, default=None
+        Name of the model in the legend.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        The curves.
+    ax_ : matplotlib Axes
+        The axes.
+    figure_ : matplotlib Figure
+        The figure.
+
+    See Also
+    --------
+    ScoreCurveDisplay : One group's share above a threshold against another's, and the percentile interval.
+
+    References
+    ----------
+    .. [1] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
+       Constraints". Definition 2 and Appendix A.
+
+    Examples
+    --------
+    >>> from fairconstrained.plotting import SubsetRocDisplay
+    >>> SubsetRocDisplay.from_predictions(  # doctest: +SKIP
+    ...     y, model.decision_function(X), sensitive_features=groups, metric="inter_group", protected="F"
+    ... )
+    """
+
+    def __init__(
+        self, curves: Sequence[SubsetRoc], *, gap: float, gap_name: str = "AUC gap", name: str | None = None
+    ) -> None:
+        self.curves = list(curves)
+        self.gap = gap
+        self.gap_name = gap_name
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        metric: str = "inter_group",
+        protected: Hashable = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SubsetRocDisplay:
+        """Draw the curves of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted classifier. It receives the sensitive features if its ``decision_function`` requests them
+            through metadata routing.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to score.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            Their groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
+                "bpsn_bnsp"}, default="inter_group"
+            Whose sets to draw; see :mod:`fairconstrained.metrics`.
+        protected : object, default=None
+            The group to compare with all others, or with everything; None draws where the gap is largest.
+        pos_label : object, default=None
+            The positive label; by default the last of two classes.
+        name : str, default=None
+            Name of the model in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : SubsetRocDisplay
+        """
+        require_matplotlib(f"{cls.__name__}.from_estimator")
+        response = get_response(
+            estimator, X, "decision_function", sensitive_features=sensitive_features, pos_label=pos_label
+        )
+        return cls.from_predictions(
+            response.encode(y),
+            response.values,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            metric=metric,
+            protected=protected,
+            name=name,
+            ax=ax,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        metric: str = "inter_group",
+        protected: Hashable = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SubsetRocDisplay:
+        """Draw the curves of given scores.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,) or None
+            Labels; only ``metric="group"`` does without.
+        y_score : array-like of shape (n_samples,)
+            Scores; only their order matters.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            Groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights.
+        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
+                "bpsn_bnsp"}, default="inter_group"
+            Whose sets to draw; see :mod:`fairconstrained.metrics`.
+        protected : object, default=None
+            The group to compare with all others, or with everything; None draws where the gap is largest.
+        pos_label : object, default=None
+            The positive label; None for the larger of the two.
+        name : str, default=None
+            Name of the model in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : SubsetRocDisplay
+
+        Raises
+        ------
+        ValueError
+            If ``metric`` is unknown, ``protected`` is not a group, there is one group only, or a set is empty.
+        """
+        require_matplotlib(f"{cls.__name__}.from_predictions")
+        check_option("metric", metric, AUC_METRICS)
+        found = compare_groups(metric, y_true, y_score, sensitive_features, sample_weight, pos_label, protected)
+        if found.rows.n_groups < 2:
+            raise ValueError(f"An AUC gap compares two groups; there is only {found.rows.labels[0]!r}.")
+        worst = int(found.gaps.argmax())
+        return cls(_curves(found, worst), gap=float(found.gaps[worst]), gap_name=_GAP_NAMES[metric], name=name).plot(
+            ax, **kwargs
+        )
+
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> SubsetRocDisplay:
+        """Draw the curves and the diagonal, and say the gap in the legend.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        name : str, default=None
+            Name of the model in the legend; by default the one it was created with.
+        **kwargs : object
+            Style of the curves, passed to :meth:`matplotlib.axes.Axes.plot`.
+
+        Returns
+        -------
+        display : SubsetRocDisplay
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing.
+        """
+        entries = len(self.curves) + 2
+        ax = prepare_axes(ax, "SubsetRocDisplay.plot", size=(4.6, 4.2 + LEGEND_ROW * entries))
+        prefix = f"{name or self.name}: " if name or self.name else ""
+        if all(line.get_gid() != _DIAGONAL for line in ax.lines):
+            _plot_frame(ax)
+        self.lines_: list[Any] = []
+        for curve in self.curves:
+            label = f"{prefix}AUC({curve.name}) = {curve.auc:.3f}"
+            style = line_style({"linewidth": 1.8, "zorder": 3, "label": label}, kwargs)
+            self.lines_ += ax.plot(curve.below, curve.above, **style)
+        # An entry without a mark, so that every model in the axes has its own; it stands beside its curves.
+        ax.plot([], [], linestyle="none", label=f"{prefix}{self.gap_name} = {self.gap:.3f}", zorder=3)
+        add_legend(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _curves(found: GroupComparison, place: int) -> list[SubsetRoc]:
+    """The two curves of a difference; without that of everything against everything, which is the diagonal."""
+    sets = found.differences[place]
+    pairs = [(sets.above, sets.below), (sets.reference_above, sets.reference_below)]
+    return [
+        _curve(found, above, below, auc)
+        for (above, below), auc in zip(pairs, found.aucs[place], strict=True)
+        if above != below
+    ]
+
+
+def _curve(found: GroupComparison, above: tuple[int, ...], below: tuple[int, ...], auc: float) -> SubsetRoc:
+    # the sets may overlap: a row in both of them counts in both
+    first, second = (np.flatnonzero(np.isin(found.cells, cells)) for cells in (above, below))
+    both = np.concatenate([first, second])
+    is_first = np.repeat([True, False], [first.size, second.size])
+    second_share, first_share, _ = roc_curve(is_first, found.scores[both], sample_weight=found.rows.weights[both])
+    name = f"{_set_name(found, above)} over {_set_name(found, below)}"
+    return SubsetRoc(name, first_share, second_share, float(auc))
+
+
+def _set_name(found: GroupComparison, cells: tuple[int, ...]) -> str:
+    """Words for a union of cells: "F +", "all −"."""
+    n_groups = found.rows.n_groups
+    groups = sorted({cell % n_groups for cell in cells})
+    kind = _KINDS[min(cells) < n_groups, max(cells) >= n_groups]
+    return f"{'all' if len(groups) == n_groups else group_name(found.rows.labels[groups[0]])}{kind}"
+
+
+def _plot_frame(ax: Axes) -> None:
+    """The diagonal, the axes and their labels, once for all displays in the axes."""
+    from matplotlib.ticker import PercentFormatter
+
+    ax.plot(
+        [0, 1],
+        [0, 1],
+        color=GREY,
+        linewidth=1,
+        linestyle=(0, (4, 3)),
+        label="AUC = 0.5",
+        gid=_DIAGONAL,
+        zorder=2,
+    )
+    ax.set_xlabel("share of the second set above the threshold")
+    ax.set_ylabel("share of the first set above the threshold")
+    # a little more, since good curves run along the edges
+    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1))
