@@ -17,6 +17,7 @@ QUICK = {
     "augmented_lagrangian": {"max_iter": 3, "inner_iter": 20},
     "idca": {"max_outer": 3, "max_inner": 25},
     "penalized_subgradient": {"step": 0.1, "max_iter": 60},
+    "proxy_lagrangian": {"max_iter": 100},
     "stochastic_idca": {"max_outer": 3, "max_inner": 25, "step": 4.0},
     "switching_subgradient": {"max_iter": 200},
 }

@@ -1,0 +1,329 @@
+"""The proxy-Lagrangian method: the surrogates move the model, the metrics themselves move the multipliers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from fairconstrained.domains import Simplex
+from fairconstrained.models import Coordinates
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.views import Exact, FullBatch, Stochastic
+
+__all__ = ["ProxyLagrangian"]
+
+#: Parameters that no step comes back from.
+_UNBOUNDED = 1e9
+
+
+@dataclass(frozen=True)
+class ProxyLagrangian(Solver):
+    r"""Proxy-Lagrangian method: two players who see different constraints.
+
+    For the objective :math:`f`, the constraints :math:`c_j \le 0` that the metric makes and their smooth surrogates
+    :math:`\tilde c_j`, step :math:`t = 0, 1, \ldots` of the model player is down its Lagrangian, in which the
+    surrogates stand, and that of the constraint player up its own, in which the true constraints stand:
+
+    .. math::
+        w &\leftarrow \Pi_W \Bigl( w - \tfrac{\eta}{\sqrt{t + 1}} \bigl( \lambda_0 \nabla f(w)
+            + {\textstyle\sum_j} \lambda_j \nabla \tilde c_j(w) \bigr) \Bigr) \\
+        \lambda &\leftarrow \Pi_\Lambda \Bigl( \lambda + \tfrac{\eta_\lambda}{\sqrt{t + 1}}\, c(w) \Bigr), \qquad
+        \Lambda = \{\lambda \ge 0 : \lambda_1 + \ldots + \lambda_m \le R\}, \quad \lambda_0 = 1.
+
+    Both see the same w, and :math:`\lambda = 0` at first. That is ``regret="external"``. With ``regret="swap"``, for
+    which the theory holds, the weights :math:`p = (p_0, \ldots, p_m)` are the stationary distribution of a matrix with
+    columns of sum one, all of whose entries are equal at first:
+
+    .. math::
+        p = M p, \qquad M_{ij} \leftarrow \frac{M_{ij} \exp(\eta_\lambda p_j R\, c_i(w) / \sqrt{t + 1})}{
+            \sum_k M_{kj} \exp(\eta_\lambda p_j R\, c_k(w) / \sqrt{t + 1})}, \qquad c_0 = 0,
+            \qquad \lambda_0 = p_0, \quad \lambda_j = R\, p_j.
+
+    The publication returns a random choice among the iterates, or a mixture of few of them; the paper on AUC
+    constraints returns the feasible iterate that does best on validation data. Here the result is one model: the
+    recorded iterate of least objective among those whose *exact* metrics are at most ``kappa`` plus their granularity.
+    Where there is none, it is the recorded iterate that exceeds that by least. All scores are zero at the start of a
+    linear model, which is feasible for most metrics: a run that finds nothing better returns these.
+
+    The surrogates that give the slopes are blurred in proportion to the spread of the present scores, unless the user
+    chose their width. Auxiliary variables, such as the thresholds of statistical parity, are those that suit the
+    present scores, and its levels stay those of the start. Constraints that bound a surrogate, such as
+    `fairconstrained.constraints.PairwiseParity`, show it to both players.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Steps.
+    batch_size : int or None, default=None
+        Rows of a mini-batch, about; every group has one at least. Both players see a mini-batch of their own step
+        only. None is all rows, without randomness.
+    step : float, default=1.0
+        :math:`\eta`. The paper on AUC constraints tunes it over 0.01, 0.1 and 1. Without a domain the steps of a linear
+        model are in the coefficients of the standardised features.
+    multiplier_step : float, default=3.0
+        :math:`\eta_\lambda`.
+    radius : float, default=10.0
+        :math:`R`, the largest price of the constraints: should exceed the sum of the multipliers at the solution.
+    regret : {"external", "swap"}, default="external"
+        What the constraint player keeps small: projected gradient ascent, or multiplicative updates of a matrix.
+    blur : float, default=0.1
+        Blur of the surrogates in standard deviations of the scores.
+    n_records : int, default=500
+        Iterates, about, that are measured on all rows, evenly spread over the run; they are the history, and the result
+        is one of them. With mini-batches they are most of the cost.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
+
+    Raises
+    ------
+    ValueError
+        From `solve`, for an option out of range, or if the iterates grow without bound.
+    IncompatibleProblem
+        From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
+
+    Notes
+    -----
+    ``multipliers`` of the result are the means of :math:`\lambda_j` over all steps, divided by that of
+    :math:`\lambda_0`.
+
+    References
+    ----------
+    Cotter, Jiang, Gupta, Wang, Narayan, You, Sridharan (2019), Optimization with Non-Differentiable Constraints with
+    Applications to Fairness, Recall, Churn, and Other Goals, JMLR 20(172): sections 4.2 to 4.5, Algorithms 2 and 3 for
+    the matrix, Algorithm 1 and eq. 14 for :math:`\Lambda`. Used as a baseline in the paper on AUC constraints, section
+    E.2.
+    """
+
+    name: ClassVar[str] = "proxy_lagrangian"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 1000
+    batch_size: int | None = None
+    step: float = 1.0
+    multiplier_step: float = 3.0
+    radius: float = 10.0
+    regret: str = "external"
+    blur: float = 0.1
+    n_records: int = 500
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
+        self._check(problem)
+        names = problem.component_names
+        model = _ModelPlayer(problem, problem.fair_start(start, random_state)[: problem.n_params])
+        player = _PLAYERS[self.regret](len(names), self.radius)
+        selection = _Selection(problem, self.blur, Recorder(callback, self.verbose))
+        every, passes, total = max(self.max_iter // self.n_records, 1), 0.0, np.zeros(1 + len(names))
+        for t in range(self.max_iter + 1):
+            recorded = t % every == 0 or t == self.max_iter
+            if recorded or self.batch_size is None:
+                seen, passes = _Seen(problem, model.params, self.blur), passes + 1
+            if recorded:
+                selection.consider(t, int(np.ceil(passes)), model.params, seen, player.weights)
+            if t == self.max_iter:
+                break
+            if self.batch_size is not None:
+                batch = problem.view(Stochastic).sample(random_state, self.batch_size).problem
+                seen = _Seen(batch, model.params, self.blur)
+                passes += batch.data.n_samples / problem.data.n_samples
+            weights, shrinking = player.weights, 1 / np.sqrt(t + 1)
+            total += weights
+            model.descend(seen.gradient(weights), self.step * shrinking)
+            player.ascend(seen.values, self.multiplier_step * shrinking)
+        multipliers = dict(zip(names, (total[1:] / total[0]).tolist(), strict=True))
+        return selection.result(self.max_iter, int(np.ceil(passes)), multipliers)
+
+    def _check(self, problem: Problem) -> None:
+        check_choice("regret", self.regret, _PLAYERS)
+        for name in ("max_iter", "step", "multiplier_step", "radius", "blur", "n_records"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
+        if self.batch_size is None:
+            return
+        if not self.batch_size >= 1:
+            raise ValueError(f"batch_size must be at least 1 or None, got {self.batch_size!r}.")
+        problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
+
+
+class _Seen:
+    """A problem at some parameters: true values of the constraints, slopes of their surrogates.
+
+    `Exact.refined` makes both of one object: it corrects the surrogate such that its values at these scores are the
+    exact ones.
+
+    Attributes
+    ----------
+    point : Point
+    values : ndarray of shape (n_components,)
+        Of the problem's own components; those that refinement appends are left out, for they have no multipliers.
+    """
+
+    def __init__(self, problem: Problem, params: np.ndarray, blur: float) -> None:
+        sharp, z = _sharpened(problem, params, blur)
+        self._n_params = problem.n_params
+        self.point = FullBatchView(sharp).at(z)
+        # refinement appends what it adds, constraint by constraint
+        counts = [
+            (len(plain.component_names), len(refined.component_names))
+            for plain, refined in zip(problem.constraints, sharp.constraints, strict=True)
+        ]
+        self._own = np.concatenate([np.arange(after) < before for before, after in counts] or [np.empty(0, dtype=bool)])
+        self.values = self.point.constraints[self._own]
+
+    def gradient(self, weights: np.ndarray) -> np.ndarray:
+        """Gradient of the model player's Lagrangian in the parameters; ``weights`` has shape (1 + n_components,)."""
+        multipliers = np.zeros(self._own.size)
+        multipliers[self._own] = weights[1:]
+        return self.point.gradient(weights[0], multipliers)[: self._n_params]
+
+
+def _sharpened(problem: Problem, params: np.ndarray, blur: float) -> tuple[Problem, np.ndarray]:
+    """The problem with surrogates whose values at ``params`` are exact, and ``z`` there."""
+    scores = problem.scores(params)
+    constraints = tuple(c.refined(scores, blur=blur, margin=0.0) for c in problem.constraints)
+    z = np.concatenate([params, *(c.initial_aux(scores) for c in constraints)])
+    return replace(problem, constraints=constraints), z
+
+
+class _ModelPlayer:
+    """The parameters, moved by plain gradient steps in well-scaled coordinates.
+
+    In a domain the coordinates are the parameters themselves: the Euclidean projection of steps in other ones would
+    come to rest at points that are not stationary.
+    """
+
+    def __init__(self, problem: Problem, params: np.ndarray) -> None:
+        self.params = params
+        self._project = problem.project
+        self._coordinates = problem.coordinates if problem.domain is None else Coordinates()
+
+    def descend(self, gradient: np.ndarray, step: float) -> None:
+        """A step down the player's Lagrangian, given its gradient in the parameters; raises ValueError far away."""
+        u = self._coordinates.from_params(self.params) - step * self._coordinates.pull(gradient)
+        self.params = self._project(self._coordinates.to_params(u))
+        if not (np.abs(self.params) < _UNBOUNDED).all():
+            raise ValueError("proxy_lagrangian diverged. Scale the features or lower the option 'step'.")
+
+
+class _Player(ABC):
+    """The constraint player.
+
+    Parameters
+    ----------
+    n_components : int
+    radius : float
+    """
+
+    @abstractmethod
+    def __init__(self, n_components: int, radius: float) -> None: ...
+
+    @property
+    @abstractmethod
+    def weights(self) -> np.ndarray:
+        """Weight of the objective and of every component; ndarray of shape (1 + n_components,)."""
+
+    @abstractmethod
+    def ascend(self, values: np.ndarray, step: float) -> None:
+        """A step up the player's Lagrangian, given the true constraint values."""
+
+
+class _ProjectedGradient(_Player):
+    """Multipliers at least zero and with a bounded sum, after Algorithm 1 and eq. 14."""
+
+    def __init__(self, n_components: int, radius: float) -> None:
+        self._radius = radius
+        self._multipliers = np.zeros(n_components)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """See `_Player.weights`; that of the objective is one."""
+        return np.append(1.0, self._multipliers)
+
+    def ascend(self, values: np.ndarray, step: float) -> None:
+        """See `_Player.ascend`."""
+        moved = np.maximum(self._multipliers + step * values, 0.0)
+        self._multipliers = Simplex(self._radius).project(moved) if moved.sum() > self._radius else moved
+
+
+class _SwapRegret(_Player):
+    """The stationary distribution of a matrix whose columns are updated multiplicatively, after Algorithm 3."""
+
+    def __init__(self, n_components: int, radius: float) -> None:
+        self._scale = np.append(1.0, np.full(n_components, radius))
+        # Logarithms, so that an entry that has become negligible can grow again.
+        self._log_matrix = np.full((1 + n_components, 1 + n_components), -np.log(1 + n_components))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """See `_Player.weights`; together one, but for the factor ``radius`` of the components."""
+        return self._scale * self._stationary
+
+    @property
+    def _stationary(self) -> np.ndarray:
+        size = len(self._log_matrix)
+        system = np.vstack([np.exp(self._log_matrix) - np.eye(size), np.ones(size)])
+        solution = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0))[0].clip(min=0.0)
+        return solution / solution.sum()
+
+    def ascend(self, values: np.ndarray, step: float) -> None:
+        """See `_Player.ascend`."""
+        true = self._scale * np.append(0.0, values)
+        moved = self._log_matrix + step * np.outer(true, self._stationary)
+        self._log_matrix = moved - logsumexp(moved, axis=0)
+
+
+_PLAYERS: dict[str, type[_Player]] = {"external": _ProjectedGradient, "swap": _SwapRegret}
+
+
+class _Chosen(NamedTuple):
+    """A recorded iterate, and by how much it exceeds ``kappa`` plus the granularity (-inf without constraints)."""
+
+    params: np.ndarray
+    objective: float
+    excess: float
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Smaller is better: any feasible one before all others."""
+        return max(self.excess, 0.0), self.objective
+
+
+class _Selection:
+    """Records iterates and keeps the best one."""
+
+    def __init__(self, problem: Problem, blur: float, recorder: Recorder) -> None:
+        self._problem, self._blur, self._recorder = problem, blur, recorder
+        self._best: _Chosen | None = None
+
+    def consider(self, t: int, n_evaluations: int, params: np.ndarray, seen: _Seen, weights: np.ndarray) -> None:
+        """Measure an iterate by the exact metrics, record it, and keep it if it is the best one so far."""
+        constraints, scores = self._problem.constraints, seen.point.scores
+        excess = max((c.exact(scores) - c.granularity for c in constraints), default=-np.inf)
+        iterate = _Chosen(params, seen.point.objective, excess)
+        if self._best is None or iterate.rank < self._best.rank:
+            self._best = iterate
+        self._recorder.add(
+            n_iter=t,
+            n_evaluations=n_evaluations,
+            objective=iterate.objective,
+            **{c.name: c.metric(scores) for c in constraints},
+            largest_multiplier=float(weights[1:].max(initial=0.0) / weights[0]),
+        )
+
+    def result(self, n_iter: int, n_evaluations: int, multipliers: dict[str, float]) -> SolverResult:
+        """The best iterate, with the multipliers that are not zero."""
+        assert self._best is not None  # the start is recorded
+        sharp, z = _sharpened(self._problem, self._best.params, self._blur)
+        result = surrogate_result(sharp, z, n_iter, n_evaluations, self._recorder)
+        return replace(result, multipliers={name: value for name, value in multipliers.items() if value > 0})
