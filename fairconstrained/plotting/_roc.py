@@ -38,7 +38,7 @@ _GAP_NAMES = {
     "bpsn_bnsp": "BPSN-BNSP gap",
 }
 # by whether a set has positives, and whether it has negatives; short, since a line of the legend has two of them
-_KINDS = {(True, False): " +", (False, True): " −", (True, True): ""}
+_KINDS = {(True, False): "+", (False, True): "−", (True, True): ""}
 
 
 class SubsetRoc(NamedTuple):
@@ -47,7 +47,7 @@ class SubsetRoc(NamedTuple):
     Attributes
     ----------
     name : str
-        The two sets, with signs for their labels: "F + over M −".
+        The two sets, with signs for their labels: "F+ over M−".
     above, below : ndarray of shape (n_thresholds,)
         Share of the first and of the second set above the thresholds, increasing from 0 to 1: the true and the
         false positive rate, if the sets are positives and negatives.
@@ -67,7 +67,7 @@ class SubsetRocDisplay:
     Each AUC is the probability that a row of one set outranks a row of another, and the area under the curve
     :math:`\theta \mapsto (P(s > \theta \mid G'), P(s > \theta \mid G))`. The gap is the difference of two such areas;
     curves that cross can have equal areas all the same. An AUC of 1/2 by definition (everything against everything)
-    is the diagonal. In the legend "AUC(F + over M −)" is that of the positives of F against the negatives of M. Plot
+    is the diagonal. In the legend "AUC(F+ over M−)" is that of the positives of F against the negatives of M. Plot
     several models into the same axes to compare them.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
@@ -302,7 +302,7 @@ def _curve(found: GroupComparison, above: tuple[int, ...], below: tuple[int, ...
 
 
 def _set_name(found: GroupComparison, cells: tuple[int, ...]) -> str:
-    """Words for a union of cells: "F +", "all −"."""
+    """Words for a union of cells: "F+", "all−"."""
     n_groups = found.rows.n_groups
     groups = sorted({cell % n_groups for cell in cells})
     kind = _KINDS[min(cells) < n_groups, max(cells) >= n_groups]

@@ -39,8 +39,8 @@ def test_curves_by_hand():
     assert (second.get_xdata().tolist(), second.get_ydata().tolist()) == ([0, 0.5, 0.5, 1], [0, 0, 1, 1])
     assert display.gap == 0.5
     assert texts(display.ax_) == [
-        "AUC(a + over b −) = 1.000",
-        "AUC(b + over a −) = 0.500",
+        "AUC(a+ over b−) = 1.000",
+        "AUC(b+ over a−) = 0.500",
         "inter-group AUC gap = 0.500",
         "AUC = 0.5",
     ]
@@ -53,11 +53,11 @@ def test_curves_by_hand():
     ("metric", "names"),
     [
         ("group", ["b over not b"]),
-        ("inter_group", ["b + over not b −", "not b + over b −"]),
-        ("intra_group", ["b + over b −", "not b + over not b −"]),
-        ("positive_equality_gap", ["b + over all +"]),
-        ("negative_equality_gap", ["b − over all −"]),
-        ("bpsn_bnsp", ["all + over b −", "b + over all −"]),
+        ("inter_group", ["b+ over not b−", "not b+ over b−"]),
+        ("intra_group", ["b+ over b−", "not b+ over not b−"]),
+        ("positive_equality_gap", ["b+ over all+"]),
+        ("negative_equality_gap", ["b− over all−"]),
+        ("bpsn_bnsp", ["all+ over b−", "b+ over all−"]),
     ],
 )
 def test_areas_are_the_aucs_and_their_difference_the_gap(labelled, metric, names):
@@ -134,7 +134,7 @@ def test_several_features_make_named_groups(labelled):
 
 
 def test_the_legend_lies_within_the_figure():
-    curve = SubsetRoc("Non-White + over White −", np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0.5)
+    curve = SubsetRoc("Non-White+ over White−", np.array([0.0, 1.0]), np.array([0.0, 1.0]), 0.5)
     display = SubsetRocDisplay([curve, curve], gap=0.0, name="ours").plot()
     display.figure_.canvas.draw()
     legend, figure = display.ax_.get_legend().get_window_extent(), display.figure_.bbox
