@@ -2,6 +2,8 @@
 
 from fairconstrained._version import __version__
 from fairconstrained.estimators import (
+    AUCFairClassifier,
+    CorrelationPenaltyClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -10,7 +12,9 @@ from fairconstrained.estimators import (
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
 
 __all__ = [
+    "AUCFairClassifier",
     "ConvergenceWarning",
+    "CorrelationPenaltyClassifier",
     "FairnessWarning",
     "IncompatibleProblem",
     "PairwiseParityClassifier",

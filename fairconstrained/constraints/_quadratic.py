@@ -12,6 +12,7 @@ from torch import Tensor
 
 from fairconstrained.constraints._auc_sets import AUCSets
 from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_sets import AUCDifference
 from fairconstrained.quadratics import PairTerms
@@ -77,6 +78,10 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`; the bound is on this very surrogate, so only the margin changes."""
         return replace(self, margin=margin)
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """See `BoundConstraint.offsets`; nothing changes when all scores move alike."""
+        return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """The surrogate minus what it may be."""

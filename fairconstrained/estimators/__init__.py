@@ -1,11 +1,15 @@
 """Estimators: thin declarations of model, objective and constraint."""
 
 from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators.auc_fair import AUCFairClassifier
 from fairconstrained.estimators.baselines import PairwiseParityClassifier, RegularizedParityClassifier
+from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 
 __all__ = [
+    "AUCFairClassifier",
     "BaseFairEstimator",
+    "CorrelationPenaltyClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",

@@ -26,7 +26,7 @@ from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, Status, make_solver, solver_class
 
-__all__ = ["BaseFairEstimator", "Target"]
+__all__ = ["BaseFairEstimator", "Fitted", "Target", "as_labels"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class _Fitted:
+class Fitted:
     """What `fit` leaves for prediction and for a warm start."""
 
     model: Model
@@ -164,7 +164,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         target = self._encode_target(y, sample_weight)
         codes, labels = _encode_groups(sensitive_features, y, sample_weight)
         data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
-        self.groups_ = _as_labels(labels if sensitive_features is not None else ())
+        self.groups_ = as_labels(labels if sensitive_features is not None else ())
         problem = self._problem(data, target)
         start = self._warm_start(problem.model, labels)
         solver = self._solver(problem)
@@ -179,7 +179,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
         start = replace(result.start or Start(params), params=params)
-        self._fitted = _Fitted(problem.model, labels, start, target.offset, target.scale)
+        self._fitted = Fitted(problem.model, labels, start, target.offset, target.scale)
         self._warn(problem, solver.name, excess)
 
     def _problem(self, data: FairData, target: Target) -> Problem:
@@ -303,7 +303,7 @@ def _encode_groups(
     return encoder.codes, encoder.labels
 
 
-def _as_labels(labels: tuple) -> np.ndarray:
+def as_labels(labels: tuple) -> np.ndarray:
     """Labels as a vector; combinations of several columns stay tuples."""
     if not any(isinstance(label, tuple) for label in labels):
         return np.array(labels)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
-from sklearn.model_selection import train_test_split
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
+from fairconstrained.constraints._auc_sets import check_protected
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._auc_stream import MomentStream, StreamFit
+from fairconstrained.estimators._base import Fitted, Target, as_labels
+from fairconstrained.estimators._held_out import HeldOut
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.models import LinearModel
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import MomentSolver, Solver, SolverResult
+from fairconstrained.solvers import MomentSolver, Solver, SolverResult, Status
 
 __all__ = ["AUCFairClassifier"]
 
@@ -36,6 +43,37 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
     "logistic": lambda pair_loss: Logistic(),
     "auc": PairwiseAUC,
 }
+
+#: What `partial_fit` leaves to be found when it is asked for.
+_SOLVED = (
+    "coef_",
+    "intercept_",
+    "status_",
+    "constraint_values_",
+    "violation_",
+    "objective_",
+    "multipliers_",
+    "n_iter_",
+    "n_evaluations_",
+    "history_",
+    "_model_attributes",
+    "_fitted",
+)
+
+
+def _can_stream(estimator: AUCFairClassifier) -> bool:
+    """Whether `partial_fit` is there; raises AttributeError, with the reason, if not."""
+    linear = estimator.module is None and estimator.hidden_layer_sizes is None
+    if (
+        linear
+        and (estimator.surrogate, estimator.objective) == ("quadratic", "auc")
+        and isinstance(estimator.metric, str)
+    ):
+        return True
+    raise AttributeError(
+        "partial_fit keeps moments in place of rows, which suffice for surrogate='quadratic', objective='auc', a "
+        "metric by name and linear scores only."
+    )
 
 
 class AUCFairClassifier(FairClassifierMixin, ModuleScores):
@@ -117,8 +155,8 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
     status_ : {"optimal", "completed", "max_iter", "infeasible"}
         "infeasible": what ``kappa`` bounds exceeds it.
     constraint_values_ : dict
-        The *exact* AUC gap on the training data, by the metric's name. After `partial_fit`, which keeps no rows, the
-        surrogate in its place.
+        The *exact* AUC gap on the training data, by the metric's name. After `partial_fit`, which keeps no rows to
+        measure it on, the surrogate ("inter_group_surrogate", say).
     violation_ : float
         What the bounded quantity exceeds ``kappa`` by, at least 0.
     objective_ : float
@@ -157,11 +195,14 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
     # Not parameters: an AUC has no threshold, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
+    _stream: MomentStream | None
+    _held_out: HeldOut | None
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), None],
         "metric": [StrOptions(set(AUC_METRICS)), callable, "array-like"],
-        "protected": "no_validation",  # type: ignore[dict-item]  # any label
+        "protected": [object],
         "objective": [StrOptions(set(OBJECTIVES))],
         "surrogate": [StrOptions(set(SURROGATES))],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
@@ -213,7 +254,7 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
 
     def _constraints(self, target: Target) -> list[Constraint]:
         constraint = SURROGATES[self.surrogate][0]
-        return [constraint(self.kappa, metric=self.metric, protected=self.protected)]  # type: ignore[call-arg]
+        return [constraint(self.kappa, metric=self.metric, protected=self.protected)]
 
     def _holds_vacuously(self, data: FairData) -> bool:
         """See `BaseFairEstimator._holds_vacuously`; masks need no groups."""
@@ -221,3 +262,148 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
 
     def _auto_solver(self, problem: Problem) -> str:
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+        self._stream = self._held_out = None
+        if self.validation_fraction is not None:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+            )
+            seed = check_random_state(self.random_state).randint(2**31)
+            self._held_out = HeldOut.of(X, y, sensitive_features, sample_weight, self.validation_fraction, seed)
+            sample_weight[self._held_out.rows] = 0.0  # as if these rows had never been given
+        super()._fit(X, y, sensitive_features, sample_weight)
+        self._held_out = None
+
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        """See `BaseFairEstimator._solve`; with a validation part, the feasible iterate of best AUC on it."""
+        if self._held_out is None:
+            return super()._solve(solver, problem, start, rng)
+        return self._held_out.solve(solver, problem, start, rng)
+
+    @available_if(_can_stream)
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sensitive_features: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Take in more rows of a stream: single points in any order, or groups one after the other.
+
+        Only with ``surrogate="quadratic"``, ``objective="auc"``, linear scores and a metric by name. What is kept is
+        the mean and the covariance of the features for every group and class, not the rows. From these the coefficients
+        are the optimum for all rows so far, as ``solver="moments"`` finds it, not the state of a stochastic method;
+        they are found anew as soon as 2 % of the rows are new. `fit` begins anew.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            One row is enough.
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,)
+            Both classes; needed in the first call only.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
+            All groups that may come. None: those of the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, without ``classes`` in the first call, or for a class or group that was not announced.
+        """
+        fitted = copy.copy(self)
+        fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        stream = getattr(self, "_stream", None)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=stream is None
+        )
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
+        unknown = np.setdiff1d(y, self.classes_)
+        if unknown.size:
+            raise ValueError(f"y has the unknown classes {unknown.tolist()}; those of this stream are {self.classes_}.")
+        if len(stream.labels) > 1 and sensitive_features is None:
+            raise ValueError("partial_fit needs the sensitive_features of every row once there are groups.")
+        codes = np.zeros(len(y), dtype=int)
+        if sensitive_features is not None:
+            codes = GroupEncoder.encode(sensitive_features, stream.labels)
+            check_consistent_length(y, codes)
+        stream.add(X, codes, y == self.classes_[1], weights)
+        self._stream = stream
+        for name in _SOLVED:
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the rows of a stream lead to, found when it is asked for."""
+        stream = self.__dict__.get("_stream")
+        if name in _SOLVED and stream is not None:
+            protected = check_protected(self.protected, stream.labels)
+            if stream.is_complete(self.metric, protected):
+                found = stream.solve(self.metric, protected, self.kappa, self.alpha)
+                self.__dict__ |= self._solved(stream.labels, found)
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            return super().__sklearn_is_fitted__()
+        return stream.is_complete(self.metric, check_protected(self.protected, stream.labels))
+
+    def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
+        if classes is None:
+            raise ValueError("classes must be given in the first call of partial_fit.")
+        self.classes_ = np.unique(classes)
+        if self.classes_.size != 2:
+            raise ValueError(f"classes must be two, got {self.classes_.tolist()}.")
+        known = sensitive_features if groups is None else groups
+        labels = GroupEncoder(known).labels if known is not None else (None,)
+        self.groups_ = as_labels(labels if known is not None else ())
+        if len(labels) == 1 and self.kappa is not None:
+            warnings.warn(
+                "There is only one group, so the fairness constraint holds vacuously. Announce all groups by groups= "
+                "in the first call of partial_fit, or set kappa=None.",
+                FairnessWarning,
+                stacklevel=5,
+            )
+        return MomentStream(labels)
+
+    def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:
+        """The fitted attributes; there are no rows to measure the exact gap on."""
+        names = ["others" if g is None else str(labels[g]) for side in found.components for g in side]
+        components = [f"{self.metric}[{a} - {b}]" for a, b in zip(names[::2], names[1::2], strict=True)]
+        optimum, intercept = found.optimum, found.intercept if self.fit_intercept else 0.0
+        params = np.append(found.coefficients, intercept) if self.fit_intercept else found.coefficients
+        model = LinearModel(found.coefficients.size, 1, self.fit_intercept, self.alpha)
+        return {
+            "coef_": found.coefficients[None],
+            "intercept_": np.array([intercept]),
+            "status_": (Status.OPTIMAL if optimum.converged else Status.MAX_ITER).value,
+            "constraint_values_": {f"{self.metric}_surrogate": found.surrogate},
+            "violation_": optimum.violation,
+            "objective_": optimum.objective,
+            "multipliers_": {n: m for n, m in zip(components, optimum.multipliers.tolist(), strict=True) if m > 0},
+            "n_iter_": optimum.n_iter,
+            "n_evaluations_": 0,
+            "history_": [],
+            "_model_attributes": ("coef_", "intercept_"),
+            "_fitted": Fitted(model, labels, Start(params), 0.0, 1.0),
+        }

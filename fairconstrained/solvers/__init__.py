@@ -11,9 +11,10 @@ from fairconstrained.solvers._base import (
     solver_class,
     surrogate_result,
 )
+from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
-from fairconstrained.solvers.moments import MomentSolver
+from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
@@ -29,6 +30,8 @@ __all__ = [
     "PenalizedSubgradient",
     "ProjectedGradient",
     "ProxyLagrangian",
+    "QuadraticOptimum",
+    "Quadratics",
     "Recorder",
     "Solver",
     "SolverResult",
@@ -36,6 +39,8 @@ __all__ = [
     "StochasticIDCA",
     "SwitchingSubgradient",
     "make_solver",
+    "minimise_quadratic",
+    "quadratics_of",
     "solver_class",
     "surrogate_result",
 ]

@@ -166,7 +166,7 @@ class Recorder:
         self.records: list[dict[str, Any]] = []
         self._callback, self._verbose = callback, verbose
 
-    def add(self, *, params: np.ndarray | None = None, **record: Any) -> None:
+    def add(self, params: np.ndarray | None = None, /, **record: Any) -> None:
         """Append one record; the callback also gets the parameters, which would make the history large."""
         self.records.append(record)
         if self._verbose:

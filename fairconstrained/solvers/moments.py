@@ -156,8 +156,8 @@ class _Dual:
     """
 
     def __init__(self, hessian: np.ndarray, b: np.ndarray, constraints: Quadratics) -> None:
-        scale = np.sqrt(np.diag(hessian))
-        scale = np.where(scale > 0, 1 / np.where(scale > 0, scale, 1.0), 0.0)
+        size = np.sqrt(np.maximum(np.diag(hessian), 0.0))
+        scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
         values, vectors = eigh(hessian * scale * scale[:, None])
         kept = values > _ROUNDING * max(float(values[-1]), 0.0)
         self.basis = scale[:, None] * vectors[:, kept] / np.sqrt(values[kept])

@@ -1,0 +1,75 @@
+"""Choosing among a solver's iterates by rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.utils.validation import check_consistent_length
+
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers import Solver, SolverResult
+
+__all__ = ["HeldOut"]
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Rows that are set aside, the same share of every group and class.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_held,)
+        Their numbers.
+    X, y, weights
+        Their features, classes and weights.
+    """
+
+    rows: np.ndarray
+    X: Any
+    y: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(
+        cls, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray, share: float, seed: int
+    ) -> Self:
+        """Draw them; raises ValueError if a group has a class with one row only."""
+        groups = np.zeros(len(y), dtype=int)
+        if sensitive_features is not None:
+            groups = GroupEncoder(sensitive_features).codes
+            check_consistent_length(y, groups)
+        table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)
+        _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+        if counts.min() < 2:
+            raise ValueError("validation_fraction needs two rows of every group and class. Merge groups, or set None.")
+        rows = train_test_split(np.arange(len(y)), test_size=share, stratify=cells, random_state=seed)[1]
+        return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
+
+    def solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        """The recorded iterate of best AUC on these rows among the feasible ones; the solver's own if none is."""
+        iterates: list[np.ndarray] = []
+
+        def keep(record: Mapping[str, Any]) -> None:
+            if "params" in record:
+                iterates.append(record["params"].copy())
+
+        result = solver.solve(problem, start, rng, keep)
+        feasible = [params for params in (result.params, *iterates) if self._is_feasible(problem, params)]
+        if not feasible:
+            return result
+        best = max(feasible, key=lambda params: self._auc(problem, params))
+        objective = FullBatchView(problem.without_constraints()).at(best).objective
+        return replace(result, params=best, objective=objective)
+
+    def _is_feasible(self, problem: Problem, params: np.ndarray) -> bool:
+        scores = problem.scores(params)
+        return all(c.exact(scores) <= c.granularity for c in problem.constraints)
+
+    def _auc(self, problem: Problem, params: np.ndarray) -> float:
+        return float(roc_auc_score(self.y, problem.model.scores(params, self.X), sample_weight=self.weights))
