@@ -1,0 +1,168 @@
+"""A penalty on the correlation of the scores with a group: a baseline of the AUC fairness paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from fairconstrained._protected import protected_code
+from fairconstrained.constraints import Constraint
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.objectives import CorrelationPenalty, Objective
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
+
+__all__ = ["CorrelationPenaltyClassifier"]
+
+
+class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
+    r"""Classifier with a *penalty* on the correlation of its scores with a group: a baseline.
+
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 + \lambda \, |\mathrm{corr}(h_w(x), \gamma)|
+
+    with :math:`\gamma = +1` for the protected group and -1 for all other rows. The kink of the absolute value is
+    rounded over a width of 1e-3, see `fairconstrained.objectives.CorrelationPenalty`.
+
+    There is no ``kappa`` and nothing is promised: a correlation of zero makes the *means* of the groups equal, not
+    their ranks. The AUC gap that a weight leads to is known after the fit.
+
+    Parameters
+    ----------
+    weight : float, default=0.1
+        The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit.
+    protected : object, default=None
+        The group that is compared with all the others. With two groups it makes no difference; with more it has to be
+        given.
+    threshold : float, default=0.0
+        Score above which the positive class is predicted.
+    objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="auc"
+        What is minimised, see `PartialParityClassifier`; the paper's is the AUC.
+    group_interactions : bool, default=False
+        One coefficient vector and intercept, or output of the module, per group; prediction then needs
+        ``sensitive_features``.
+    fit_intercept, alpha, truncation, auc_loss, auc_interval
+        As in `PartialParityClassifier`.
+    module, hidden_layer_sizes, activation
+        Scores by a torch module, as in `PartialParityClassifier`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds what a module begins with.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
+    warm_start : bool, default=False
+        Start from the last fit.
+
+    Attributes
+    ----------
+    coef_, intercept_, module_, classes_, groups_, n_iter_, n_evaluations_, history_
+        As in `PartialParityClassifier`.
+    objective_ : float
+        Objective with both penalties.
+    status_ : {"optimal", "completed"}
+        "completed": the solver's iterations were used up before the objective settled. Neither says anything of the
+        gap.
+    constraint_values_ : dict
+        The *exact* gap ``group_auc`` on the training data: how far the probability that a row of the protected group
+        outranks one of the others is from 1/2. Empty for a single group.
+    violation_ : float
+        0: there is no bound to violate.
+    multipliers_ : dict
+        Empty.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    References
+    ----------
+    Yao, Lin, Yang, "Stochastic Methods for AUC Optimization Subject to AUC-Based Fairness Constraints", AISTATS 2023,
+    arXiv:2212.12603, section E.2. Beutel et al., "Fairness in Recommendation Ranking through Pairwise
+    Comparisons", KDD 2019.
+
+    Examples
+    --------
+    >>> from fairconstrained import CorrelationPenaltyClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=500, random_state=0)
+    >>> model = CorrelationPenaltyClassifier(weight=1.0).fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["group_auc"] < 0.02
+    True
+    """
+
+    # Not parameters: without constraints the default solver is L-BFGS, run until nothing changes.
+    solver: ClassVar[str] = AugmentedLagrangian.name
+    solver_options: ClassVar[None] = None
+    max_iter: ClassVar[None] = None
+    tol: ClassVar[None] = None
+    _unconstrained: ClassVar[str] = "weight=0"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ModuleScores._parameter_constraints,
+        "weight": [Interval(Real, 0, None, closed="left")],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+        **OBJECTIVE_PARAMETERS,
+    }
+
+    def __init__(
+        self,
+        weight: float = 0.1,
+        *,
+        protected: Hashable | None = None,
+        threshold: float = 0.0,
+        objective: str = "auc",
+        group_interactions: bool = False,
+        module: Callable[..., Any] | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
+        fit_intercept: bool = True,
+        alpha: float = 1e-4,
+        truncation: float = 0.5,
+        auc_loss: str = "logistic",
+        auc_interval: Any = (0.0, 1.0),
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.weight = weight
+        self.protected = protected
+        self.threshold = threshold
+        self.objective = objective
+        self.group_interactions = group_interactions
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.truncation = truncation
+        self.auc_loss = auc_loss
+        self.auc_interval = auc_interval
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Objective:
+        return CorrelationPenalty(OBJECTIVES[self.objective](self), self.weight, self.protected)
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return []
+
+    def _asks_for_fairness(self) -> bool:
+        return self.weight > 0
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; a penalty promises nothing, and what it leads to is measured."""
+        super()._report(problem, params, result, target)
+        if self.status_ != Status.OPTIMAL.value:
+            self.status_ = Status.COMPLETED.value
+        data = problem.data
+        if data.n_groups > 1:
+            others = (data.codes != protected_code(data.labels, self.protected)).astype(int)
+            whole = PercentileIntervals.parse((0.0, 1.0), ())
+            aucs = pair_aucs(problem.scores(params), others, data.weights.numpy(), 2, whole)
+            self.constraint_values_ = {"group_auc": float(abs(aucs[0, 1] - 0.5))}
+        return {}

@@ -1,0 +1,165 @@
+"""An objective plus a penalty on the correlation of the scores with belonging to a group."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained._protected import protected_code
+from fairconstrained.data import FairData
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.objectives._base import BoundObjective, Objective
+from fairconstrained.objectives.losses import Logistic
+
+__all__ = ["BoundCorrelationPenalty", "CorrelationPenalty"]
+
+#: Smoothing of the penalty from whose solution the final one starts.
+_FIRST_SMOOTHING = 0.03
+#: A variance below this share of the mean square is rounding: the scores are constant.
+_CONSTANT = 1e-24
+
+
+@dataclass(frozen=True)
+class CorrelationPenalty(Objective):
+    r"""An objective plus ``weight`` times the absolute correlation of the scores with the protected group.
+
+    .. math:: f(s) + \lambda \left( \sqrt{c^2 + \varepsilon^2} - \varepsilon \right), \qquad
+              c = \mathrm{corr}(s, \gamma) = \sqrt{q (1 - q)} \, \frac{\bar s_a - \bar s_b}{\sigma_s}
+
+    where :math:`\gamma` is +1 for the rows of the protected group a and -1 for the others, b; :math:`\bar s` are the
+    means of the scores, :math:`\sigma_s` is their standard deviation, and q the share of the group, all weighted.
+    Constant scores have correlation 0.
+
+    The kink of :math:`|c|` at 0 is rounded, because that is where a large weight leads and the solver is a
+    quasi-Newton method: there, steps along :math:`\pm` the gradient only jump across the kink. The rounded penalty is
+    below :math:`\lambda |c|` by at most :math:`\lambda \varepsilon`. `path` rounds more at first.
+
+    A single group leaves the objective as it is, and so does a weight of zero.
+
+    Parameters
+    ----------
+    objective : Objective, default=Logistic()
+        The :math:`f` above.
+    weight : float, default=1.0
+        The :math:`\lambda`, at least 0.
+    protected : object, default=None
+        Label of the protected group. With two groups it does not matter which one that is; with more it has to be
+        given.
+    smoothing : float, default=1e-3
+        The :math:`\varepsilon`, positive, in units of the correlation.
+
+    Raises
+    ------
+    ValueError
+        If the weight is negative or the smoothing not positive.
+
+    References
+    ----------
+    Yao, Lin, Yang, arXiv:2212.12603, section E.2. Beutel et al., "Fairness in Recommendation
+    Ranking through Pairwise Comparisons", KDD 2019.
+    """
+
+    objective: Objective = field(default_factory=Logistic)
+    weight: float = 1.0
+    protected: Hashable | None = None
+    smoothing: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not self.weight >= 0:
+            raise ValueError(f"weight must be at least 0, got {self.weight!r}.")
+        if not self.smoothing > 0:
+            raise ValueError(f"smoothing must be positive, got {self.smoothing!r}.")
+
+    def bind(self, data: FairData) -> BoundObjective:
+        """The objective with its penalty on ``data``.
+
+        Raises
+        ------
+        ValueError
+            If there is no group of the label ``protected``, or it has to be given.
+        """
+        code = protected_code(data.labels, self.protected)
+        if self.weight == 0 or data.n_groups == 1:
+            return self.objective.bind(data)
+        return BoundCorrelationPenalty(self, data, base=self.objective.bind(data), code=code)
+
+    def path(self) -> tuple[Objective, ...]:
+        """The objective without the penalty, then with a rounder one."""
+        rounder = (replace(self, smoothing=s) for s in (_FIRST_SMOOTHING,) if s > self.smoothing)
+        return (*self.objective.path(), *rounder, self)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """That of the objective."""
+        return self.objective.probability(scores)
+
+
+@dataclass(frozen=True)
+class BoundCorrelationPenalty(BoundObjective):
+    """`CorrelationPenalty` on data.
+
+    Attributes
+    ----------
+    base : BoundObjective
+        The objective without the penalty.
+    code : int
+        Code of the protected group.
+    """
+
+    loss: CorrelationPenalty
+    name: str = "correlation_penalty"
+    base: BoundObjective = field(kw_only=True)
+    code: int = field(kw_only=True)
+
+    # The penalty does not change when all scores move alike; groups that move on their own would change it.
+    shift: ClassVar[Literal["groups", "shared"]] = "shared"
+
+    @property
+    def gains(self) -> Tensor | None:
+        """Those of the objective."""
+        return self.base.gains
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """See `FullBatch.values`; one component."""
+        eps = self.loss.smoothing
+        rounded = torch.sqrt(self.correlation(scores) ** 2 + eps**2) - eps
+        return self.base.values(scores, aux) + self.loss.weight * rounded
+
+    def correlation(self, scores: Tensor) -> Tensor:
+        """Correlation of the scores with the protected group; a scalar in [-1, 1]."""
+        weights = self.data.weights
+        mean = weights @ scores
+        centred = scores - mean
+        variance = weights @ centred**2
+        if variance <= _CONSTANT * (weights @ scores.detach() ** 2):
+            return 0 * mean
+        return weights @ (centred * self._standardised) / torch.sqrt(variance)
+
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """A correlation has no convex split here."""
+        raise self._no_split()
+
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """A correlation has no convex split here."""
+        raise self._no_split()
+
+    def _no_split(self) -> IncompatibleProblem:
+        return IncompatibleProblem(
+            f"objective {self.name!r} is no difference of convex functions of the scores; solver "
+            "'augmented_lagrangian' needs none."
+        )
+
+    @cached_property
+    def _standardised(self) -> Tensor:
+        """+1 for the protected group and -1 for the others, with mean 0 and variance 1."""
+        weights = self.data.weights
+        rows = self.data.slices[self.code]
+        share = float(weights[rows].sum())
+        member = torch.zeros_like(weights)
+        member[rows] = 1.0
+        return (member - share) / np.sqrt(share * (1 - share))
