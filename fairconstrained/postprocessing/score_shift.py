@@ -1,0 +1,398 @@
+"""Scores of the protected group stretched and shifted: the post-processing baseline of the AUC fairness paper."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Hashable
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.special import expit
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import roc_auc_score
+from sklearn.utils import column_or_1d, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
+
+from fairconstrained._protected import protected_code
+from fairconstrained.estimators._base import _encode_groups, as_labels
+from fairconstrained.estimators._linear import FairClassifierMixin
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.metrics._auc_sets import AUC_METRICS, auc_differences
+from fairconstrained.metrics._validation import check_scores
+from fairconstrained.model_selection._response import get_response
+from fairconstrained.postprocessing._search import ROUNDING, ShiftedAUCs, best_shift
+from fairconstrained.solvers import Status
+
+__all__ = ["ScoreShiftPostprocessor"]
+
+#: The paper's grid (section E.3).
+_SLOPES, _SHIFTS = np.arange(101) / 20, np.arange(-30, 31) / 10
+_METHODS = ("decision_function", "predict_proba")
+
+
+class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    r"""Any classifier, with the scores of the protected group stretched and shifted until an AUC gap is small.
+
+    .. math:: \max_{w_1, w_2} \; \mathrm{AUC}(\text{positives}, \text{negatives})
+              \quad \text{s.t.} \quad \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa
+
+    where the scores of the protected group are :math:`w_1 h(x) + w_2` and those of all other rows are :math:`h(x)`.
+    The slope and the shift are found by exact search on the rows given to `fit`: no other pair that is allowed has a
+    better AUC there. Both AUCs are those of the definition, in which a tie counts one half.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Anything with ``decision_function``, or with ``predict_proba`` (its log-odds are the scores). One that is fitted
+        already stays as it is in a `sklearn.frozen.FrozenEstimator`.
+    kappa : float or None, default=0.05
+        Bound on the exact gap on the training data, in [0, 1]. None: the best AUC, whatever the gap.
+    metric : {"group", "inter_group", "positive_equality_gap", "negative_equality_gap", "bpsn_bnsp"}, default="group"
+        Which gap. With the protected group a and the others b, positives + and negatives -, the two AUCs are those of
+        a over b and of everything over everything, which is 1/2 ("group"); of a+ over b- and of b+ over a-
+        ("inter_group"); of a+ over all positives and 1/2 ("positive_equality_gap"); of a- over all negatives and 1/2
+        ("negative_equality_gap"); of all positives over a- and of a+ over all negatives ("bpsn_bnsp"). "intra_group",
+        the AUC within a against that within b, is an error: no slope and no shift changes it.
+    protected : object, default=None
+        The group whose scores change, and which is compared with all the others. With two groups None is the one of
+        less weight, and the gap is the largest over both groups. With more than two groups it has to be given.
+    slopes : array-like of shape (n_slopes,), default=None
+        Values of :math:`w_1`, at least 0; None is the paper's 0, 0.05, ..., 5.
+    shifts : array-like of shape (n_shifts,) or "all", default=None
+        Values of :math:`w_2` in units of the scores; None is the paper's -3, -2.9, ..., 3. "all" allows every number,
+        whatever the units of the scores; the AUC is then within 1e-5 of the best.
+    threshold : float, default=0.0
+        Score above which the positive class is predicted, after the shift.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The fitted classifier, out of its `FrozenEstimator` if it was in one.
+    classes_ : ndarray of shape (2,)
+        The second one is the positive class.
+    groups_ : ndarray of shape (n_groups,)
+        Empty if none were given.
+    protected_ : object
+        The group whose scores change; None with a single group.
+    slope_, shift_ : float
+        :math:`w_1` and :math:`w_2`; 1 and 0 with a single group.
+    auc_ : float
+        Overall AUC on the training data after the shift.
+    constraint_values_ : dict
+        The exact gap on the training data after the shift, by the name of the metric.
+    violation_ : float
+        What it exceeds ``kappa`` by, at least 0.
+    status_ : {"optimal", "infeasible"}
+        "infeasible": no slope and shift brings the gap to ``kappa`` plus its granularity, the largest share of a set
+        of the metric that one row stands for. The gap is then the least of all.
+    n_evaluations_ : int
+        Pairs of slope and shift that the search has looked at.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if ``estimator_`` has them.
+
+    Notes
+    -----
+    The scores are taken as they are, as in the paper, so the paper's grid suits scores of about the size of log-odds.
+    ``shifts="all"`` does not depend on their size.
+
+    A pair of slope and shift costs one look-up of the protected rows among the others, sorted. The AUCs between the
+    two sides rise with the shift, which bounds AUC and gap between any two shifts, so that only a small part of the
+    grid has to be looked at. A slope of 0 makes the protected rows one block of ties.
+
+    References
+    ----------
+    Yao, Lin, Yang, "Stochastic Methods for AUC Optimization Subject to AUC-Based Fairness Constraints", AISTATS 2023,
+    arXiv:2212.12603: sections 3, E.2 and E.3. Kallus, Zhou, "The Fairness of Risk Scores Beyond Classification",
+    NeurIPS 2019.
+
+    Examples
+    --------
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> from fairconstrained.postprocessing import ScoreShiftPostprocessor
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y, group = make_biased_classification(n_samples=500, random_state=0)
+    >>> model = ScoreShiftPostprocessor(LogisticRegression(), kappa=0.02)
+    >>> model.fit(X, y, sensitive_features=group).status_
+    'optimal'
+    >>> model.constraint_values_["group"] <= 0.02
+    True
+    """
+
+    # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods("fit")],
+        "kappa": [Interval(Real, 0, 1, closed="both"), None],
+        "metric": [StrOptions(set(AUC_METRICS))],
+        "slopes": ["array-like", None],
+        "shifts": ["array-like", StrOptions({"all"}), None],
+        "threshold": [Interval(Real, None, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        kappa: float | None = 0.05,
+        metric: str = "group",
+        protected: Hashable | None = None,
+        slopes: Any = None,
+        shifts: Any = None,
+        threshold: float = 0.0,
+    ) -> None:
+        self.estimator = estimator
+        self.kappa = kappa
+        self.metric = metric
+        self.protected = protected
+        self.slopes = slopes
+        self.shifts = shifts
+        self.threshold = threshold
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the estimator, then search for the slope and the shift.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Whatever the estimator accepts.
+        y : array-like of shape (n_samples,)
+            Two labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row; several columns make one group of every observed combination. Without it
+            there is one group, nothing changes, and a `FairnessWarning` says so. Handed on to an estimator that
+            takes it.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights, of the search and of the estimator.
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data or parameters, for ``metric="intra_group"``, an unknown or a missing ``protected``, a set
+            of the metric without rows, and weights that the estimator does not take.
+        TypeError
+            If the estimator gives no scores.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no slope and shift brings the gap to ``kappa`` plus its granularity.
+        FairnessWarning
+            If there is only one group.
+        """
+        # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
+        fitted = copy.copy(self)
+        fitted._fit(X, y, sensitive_features, sample_weight)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+        slopes, shifts = self._check_parameters()
+        y = column_or_1d(y, warn=True)
+        weights = np.ones(y.size)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        codes, labels = _encode_groups(sensitive_features, y, weights)
+        self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        positive = self._encode_target(y, weights).values > 0
+        scores = self._raw_scores(X, sensitive_features)
+        check_consistent_length(scores, y)
+        self.groups_ = as_labels(labels if sensitive_features is not None else ())
+        self._labels = labels
+        if len(labels) == 1:
+            # no search: an AUC needs the two classes only
+            self.protected_, self.slope_, self.shift_ = None, 1.0, 0.0
+            self._report(roc_auc_score(positive, scores, sample_weight=weights), 0.0, 0.0, 0)
+            return
+        code = protected_code(labels, self.protected, default=int(np.bincount(codes, weights).argmin()))
+        self.protected_ = labels[code]
+        rows = weights > 0
+        sides = weights[rows], codes[rows] == code, positive[rows]
+        # The moved side is group 0 of two. Unless the user names a group, both are compared with everything.
+        _, differences = auc_differences(self.metric, 2, None if self.protected is None else 0)
+        aucs = ShiftedAUCs(scores[rows], *sides, differences)
+        best = best_shift(aucs, self.kappa, slopes, shifts)
+        self.slope_, self.shift_ = best.slope, best.shift
+        # measured once more on the scores that prediction gives
+        shifted = ShiftedAUCs(self._shifted(scores, codes == code)[rows], *sides, differences)
+        self._report(*shifted.auc_and_gap(1.0, 0.0), aucs.granularity, best.n_evaluations)
+
+    def _check_parameters(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """The slopes and the shifts, None for all shifts."""
+        if self.metric == "intra_group":
+            raise ValueError(
+                "metric='intra_group' compares the AUC within the groups, which no slope and no shift of a group's "
+                "scores changes; moving its positives and its negatives differently would need the labels at "
+                f"prediction. Choose one of {sorted(set(AUC_METRICS) - {'intra_group'})}, or a constrained classifier."
+            )
+        if not any(hasattr(self.estimator, method) for method in _METHODS):
+            raise TypeError(
+                f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so it gives no "
+                "scores that could be shifted."
+            )
+        slopes = _SLOPES if self.slopes is None else _numbers("slopes", self.slopes)
+        if slopes.min() < 0:
+            raise ValueError(
+                f"slopes must not be negative: that would reverse the group's order; got {slopes.min():g}."
+            )
+        if isinstance(self.shifts, str):
+            return slopes, None
+        return slopes, _SHIFTS if self.shifts is None else _numbers("shifts", self.shifts)
+
+    def _fitted_estimator(self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: Any) -> Any:
+        if isinstance(self.estimator, FrozenEstimator):
+            # what is inside may want the groups, which its wrapper would not hand on
+            check_is_fitted(self.estimator.estimator)
+            return self.estimator.estimator
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        given = {name: value for name, value in given.items() if value is not None}
+        if get_config()["enable_metadata_routing"]:
+            return clone(self.estimator).fit(X, y, **process_routing(self, "fit", **given).estimator.fit)
+        taken = {name: value for name, value in given.items() if has_fit_parameter(self.estimator, name)}
+        if "sample_weight" in given and "sample_weight" not in taken:
+            raise ValueError(
+                f"fit of {type(self.estimator).__name__} takes no sample_weight. Enable metadata routing to reach what "
+                "is inside it, or fit it yourself and pass a FrozenEstimator."
+            )
+        return clone(self.estimator).fit(X, y, **taken)
+
+    def _report(self, auc: float, gap: float, granularity: float, n_evaluations: int) -> None:
+        """Set the fitted attributes that tell how it went, and warn."""
+        kappa = 1.0 if self.kappa is None else self.kappa
+        feasible = gap <= kappa + granularity + ROUNDING
+        self.auc_, self.n_evaluations_ = float(auc), n_evaluations
+        self.constraint_values_ = {self.metric: gap} if len(self._labels) > 1 else {}
+        self.violation_ = max(gap - kappa, 0.0)
+        self.status_ = (Status.OPTIMAL if feasible else Status.INFEASIBLE).value
+        if len(self._labels) == 1 and self.kappa is not None:
+            warnings.warn(
+                "There is only one group, so no gap can be measured and the scores stay as they are. Pass "
+                "sensitive_features with at least two groups to fit, or set kappa=None.",
+                FairnessWarning,
+                stacklevel=5,
+            )
+        if not feasible:
+            warnings.warn(
+                f"the gap {self.metric!r} is {gap:.4g} on the training data, the least of all slopes and shifts, and "
+                f"exceeds kappa={kappa:g} by more than its granularity ({granularity:.2g}). Raise kappa, or allow more "
+                "slopes and shifts (shifts='all').",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+
+    def _raw_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores before the shift; ndarray of shape (n_samples,)."""
+        response = get_response(self.estimator_, X, "decision_function", sensitive_features=sensitive_features)
+        if response.classes is not None and not np.array_equal(response.classes, self.classes_):
+            raise ValueError(
+                f"y has the classes {self.classes_.tolist()} and the estimator {response.classes.tolist()}; "
+                "they must agree."
+            )
+        return check_scores(response.values)
+
+    def _shifted(self, scores: np.ndarray, moved: np.ndarray) -> np.ndarray:
+        return np.where(moved, self.slope_ * scores + self.shift_, scores)
+
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores of new rows, shifted; ndarray of shape (n_samples,)."""
+        check_is_fitted(self)
+        scores = self._raw_scores(X, sensitive_features)
+        if len(self._labels) == 1:
+            return scores
+        if sensitive_features is None:
+            raise ValueError(
+                f"the scores of group {self.protected_!r} are shifted: pass sensitive_features to predict, "
+                "decision_function, predict_proba and score."
+            )
+        codes = GroupEncoder.encode(sensitive_features, self._labels)
+        check_consistent_length(scores, codes)
+        return self._shifted(scores, codes == self._labels.index(self.protected_))
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probability of each class: ``1 / (1 + exp(-s))`` of the shifted score s.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            As in `decision_function`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, 2)
+            Columns in the order of ``classes_``. They are the estimator's for rows that are not moved if its scores
+            are log-odds; otherwise they only rank like the scores.
+        """
+        scores = self._scores(X, sensitive_features)
+        return np.column_stack([expit(-scores), expit(scores)])
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the estimator, shifted for the rows of the protected group.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups; needed if there was more than one in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Above ``threshold`` the positive class is predicted.
+
+        Raises
+        ------
+        ValueError
+            Without the groups, or for a group that was not seen in `fit`.
+        """
+        return self._scores(X, sensitive_features)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What this estimator asks for, and what it hands on.
+
+        Returns
+        -------
+        routing : MetadataRouter
+        """
+        callee = next((method for method in _METHODS if hasattr(self.estimator, method)), _METHODS[0])
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for caller in (*_METHODS, "predict", "score"):
+            mapping.add(caller=caller, callee=callee)
+        router = MetadataRouter(owner=type(self).__name__)
+        return router.add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "status_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        accepted = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse, tags.input_tags.allow_nan = accepted.sparse, accepted.allow_nan
+        return tags
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    """``values`` as a vector; raises ValueError if there are none, or one is not finite."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+        raise ValueError(f"{name} must be a list of finite numbers, at least one; got {values!r}.")
+    return numbers
