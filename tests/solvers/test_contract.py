@@ -10,7 +10,7 @@ from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import Start
 from fairconstrained.solvers import SOLVERS, Status, make_solver
-from fairconstrained.views import FullBatch
+from fairconstrained.views import ConvexQuadratic, FullBatch
 
 #: Options with which every solver is quick on small problems.
 QUICK = {
@@ -21,8 +21,8 @@ QUICK = {
     "stochastic_idca": {"max_outer": 3, "max_inner": 25, "step": 4.0},
     "switching_subgradient": {"max_iter": 200},
 }
-#: These take constraints of their own; test_projected_gradient.py has their contract.
-ELSEWHERE = {"projected_gradient"}
+#: These take convex quadratic constraints only; their own files have their contract.
+ELSEWHERE = {name for name, s in SOLVERS.items() if any(issubclass(view, ConvexQuadratic) for view in s.requires)}
 each_solver = pytest.mark.parametrize("name", sorted(set(SOLVERS) - ELSEWHERE))
 each_notion = pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
 
