@@ -78,6 +78,23 @@ def load_bank_table() -> Table:
 
 
 @cache
+def load_compas_table() -> Table:
+    """COMPAS, all 11,757 defendants: sex, age, its three classes, four counts of earlier offences and the charge's degree.
+
+    Groups: Caucasian or other. The label is a new offence; the few of unknown outcome count as none. Not standardised.
+    """
+    frame = pd.read_parquet(data_folder() / "compas_scores.parquet")
+    names = ["sex", "age", "age_cat", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"]
+    features = pd.get_dummies(frame[[*names, "c_charge_degree"]], dtype=float)
+    return Table(
+        "compas",
+        features.to_numpy(dtype=float),
+        np.where(frame["is_recid"] == 1, 1, -1),
+        np.where(frame["race"] == "Caucasian", "caucasian", "other"),
+    )
+
+
+@cache
 def load_acs_income() -> Table:
     """ACS income 2018, the sample of 765,670 rows: seven categorical columns one-hot, age and hours standardised.
 

@@ -12,10 +12,10 @@ import argparse
 from pathlib import Path
 
 from benchmarks._common import RESULTS
-from benchmarks.partial_fairness.experiments import EXPERIMENTS, N_SEEDS, all_tasks
+from benchmarks._runner import read, run_all
+from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, N_SEEDS, all_tasks, run_task
 from benchmarks.partial_fairness.figures import draw_all
 from benchmarks.partial_fairness.page import write_sections
-from benchmarks.partial_fairness.runner import read, run_all
 from benchmarks.partial_fairness.tables import write_tables
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -39,8 +39,9 @@ def main() -> None:
     stem = "partial_fairness_quick" if arguments.quick else "partial_fairness"
     path = RESULTS / f"{stem}.csv"
     if not arguments.plots:
-        run_all(all_tasks(arguments.only, arguments.seeds, arguments.quick), path, arguments.jobs)
-    results = read(path)
+        tasks = all_tasks(arguments.only, arguments.seeds, arguments.quick)
+        run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
+    results = read(path, COLUMNS)
     write_tables(results, RESULTS, stem)
     draw_all(results, RESULTS, stem)
     if arguments.docs:

@@ -149,6 +149,37 @@ QUICK_ROWS = 2500
 QUICK_ITER = {"regularised": 100, **dict.fromkeys(SOLVERS, 1500)}
 
 
+#: Of the results; a row has those that its experiment knows.
+COLUMNS = (
+    "task",
+    "experiment",
+    "data",
+    "notion",
+    "method",
+    "setting",
+    "parameter",
+    "trained_on",
+    "interval",
+    "levels",
+    "seed",
+    "status",
+    "failed",
+    "seconds",
+    "evaluations",
+    "objective",
+    "surrogate_violation",
+    *(f"{part}_{value}" for part in ("train", "val", "test") for value in ("accuracy", "gap", "rank_gap")),
+    "group",
+    "rank",
+    "score",
+)
+
+
+def run_task(task: Task) -> list[Row]:
+    """The rows of a task of any experiment."""
+    return EXPERIMENTS[task.experiment].run(task)
+
+
 def all_tasks(names: list[str], seeds: int, quick: bool) -> list[Task]:
     """The tasks of some experiments, seed 0 of everything first."""
     found = [

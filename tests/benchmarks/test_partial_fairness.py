@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("fairlearn")
 pytest.importorskip("tqdm")
 
-from benchmarks.partial_fairness import experiments, runner, tables
-from benchmarks.partial_fairness.experiments import EXPERIMENTS, Experiment, all_tasks, ours
+from benchmarks._runner import read, run_all
+from benchmarks.partial_fairness import experiments, tables
+from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, Experiment, all_tasks, ours, run_task
 from benchmarks.partial_fairness.tasks import OURS, Split, measure
 
 
@@ -24,11 +25,11 @@ def test_a_run_does_what_is_missing_and_repeats_what_failed(tmp_path, monkeypatc
     monkeypatch.setitem(EXPERIMENTS, "pareto", Experiment("", lambda seed: iter(()), run))
     tasks = [ours("pareto", "a9a", "pSP", kappa, 0) for kappa in (0.1, 0.2, 0.3)]
     path = tmp_path / "results.csv"
-    runner.run_all(tasks[:2], path, jobs=1)
-    assert runner.read(path).parameter.tolist() == [0.1, 0.1]
-    runner.run_all(tasks, path, jobs=1)
+    run_all(tasks[:2], run_task, path, COLUMNS, jobs=1)
+    assert read(path, COLUMNS).parameter.tolist() == [0.1, 0.1]
+    run_all(tasks, run_task, path, COLUMNS, jobs=1)
     assert calls == [0.1, 0.2, 0.2, 0.3]
-    table = runner.read(path)
+    table = read(path, COLUMNS)
     assert table.parameter.tolist() == [0.1, 0.1, 0.2, 0.2, 0.3, 0.3]
     assert table.test_accuracy.tolist() == table.parameter.tolist()
     assert table.trained_on.unique().tolist() == ["0.05-0.3"]

@@ -1,0 +1,71 @@
+"""Runs what the results do not have yet, and appends every task's rows as soon as it is done."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+__all__ = ["Row", "Task", "read", "run_all"]
+
+Row = dict[str, Any]
+#: How the status of a task that raised an exception begins. It is tried again by the next run.
+ERROR = "error: "
+
+
+class Task(Protocol):
+    """What is run, and by what the results know that it has been."""
+
+    @property
+    def name(self) -> str:
+        """Different for different tasks."""
+
+    @property
+    def columns(self) -> Row:
+        """What all rows of the task share, its name as "task" among them."""
+
+
+AnyTask = TypeVar("AnyTask", bound=Task)
+
+
+def read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """The results so far, without those of tasks that raised an exception."""
+    if not path.exists():
+        return pd.DataFrame(columns=list(columns))
+    table = pd.read_csv(path, low_memory=False)
+    # a task that failed once and was repeated has rows of both
+    return table[~table.status.astype(str).str.startswith(ERROR)]
+
+
+def run_all(
+    tasks: Iterable[AnyTask], run: Callable[[AnyTask], list[Row]], path: Path, columns: Sequence[str], jobs: int
+) -> None:
+    """Run the tasks that ``path`` has no rows of; can be interrupted and started again.
+
+    ``columns`` are those of the table; "task" and "status" are among them, and a row has those that it knows.
+    """
+    done = set(read(path, columns).task)
+    todo = [task for task in tasks if task.name not in done]
+    path.parent.mkdir(exist_ok=True)
+    is_new = not path.exists()
+    results = Parallel(jobs, return_as="generator_unordered")(delayed(_rows_of)(run, task) for task in todo)
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns)
+        if is_new:
+            writer.writeheader()
+        for rows in tqdm(results, total=len(todo), desc=f"tasks ({len(done)} done before)"):
+            writer.writerows(rows)
+            file.flush()
+
+
+def _rows_of(run: Callable[[AnyTask], list[Row]], task: AnyTask) -> list[Row]:
+    """The rows of a task; one with the message if it raises an exception, so that the others go on."""
+    try:
+        return run(task)
+    except Exception as error:
+        return [task.columns | {"status": f"{ERROR}{error}"}]

@@ -1,0 +1,1 @@
+"""AUC fairness: the fronts of the paper, and what the estimator promises."""
