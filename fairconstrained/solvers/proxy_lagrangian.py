@@ -52,8 +52,9 @@ class ProxyLagrangian(Solver):
 
     The surrogates that give the slopes are blurred in proportion to the spread of the present scores, unless the user
     chose their width. Auxiliary variables, such as the thresholds of statistical parity, are those that suit the
-    present scores, and its levels stay those of the start. Constraints that bound a surrogate, such as
-    `fairconstrained.constraints.PairwiseParity`, show it to both players.
+    present scores. Its levels stay those of the start, so more of them (``n_levels``) bring more iterates within
+    ``kappa``. Constraints that bound a surrogate, such as `fairconstrained.constraints.PairwiseParity`, show it to both
+    players.
 
     Parameters
     ----------
