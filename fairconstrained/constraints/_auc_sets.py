@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -13,9 +13,8 @@ import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData, Rows
-from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells, set_auc
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.metrics._auc_gaps import difference_aucs
+from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
 
 __all__ = ["AUCSets", "SetRows", "check_protected"]
 
@@ -38,8 +37,8 @@ class AUCSets:
     Attributes
     ----------
     data : FairData
-    metric : str, callable or array of shape (4, n_samples)
-        A key of `AUC_METRICS`, or masks in the order of the caller's rows, or what returns them.
+    metric : str or sequence of four masks
+        A key of `AUC_METRICS`, or masks in the order of the caller's rows.
     protected : object or None
         Label of the protected group.
     codes : ndarray of shape (n_samples,)
@@ -64,7 +63,7 @@ class AUCSets:
 
     @classmethod
     def of(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
-        """The sets of ``data``.
+        """The sets of ``data``; ``metric`` may also be a function that returns masks, see `AUCGap`.
 
         Raises
         ------
@@ -72,10 +71,13 @@ class AUCSets:
             If the metric or the protected group is unknown, masks do not fit the data, targets are not -1 and +1
             where positives are told from negatives, or a set is empty; the message gives the counts.
         """
-        found = cls._of_groups if isinstance(metric, str) else cls._of_masks
-        sets = found(data, metric, protected)
+        sets = cls._find(data, _ask(metric, data) if callable(metric) else metric, protected)
         sets._check_sets()
         return sets
+
+    @classmethod
+    def _find(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        return (cls._of_groups if isinstance(metric, str) else cls._of_masks)(data, metric, protected)
 
     @classmethod
     def _of_groups(cls, data: FairData, metric: str, protected: Hashable | None) -> Self:
@@ -100,14 +102,15 @@ class AUCSets:
     def _of_masks(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
         if protected is not None:
             raise ValueError("protected names a group for the metrics by name; masks say themselves what is compared.")
-        masks = _masks(metric, data)
-        codes, n_cells, difference = mask_cells(masks)
+        masks = _as_masks(metric)
+        if masks.shape[1] <= data.order.max():
+            raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
+        codes, n_cells, difference = mask_cells(masks[:, data.order])
         return cls(data, metric, protected, codes, n_cells, (difference,), (("first", "second"),))
 
     def on(self, data: FairData) -> Self:
         """The same sets of other rows; here they may be empty."""
-        found = self._of_groups if isinstance(self.metric, str) else self._of_masks
-        return found(data, self.metric, self.protected)
+        return self._find(data, self.metric, self.protected)
 
     @property
     def name(self) -> str:
@@ -147,16 +150,9 @@ class AUCSets:
 
     def exact(self, scores: np.ndarray) -> np.ndarray:
         """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
-        inside = self.codes < self.n_cells
-        everything = PercentileIntervals.parse((0.0, 1.0), ())
-        weights = self.data.weights.numpy()
-        aucs = pair_aucs(scores[inside], self.codes[inside], weights[inside], self.n_cells, everything)
-
-        def auc(above: Sequence[int], below: Sequence[int]) -> float:
-            # of two sets of which one is empty, as in a mini-batch, none is ahead
-            return set_auc(aucs, self.mass, above, below) if above and below else 0.5
-
-        return np.array([auc(d.above, d.below) - auc(d.reference_above, d.reference_below) for d in self.differences])
+        aucs = difference_aucs(scores, self.codes, self.data.weights.numpy(), self.n_cells, self.differences)
+        aucs = np.where(np.isnan(aucs), 0.5, aucs)  # of an empty set, as in a mini-batch, none is ahead
+        return aucs[:, 0] - aucs[:, 1]
 
     @property
     def granularity(self) -> float:
@@ -181,16 +177,22 @@ class AUCSets:
         for difference, sides in zip(self.differences, self.sides, strict=True):
             for name, cells in zip(_SET_NAMES, difference, strict=True):
                 if not cells:
-                    raise ValueError(
-                        f"metric {self.name!r} compares sets of rows, but {name} of {' and '.join(sides)} has no "
-                        f"rows. Rows by group and target: {self._counts()}. Merge groups, or choose a metric that "
-                        "does not need this set ('group' needs no labels)."
-                    )
+                    raise ValueError(self._no_rows(name, sides))
 
-    def _counts(self) -> dict[str, int]:
-        """Rows by group and target, for messages."""
-        groups = [self.data.groups_with_label(target).counts() for target in (-1.0, 1.0)]
-        return {**groups[1], **groups[0]}
+    def _no_rows(self, name: str, sides: tuple[str, str]) -> str:
+        """What to say about an empty set: counts of the rows that there are."""
+        if isinstance(self.metric, str):
+            groups = [self.data.groups_with_label(target).counts() for target in (1.0, -1.0)]
+            return (
+                f"metric {self.metric!r} compares sets of rows, but {name} of {' and '.join(sides)} has no rows. Rows "
+                f"by group and target: {groups[0] | groups[1]}. Merge groups, or choose a metric that does not need "
+                "this set ('group' needs no labels)."
+            )
+        counts = {
+            name: int(np.isin(self.codes, cells).sum())
+            for name, cells in zip(_SET_NAMES, self.differences[0], strict=True)
+        }
+        return f"the mask {name} has no rows. Rows of positive weight in the masks: {counts}."
 
 
 def check_protected(protected: Hashable | None, labels: Sequence[Hashable]) -> int | None:
@@ -203,20 +205,30 @@ def check_protected(protected: Hashable | None, labels: Sequence[Hashable]) -> i
     raise ValueError(f"protected must be one of the groups {list(labels)} or None, got {protected!r}.")
 
 
-def _masks(metric: Any, data: FairData) -> np.ndarray:
-    """Four masks in the order of ``data``; boolean ndarray of shape (4, n_samples)."""
-    if callable(metric):
-        labels = np.empty(data.n_groups, dtype=object)
-        labels[:] = data.labels
-        masks, order = metric(data.y.numpy() > 0, labels[data.codes]), np.arange(data.n_samples)
-    else:
-        masks, order = metric, data.order  # the caller's rows
-    masks = [np.asarray(mask) for mask in masks]
+def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:
+    """The masks that a function returns, with an entry for every row of the caller.
+
+    It is asked once, for all rows in the caller's order: of a mini-batch, or of sorted rows, it may know nothing.
+    """
+    labels = np.empty(data.n_groups, dtype=object)
+    labels[:] = data.labels
+    rows = np.argsort(data.order)
+    found = _as_masks(metric(data.y.numpy()[rows] > 0, labels[data.codes[rows]]))
+    if found.shape[1] != rows.size:
+        raise ValueError(f"metric was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
+    masks = np.zeros((4, data.order.max() + 1), dtype=bool)
+    masks[:, data.order[rows]] = found
+    return masks
+
+
+def _as_masks(metric: Any) -> np.ndarray:
+    """Four masks as a boolean ndarray of shape (4, n)."""
+    masks = [np.asarray(mask) for mask in metric]
     if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
         raise ValueError("the sets of a metric are four boolean masks G1, G1', G2 and G2', with one entry per row.")
-    if any(mask.size <= order.max() for mask in masks):
-        raise ValueError(f"the four masks need one entry per row of the data, but have {[m.size for m in masks]}.")
-    return np.stack([mask[order] for mask in masks])
+    if len({mask.size for mask in masks}) > 1:
+        raise ValueError(f"the four masks must be of one length, but have {[mask.size for mask in masks]} entries.")
+    return np.stack(masks)
 
 
 def _compact(rows: np.ndarray) -> Rows:

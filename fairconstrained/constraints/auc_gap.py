@@ -50,7 +50,8 @@ class AUCGap(Constraint):
         ========================  ===========  ===========  ===========  ============
 
         Or four boolean arrays with an entry for every row, which may overlap; or a function that returns them,
-        ``metric(positive, groups)``, of a boolean array and the array of the rows' groups.
+        ``metric(positive, groups)``, of a boolean array and the array of the rows' groups, in the order of the rows
+        that are given, without those of weight zero.
     protected : object or None, default=None
         The label of the group a; b are all others. None compares every pair of groups ("group", "inter_group",
         "intra_group"), or takes every group for a in turn.
