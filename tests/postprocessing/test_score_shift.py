@@ -23,11 +23,23 @@ from sklearn.svm import LinearSVR
 
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.metrics import inter_group_auc_gap, partial_group_auc_gap
+from fairconstrained.metrics import (
+    bpsn_bnsp_gap,
+    inter_group_auc_gap,
+    negative_equality_gap,
+    partial_group_auc_gap,
+    positive_equality_gap,
+)
 from fairconstrained.model_selection import make_fairness_scorer, make_performance_scorer
 from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
-GAPS = {"group": partial_group_auc_gap, "inter_group": inter_group_auc_gap}
+GAPS = {
+    "group": partial_group_auc_gap,
+    "inter_group": inter_group_auc_gap,
+    "positive_equality_gap": positive_equality_gap,
+    "negative_equality_gap": negative_equality_gap,
+    "bpsn_bnsp": bpsn_bnsp_gap,
+}
 
 
 @pytest.fixture(scope="module")
