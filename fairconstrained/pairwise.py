@@ -55,7 +55,8 @@ def pair_mean(
     ----------
     kernel : callable
         A kernel of `fairconstrained.surrogates` (or their sum), or `SoftplusKernel`. `PiecewisePolynomial` takes
-        O(n log n) time by sorting and `QuadraticKernel` O(n), both exact. Smooth kernels are replaced by cubic
+        O(n log n) time by sorting and `QuadraticKernel` O(n), both exact (a piecewise linear one, which takes a third
+        of the time of a cubic one, up to 1e-16 times the range of the scores in widths). Smooth kernels are replaced by cubic
         splines on a grid that is fixed in units of the width: O(n + m log m) time for m nodes in the range of the
         scores. The spline differs from the kernel by less than 2e-8, is twice differentiable, and the gradient is
         its own. Only where rows are so few and far between that 2**22 nodes do not suffice is the grid coarser.
@@ -151,20 +152,57 @@ def _centre(x: np.ndarray, weights: np.ndarray) -> float:
 
 @_evaluate.register
 def _evaluate_polynomial(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
-    """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     orders = np.argsort(one.x), np.argsort(other.x)
     # sorted queries are much faster too
-    (a, u), (b, v) = (_Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True))
+    samples = [_Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True)]
+    sums = _hinge_sums if kernel.coefficients.shape[1] == 2 else _polynomial_sums
+    value, *slopes = sums(kernel, *samples)
+    gradients = np.empty_like(one.x), np.empty_like(other.x)
+    for gradient, order, slope in zip(gradients, orders, slopes, strict=True):
+        gradient[order] = slope
+    return value, *gradients
+
+
+def _hinge_sums(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
+    """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
+
+    With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, the hinges add up
+    to ``sum_i u_i (x V(x) - M(x))`` at ``x = a_i - knot_k``.
+    """
+    (a, u), (b, v) = one, other
+    (constant, slope), *_ = kernel.coefficients
+    origin = _centre(b, v)
+    centred_a, centred_b = a - origin, b - origin
+    below_a, below_b, sum_b = _cumulative(u), _cumulative(v), _cumulative(v * centred_b)
+    total_u, total_v = below_a[-1], below_b[-1]
+    value = constant * total_u * total_v + slope * ((u @ centred_a) * total_v - sum_b[-1] * total_u)
+    d_a, d_b = np.full(a.size, slope * total_v), np.full(b.size, slope * total_u)
+    for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
+        place = np.searchsorted(b, a - knot)
+        weight = below_b[place]
+        value += change * (u @ ((centred_a - knot) * weight - sum_b[place]))
+        d_a += change * weight
+        d_b += change * (total_u - below_a[np.searchsorted(a, b + knot, "right")])
+    return float(value), u * d_a, -v * d_b
+
+
+def _cumulative(x: np.ndarray) -> np.ndarray:
+    """Sums of the first entries, of none at first."""
+    sums = np.zeros(x.size + 1)
+    np.cumsum(x, out=sums[1:])
+    return sums
+
+
+def _polynomial_sums(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
+    """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
+    (a, u), (b, v) = one, other
     slopes = np.zeros_like(kernel.coefficients)
     slopes[:, :-1] = kernel.coefficients[:, 1:] * np.arange(1, kernel.coefficients.shape[1])
     means, d_a = _window_sums(a, b, v, kernel.knots, np.stack([kernel.coefficients, slopes]), side="left")
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = slopes[::-1] * (-1.0) ** np.arange(slopes.shape[1])
     (d_b,) = _window_sums(b, a, u, -kernel.knots[::-1], mirrored[None], side="right")
-    gradients = np.empty_like(a), np.empty_like(b)
-    for gradient, order, slope in zip(gradients, orders, (u * d_a, -v * d_b), strict=True):
-        gradient[order] = slope
-    return float(u @ means), *gradients
+    return float(u @ means), u * d_a, -v * d_b
 
 
 def _window_sums(

@@ -67,6 +67,12 @@ def assert_equals_pairs(kernel, sample, width, tolerance):
         torch.testing.assert_close(per_row, expected_per_row, rtol=1e-10, atol=slope_tolerance)
 
 
+def rounding(sample, width):
+    """What the differences of sums of scores, in widths, may lose."""
+    scores = torch.cat(sample[:2])
+    return max(1e-11, 1e-15 * float(scores.max() - scores.min()) / width)
+
+
 # --- pair means
 
 
@@ -116,13 +122,14 @@ def test_the_spline_stays_where_it_is_when_the_range_changes(kernel):
 @pytest.mark.parametrize("width", [1e-3, 1e-6])
 @each_kernel
 def test_tiny_widths(kernel, width):
-    assert_equals_pairs(kernel, draw(), width, SPLINE if kernel in SMOOTH.values() else 1e-11)
+    assert_equals_pairs(kernel, draw(), width, SPLINE if kernel in SMOOTH.values() else rounding(draw(), width))
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1e4, 1e7])
 @each_kernel
 def test_small_and_huge_ranges(kernel, scale):
-    assert_equals_pairs(kernel, draw(scale=scale), 1.0, SPLINE if kernel in SMOOTH.values() else 1e-11)
+    tolerance = SPLINE if kernel in SMOOTH.values() else rounding(draw(scale=scale), 1.0)
+    assert_equals_pairs(kernel, draw(scale=scale), 1.0, tolerance)
 
 
 def test_clusters_far_apart():
