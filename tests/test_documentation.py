@@ -1,9 +1,8 @@
 """What the documentation shows runs: the Python blocks of the README and the snippets that pages include."""
 
-import os
+import multiprocessing
 import re
-import subprocess
-import sys
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,39 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL)
 SNIPPETS = sorted((ROOT / "docs" / "snippets").glob("*.py"))
+#: What every block imports, which takes longer than most blocks. The package itself is not among them.
+LIBRARIES = ["pandas", "scipy.optimize", "scipy.stats", "sklearn.model_selection", "sklearn.pipeline", "torch"]
+#: Code of the process: the block as a program of its own, and what it prints in files.
+PROGRAM = """
+import os, runpy
+os.chdir(folder)
+for stream, name in enumerate(("stdout", "stderr"), start=1):
+    os.dup2(os.open(name, os.O_WRONLY | os.O_CREAT), stream)
+runpy.run_path(script, run_name="__main__")
+"""
 
 
-def run(arguments, folder):
-    # one thread, as the tests run beside each other
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """``run(script)``: the exit code, the output and the errors of a process of its own.
+
+    The processes are forks of one that has loaded the libraries, and nothing else.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(LIBRARIES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", "1")  # as the tests run beside each other
+        patch.setenv("MPLBACKEND", "Agg")
+        forkserver.ensure_running()
+
+    def run_script(script):
+        folder = tmp_path_factory.mktemp("run")
+        process = context.Process(target=exec, args=(PROGRAM, {"script": str(script), "folder": str(folder)}))
+        process.start()
+        process.join()
+        return process.exitcode, *((folder / name).read_text(encoding="utf8") for name in ("stdout", "stderr"))
+
+    return run_script
 
 
 def test_there_is_something_to_run():
@@ -27,13 +51,15 @@ def test_there_is_something_to_run():
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=["quick start", "grid search"])
-def test_readme(block, tmp_path):
-    result = run(["-c", block], tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.strip()
+def test_readme(run, block, tmp_path):
+    script = tmp_path / "block.py"
+    script.write_text(block, encoding="utf8")
+    exit_code, output, errors = run(script)
+    assert exit_code == 0, errors
+    assert output.strip()
 
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.stem)
-def test_snippet(snippet, tmp_path):
-    result = run([str(snippet)], tmp_path)
-    assert result.returncode == 0, result.stderr
+def test_snippet(run, snippet):
+    exit_code, _, errors = run(snippet)
+    assert exit_code == 0, errors
