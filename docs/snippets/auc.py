@@ -7,7 +7,7 @@ from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import partial_group_auc_gap
 
-X, y, group = make_biased_classification(2000, group_shift=(0.5, 0.0), random_state=0)
+X, y, group = make_biased_classification(1000, group_shift=(0.5, 0.0), random_state=0)
 
 # the objectives
 whole = PartialParityClassifier(kappa=0.05, parity="group_auc", objective="auc")

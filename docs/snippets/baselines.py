@@ -4,7 +4,7 @@ from fairconstrained import PairwiseParityClassifier, PartialParityClassifier, R
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import partial_group_auc_gap, partial_statistical_parity_gap
 
-X, y, group = make_biased_classification(2000, random_state=0)
+X, y, group = make_biased_classification(1000, random_state=0)
 
 # the comparison
 models = {

@@ -99,7 +99,7 @@ class EqualMeanScoresClassifier(PartialParityClassifier):
         return [EqualMeanScores(np.inf if self.kappa is None else self.kappa)]
 
 
-X, y, group = make_biased_classification(4000, random_state=0)
+X, y, group = make_biased_classification(1500, random_state=0)
 for solver, max_iter in {"auto": 50, "switching_subgradient": 2000, "idca": 20}.items():
     model = EqualMeanScoresClassifier(kappa=0.2, solver=solver, max_iter=max_iter)
     model.fit(X, y, sensitive_features=group)

@@ -9,7 +9,7 @@ from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 
 sklearn.set_config(enable_metadata_routing=True)
-X, y, group = make_biased_classification(1000, random_state=0)
+X, y, group = make_biased_classification(500, random_state=0)
 
 # a perceptron
 model = make_pipeline(
@@ -63,8 +63,8 @@ scores = heads.decision_function(X, sensitive_features=group)
 # end of the outputs
 with torch.no_grad():
     outputs = heads.module_(torch.from_numpy(X)).numpy()
-assert outputs.shape == (1000, 2)
-assert (scores == outputs[range(1000), group]).all()
+assert outputs.shape == (500, 2)
+assert (scores == outputs[range(500), group]).all()
 
 # mini-batches
 stochastic = PartialParityClassifier(

@@ -13,7 +13,7 @@ from fairconstrained.metrics import (
     partial_statistical_parity_gap,
 )
 
-X, y, group = make_biased_classification(2000, group_shift=(0.5, 0.0), random_state=0)
+X, y, group = make_biased_classification(1000, group_shift=(0.5, 0.0), random_state=0)
 
 # five notions
 metrics = {

@@ -11,7 +11,7 @@ from fairconstrained.metrics import (
     partial_statistical_parity_gap,
 )
 
-X, y, group = make_biased_classification(4000, random_state=0)
+X, y, group = make_biased_classification(1500, random_state=0)
 top = (0.0, 0.2)
 model = PartialParityClassifier(kappa=0.1, interval=top).fit(X, y, sensitive_features=group)
 score = model.decision_function(X)

@@ -63,7 +63,7 @@ class QuadraticPenalty(Solver):
         return surrogate_result(problem, z, self.n_penalties, view.n_evaluations, recorder)
 
 
-X, y, group = make_biased_classification(4000, random_state=0)
+X, y, group = make_biased_classification(1500, random_state=0)
 data = FairData.from_arrays(X, 2.0 * y - 1, group, labels=(0, 1))
 constraint = StatisticalParity(kappa=0.1, surrogate="smoothstep", surrogate_width=0.5)
 problem = Problem(

@@ -10,7 +10,7 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.model_selection import best_feasible, get_fairness_scorer
 
-X, y, group = make_biased_classification(2000, random_state=0)
+X, y, group = make_biased_classification(1000, random_state=0)
 
 # two bounds
 model = PartialParityClassifier(

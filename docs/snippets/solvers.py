@@ -6,7 +6,7 @@ import warnings
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 
-X, y, group = make_biased_classification(3000, random_state=0)
+X, y, group = make_biased_classification(1500, random_state=0)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # two of the three bound the surrogate and warn about the metric
