@@ -11,7 +11,8 @@ from fairconstrained import PartialParityClassifier, PartialParityRegressor
 
 
 def classifier(**options):
-    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+    """Short runs under an active constraint: what is tested here is what goes in, not how far the objective comes."""
+    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", "tol": 0.05, **options})
 
 
 @pytest.fixture(scope="module")
