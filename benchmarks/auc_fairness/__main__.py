@@ -1,0 +1,59 @@
+"""``python -m benchmarks.auc_fairness``: the fronts of the AUC fairness paper, and what `AUCFairClassifier` promises.
+
+The fronts are many fits: results go to ``benchmarks/results/auc_fairness.csv``, one after another, and a run does what
+is missing. ``--only presets,moments,rows,acs`` measures the promises instead, each a CSV of its own. ``--plots`` draws
+what there is, and ``--docs`` also puts figures and tables where the documentation takes them from.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from benchmarks._common import RESULTS, save
+from benchmarks._runner import read, run_all
+from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
+from benchmarks.auc_fairness.promises import PROMISES
+from benchmarks.auc_fairness.tasks import COLUMNS, MODELS, N_SEEDS, all_tasks, run_task
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    choices = [*PROMISES, "fronts"]
+    parser.add_argument("--only", type=lambda names: names.split(","), default=choices, help=", ".join(choices))
+    parser.add_argument("--quick", action="store_true", help="few rows, one seed, few parameters: to see that it works")
+    parser.add_argument("--seeds", type=int, default=N_SEEDS)
+    parser.add_argument("--models", type=lambda names: names.split(","), default=list(MODELS))
+    parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    unknown = set(arguments.only) - set(choices)
+    if unknown:
+        parser.error(f"unknown experiments {sorted(unknown)}; there are {choices}")
+    stem = "auc_fairness_quick" if arguments.quick else "auc_fairness"
+    path = RESULTS / f"{stem}.csv"
+    if not arguments.plots:
+        for name in PROMISES:
+            if name in arguments.only and not arguments.quick:
+                save(PROMISES[name](), f"auc_fairness_{name}")
+        if "fronts" in arguments.only:
+            run_all(
+                all_tasks(arguments.seeds, arguments.models, arguments.quick), run_task, path, COLUMNS, arguments.jobs
+            )
+    results = read(path, COLUMNS)
+    figures = [*draw_fronts(results, RESULTS, stem), *draw_rows(RESULTS)]
+    write_tables(results, RESULTS, stem)
+    if arguments.docs:
+        for figure in figures:
+            shutil.copy(figure, DOCS / "images" / figure.name)
+        for table in RESULTS.glob("auc_fairness_*.csv"):
+            if "quick" not in table.name:
+                shutil.copy(table, DOCS / "benchmarks" / table.name)
+
+
+if __name__ == "__main__":
+    main()
