@@ -15,6 +15,9 @@ from fairconstrained.views import ConvexQuadratic
 
 __all__ = ["Quadratics", "parameter_quadratics", "quadratics_of"]
 
+#: Curvature below this fraction of the terms that it is summed from is rounding error.
+_ROUNDING = 1e-13
+
 #: Means and covariances of what multiplies the parameters, in cells.
 CellMoments = tuple[np.ndarray, np.ndarray]
 
@@ -84,7 +87,8 @@ def quadratics_of(forms: Sequence[tuple[CellQuadratics, CellMoments]], n_params:
     """The components of all forms.
 
     With the means M and the covariances C in the cells, in the terms of `CellQuadratics`:
-    ``H = 2 sum_c variance_c C_c + 2 M' product M`` and ``b = M' linear``.
+    ``H = 2 sum_c variance_c C_c + 2 M' product M`` and ``b = M' linear``. A parameter that moves all scores alike, such
+    as the intercept, has no curvature.
     """
     hessians: list[np.ndarray] = []
     which: list[int] = []
@@ -95,12 +99,22 @@ def quadratics_of(forms: Sequence[tuple[CellQuadratics, CellMoments]], n_params:
             key = variance.tobytes() + product.tobytes()
             if key not in known:
                 known[key] = len(hessians)
-                hessians.append(2 * (np.tensordot(variance, covariances, 1) + means.T @ product @ means))
+                hessians.append(_hessian(variance, product, means, covariances))
             which.append(known[key])
         b.append(form.linear @ means)
         c.append(form.constant)
     table = np.stack(hessians) if hessians else np.empty((0, n_params, n_params))
     return Quadratics(table, np.array(which, dtype=int), np.concatenate(b), np.concatenate(c))
+
+
+def _hessian(variance: np.ndarray, product: np.ndarray, means: np.ndarray, covariances: np.ndarray) -> np.ndarray:
+    """The Hessian of one component, zero where it is rounding error: a solver that scales would make much of that."""
+    within = np.tensordot(variance, covariances, 1)
+    hessian = within + means.T @ product @ means
+    terms = np.diag(within) + (np.abs(means) * (np.abs(product) @ np.abs(means))).sum(axis=0)
+    none = np.diag(hessian) <= _ROUNDING * terms
+    hessian[none], hessian[:, none] = 0.0, 0.0
+    return 2 * hessian
 
 
 def _key(rows: Rows) -> Hashable:
