@@ -65,7 +65,11 @@ def check_promise(model, X, y, groups, codes):
     assert model.violation_ == pytest.approx(max(gap - model.kappa, 0), abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", INTERVALS)
+#: Unions with two groups, single intervals with three; intervals by group, of which one is a union, with both.
+KINDS = [(2, "union"), (2, "by group"), (3, "interval"), (3, "by group")]
+
+
+@pytest.mark.parametrize(("sample", "kind"), KINDS, indirect=["sample"], ids=str)
 @pytest.mark.parametrize("parity", GAPS)
 def test_kappa_is_kept(sample, parity, kind):
     X, y, groups = sample
