@@ -199,7 +199,7 @@ class Problem:
 
     @cached_property
     def _shift_directions(self) -> np.ndarray:
-        return self.model.shift_directions(self.data)
+        return self.model.shift_directions(self.data, shared=self.objective.shift == "shared")
 
     @property
     def has_group_shifts(self) -> bool:

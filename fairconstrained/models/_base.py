@@ -116,8 +116,14 @@ class Model(ABC):
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
 
-    def shift_directions(self, data: FairData) -> np.ndarray:
+    def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.
+
+        Parameters
+        ----------
+        data : FairData
+        shared : bool, default=False
+            Whether only what adds the same to all scores is wanted.
 
         Returns
         -------

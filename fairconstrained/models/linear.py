@@ -146,13 +146,15 @@ class LinearModel(Model, LinearMoments):
                 covariance += weight * np.outer(part - mean, part - mean)
         return means, covariances
 
-    def shift_directions(self, data: FairData) -> np.ndarray:
+    def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """See `Model.shift_directions`.
 
         Intercepts shift scores, and so do features that are constant within every group: where the group is
         one of the features, its coefficient moves the groups apart.
         """
         width = self.n_features + self.fit_intercept
+        if shared and self.fit_intercept:
+            return np.tile(np.eye(width)[-1:], self.n_copies)
         if self.n_copies > 1:
             rows = np.arange(self.n_copies) * width + self.n_features
             return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))

@@ -154,12 +154,12 @@ class ModuleModel(Model):
         gradient = self.alpha * np.where(self._penalised, params, 0.0)
         return float(gradient @ params) / 2, gradient
 
-    def shift_directions(self, data: FairData) -> np.ndarray:
+    def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """The bias that the module names in ``output_bias_name``, one entry per output; none otherwise."""
         entries = np.arange(self.n_params)[self._slices.get(self._bias, slice(0))]
         directions = np.zeros((entries.size, self.n_params))
         directions[np.arange(entries.size), entries] = 1.0
-        return directions
+        return directions.sum(axis=0, keepdims=True) if shared and entries.size else directions
 
     def fitted(self, params: np.ndarray) -> nn.Module:
         """A copy of the module with these parameters, in evaluation mode and on the CPU."""
