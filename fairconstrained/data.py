@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,6 +16,9 @@ __all__ = ["Cells", "FairData", "Rows", "rows_within"]
 
 #: Some rows in the internal order of the data: a slice, or their numbers in ascending order.
 Rows = slice | np.ndarray
+
+#: Features up to which a mini-batch of sparse rows is made dense.
+_FEW_FEATURES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +228,47 @@ class FairData:
             rows.append(drawn + part.start)
             weights.append(np.full(count, share / count))
         return self._take(rows, np.concatenate(weights))
+
+    def at(self, rows: np.ndarray) -> FairData:
+        """Some rows, which all count alike; a group may have none of them.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (size,)
+            Numbers in the internal order, ascending; a row may come several times.
+        """
+        return next(self.batches(rows[None]))
+
+    def batches(self, rows: np.ndarray) -> Iterator[FairData]:
+        """The data `at` every row of a table of row numbers, for less than one by one: X is gathered once for all.
+
+        Rows of a few sparse features come dense, since products with so small a matrix take no time but that of the
+        call.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_batches, size)
+            Numbers in the internal order, ascending in every batch.
+        """
+        starts = np.array([part.start for part in self.slices[1:]])
+        groups = np.searchsorted(starts, rows, side="right")
+        blocks, ends = [], []
+        for group, (block, part) in enumerate(zip(self.blocks, self.slices, strict=True)):
+            chosen = groups == group
+            block = block[rows[chosen] - part.start]
+            few = sp.issparse(block) and block.shape[1] <= _FEW_FEATURES
+            blocks.append(block.toarray() if few else block)
+            ends.append(np.append(0, chosen.sum(axis=1).cumsum()).tolist())
+        targets, order = self.y[torch.from_numpy(rows)], self.order[rows]
+        weights = torch.full((rows.shape[1],), 1 / rows.shape[1], dtype=torch.float64)
+        for k in range(len(rows)):
+            yield FairData(
+                blocks=tuple(_rows(block, end[k], end[k + 1]) for block, end in zip(blocks, ends, strict=True)),
+                y=targets[k],
+                weights=weights,
+                labels=self.labels,
+                order=order[k],
+            )
 
     def _take(self, rows: list[np.ndarray], weights: np.ndarray) -> FairData:
         """Some rows of every group, given by their numbers in the internal order."""

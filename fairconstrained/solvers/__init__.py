@@ -14,6 +14,8 @@ from fairconstrained.solvers._base import (
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.iqrc import IQRC
+from fairconstrained.solvers.level_set import LevelSet
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
@@ -23,9 +25,11 @@ from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
 
 __all__ = [
     "IDCA",
+    "IQRC",
     "SOLVERS",
     "AugmentedLagrangian",
     "Callback",
+    "LevelSet",
     "MomentSolver",
     "PenalizedSubgradient",
     "ProjectedGradient",

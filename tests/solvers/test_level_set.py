@@ -1,0 +1,180 @@
+"""The level-set method: feasible at every level, near the optimum of the moment solver, honest about the rest."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import QuadraticAUCGap
+from fairconstrained.domains import L2Ball
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.models import LinearModel
+from fairconstrained.models.module import ModuleModel, mlp
+from fairconstrained.objectives import Logistic, PairwiseAUC
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import Status, make_solver
+from fairconstrained.views import FullBatch
+
+QUICK = {"inner_iter": 150, "batch_size": 50, "max_iter": 12}
+
+
+@pytest.fixture(scope="module")
+def make_auc_problem(make_data):
+    def make(kappa=0.3, c1=0.5, metrics=("inter_group",), alpha=0.05, model=None, **data):
+        rows = make_data(**{"counts": (90, 120), "weighted": True, "shift": 0.8, **data})
+        bounds = tuple(QuadraticAUCGap(kappa, metric=metric, c1=c1).bind(rows) for metric in metrics)
+        model = model or LinearModel(rows.n_features, alpha=alpha)
+        return Problem(model, PairwiseAUC(loss="quadratic").bind(rows), bounds, rows)
+
+    return make
+
+
+def solve(problem, seed=0, start=None, callback=None, name="level_set", **options):
+    solver = make_solver(name, {**(QUICK if name == "level_set" else {}), **options}, problem)
+    return solver.solve(problem, start, np.random.default_rng(seed), callback)
+
+
+@pytest.mark.parametrize(
+    ("kappa", "metrics", "step", "sparse"),
+    [
+        (0.3, ("inter_group",), 0.3, False),
+        (0.3, ("inter_group",), 0.3, True),
+        (0.1, ("intra_group", "group"), 1.0, False),
+    ],
+    ids=["one", "sparse", "two"],
+)
+def test_it_comes_near_the_optimum_of_the_moment_solver(make_auc_problem, kappa, metrics, step, sparse):
+    problem = make_auc_problem(kappa, metrics=metrics, sparse=sparse)
+    optimum = solve(problem, name="moments")
+    free = solve(problem.without_constraints(), name="moments")
+    assert optimum.objective > free.objective + 0.03  # the constraint is active
+    assert max(optimum.multipliers.values()) > 0.15
+    result = solve(problem, inner_iter=200, step=step)
+    assert result.status != Status.INFEASIBLE
+    assert result.surrogate_violation <= 0
+    assert optimum.objective - 1e-9 <= result.objective <= optimum.objective + 0.006
+    for name in problem.component_names:
+        assert result.multipliers[name] == pytest.approx(optimum.multipliers.get(name, 0.0), abs=0.1)
+
+
+def test_without_constraints_it_minimises_the_objective(make_auc_problem):
+    problem = make_auc_problem().without_constraints()
+    optimum, result = solve(problem, name="moments"), solve(problem)
+    assert result.objective == pytest.approx(optimum.objective, abs=2e-3)
+    assert result.multipliers == {}
+
+
+@pytest.mark.parametrize("c1", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("step", [0.01, 0.1, 1.0])
+def test_every_iterate_is_feasible_and_below_its_level(make_auc_problem, c1, step):
+    problem = make_auc_problem(kappa=2 * c1 - 0.9, c1=c1)
+    result = solve(problem, step=step, max_iter=4, inner_iter=60)
+    start = problem.view(FullBatch).at(np.zeros(problem.n_params)).objective
+    assert result.history[0]["level"] == pytest.approx(start)
+    assert all(record["surrogate_violation"] <= 0 for record in result.history)
+    assert all(record["objective"] < record["level"] for record in result.history)
+    levels = [record["level"] for record in result.history]
+    assert (np.diff(levels) < 0).all()
+    optimum = solve(problem, name="moments").objective
+    assert min(levels) > optimum
+    assert result.objective == min(record["objective"] for record in result.history) < start
+    assert result.surrogate_violation == 0
+
+
+def test_as_published_with_every_level_from_the_beginning(make_auc_problem):
+    problem = make_auc_problem()
+    result = solve(problem, restart=True)
+    assert result.surrogate_violation <= 0
+    assert result.objective < solve(problem, name="moments").objective + 0.05
+
+
+def test_larger_theta_lowers_the_level_more_slowly(make_auc_problem):
+    problem = make_auc_problem()
+    slow, fast = (solve(problem, theta=theta, max_iter=3).history for theta in (4.0, 1.0))
+    assert slow[1]["level"] > fast[1]["level"]
+    first = fast[0]
+    assert fast[1]["level"] == pytest.approx(first["level"] + first["upper_bound"] / 2)
+    with pytest.raises(ValueError, match=r"theta must be at least 1, got 0.5"):
+        solve(problem, theta=0.5)
+
+
+def test_it_says_where_it_ended(make_auc_problem):
+    problem = make_auc_problem()
+    assert solve(problem, max_iter=1).status == Status.MAX_ITER
+    assert solve(problem, tol=0.05).status == Status.OPTIMAL
+
+
+def test_nothing_below_the_level_leaves_the_start(make_auc_problem):
+    """With kappa = 0 the two sides of the gap leave no scores but constant ones."""
+    problem = make_auc_problem(kappa=0.0)
+    result = solve(problem, inner_iter=20, max_doublings=1)
+    assert result.objective == pytest.approx(0.5)
+    assert result.surrogate_violation == pytest.approx(0, abs=1e-12)
+    assert result.n_iter == 1
+    np.testing.assert_array_equal(problem.scores(result.params), 0)
+
+
+def test_infeasible_where_constant_scores_are(make_auc_problem):
+    problem = make_auc_problem(kappa=0.3, c1=1.0)  # 2 c1 > 1 + kappa
+    result = solve(problem)
+    assert result.status == Status.INFEASIBLE
+    assert result.surrogate_violation == pytest.approx(0.7)
+    assert len(result.history) == 1
+
+
+def test_a_feasible_start_is_used_and_an_infeasible_one_is_not(make_auc_problem):
+    problem = make_auc_problem()
+    optimum = solve(problem, name="moments")
+    near = 0.95 * optimum.params
+    warm = solve(problem, start=Start(near), max_iter=2)
+    assert warm.history[0]["level"] == pytest.approx(problem.view(FullBatch).at(near).objective)
+    assert warm.objective <= warm.history[0]["level"]
+    far = solve(problem, start=Start(10 * optimum.params), max_iter=2)
+    assert far.history[0]["level"] == pytest.approx(0.5)
+
+
+def test_history_counts_passes_over_the_data(make_auc_problem):
+    seen = []
+    problem = make_auc_problem()
+    result = solve(problem, callback=lambda record: seen.append(dict(record)), max_iter=3)
+    for record in seen:
+        params = record.pop("params")  # for the callback only
+        assert problem.view(FullBatch).at(params).objective == record["objective"]
+    assert seen == list(result.history)
+    assert [record["n_iter"] for record in seen] == [1, 2, 3]
+    for record in seen:
+        passes = record["n_steps"] * 50 / problem.data.n_samples
+        assert passes < record["n_evaluations"] <= passes + 15
+    assert result.n_evaluations >= seen[-1]["n_evaluations"]
+
+
+def test_the_same_seed_gives_the_same_run(make_auc_problem):
+    problem = make_auc_problem()
+    one, other, third = (solve(problem, seed, max_iter=3) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one.params, other.params)
+    assert one.history == other.history
+    assert one.multipliers == other.multipliers
+    assert (one.params != third.params).any()
+
+
+def test_batches_that_miss_sets(make_auc_problem):
+    problem = make_auc_problem(counts=(8, 120))
+    result = solve(problem, batch_size=8, inner_iter=300, max_iter=3, max_doublings=1)
+    assert result.surrogate_violation <= 0
+    assert result.objective < 0.4
+
+
+def test_readable_errors(make_auc_problem, make_data, mean_gap):
+    problem = make_auc_problem()
+    data = problem.data
+    network = make_auc_problem(model=ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 3))
+    with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view LinearMoments, .*'iqrc'"):
+        solve(network)
+    logistic = Problem(problem.model, Logistic().bind(data), problem.constraints, data)
+    with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view SaddleMoments"):
+        solve(logistic)
+    other = Problem(problem.model, problem.objective, (mean_gap(data, 0.1),), data)
+    with pytest.raises(IncompatibleProblem, match=r"SaddleMoments, which 'mean_gap' does not offer"):
+        solve(other)
+    with pytest.raises(IncompatibleProblem, match=r"takes no domain"):
+        solve(Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0)))
