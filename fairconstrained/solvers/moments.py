@@ -94,6 +94,7 @@ class QuadraticOptimum(NamedTuple):
     objective, violation : float
         Value of the objective, and the largest of the constraints.
     n_iter : int
+        At least 1: one linear system is solved in any case.
     converged : bool
     """
 
@@ -143,7 +144,7 @@ def minimise_quadratic(
         multipliers=multipliers,
         objective=float(objective.values(w)[0] + penalty @ w**2 / 2),
         violation=violation,
-        n_iter=0 if lowest is None else int(lowest.nit),
+        n_iter=1 if lowest is None else max(1, int(lowest.nit)),
         converged=lowest is None or violation <= 1e3 * accuracy,
     )
 
