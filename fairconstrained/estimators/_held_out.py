@@ -39,16 +39,17 @@ class HeldOut:
     def of(
         cls, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray, share: float, seed: int
     ) -> Self:
-        """Draw them; raises ValueError if a group has a class with one row only."""
+        """Draw them among the rows that have a weight; raises ValueError if a group has a class with one row only."""
         groups = np.zeros(len(y), dtype=int)
         if sensitive_features is not None:
             groups = GroupEncoder(sensitive_features).codes
             check_consistent_length(y, groups)
-        table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)
+        there = np.flatnonzero(sample_weight)
+        table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)[there]
         _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
         if counts.min() < 2:
             raise ValueError("validation_fraction needs two rows of every group and class. Merge groups, or set None.")
-        rows = train_test_split(np.arange(len(y)), test_size=share, stratify=cells, random_state=seed)[1]
+        rows = train_test_split(there, test_size=share, stratify=cells, random_state=seed)[1]
         return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
 
     def solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
