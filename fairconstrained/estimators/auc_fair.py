@@ -253,6 +253,13 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
         return OBJECTIVES[self.objective](SURROGATES[self.surrogate][1])
 
     def _constraints(self, target: Target) -> list[Constraint]:
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            lengths, n_rows = sorted({np.size(mask) for mask in self.metric}), target.values.size
+            if lengths != [n_rows]:
+                raise ValueError(
+                    f"metric has masks of {lengths} entries, but there are {n_rows} rows. In cross-validation, where "
+                    "the rows differ from fit to fit, give a function that returns the masks."
+                )
         constraint = SURROGATES[self.surrogate][0]
         return [constraint(self.kappa, metric=self.metric, protected=self.protected)]
 
@@ -299,7 +306,7 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
         Only with ``surrogate="quadratic"``, ``objective="auc"``, linear scores and a metric by name. What is kept is
         the mean and the covariance of the features for every group and class, not the rows. From these the coefficients
         are the optimum for all rows so far, as ``solver="moments"`` finds it, not the state of a stochastic method;
-        they are found anew as soon as 2 % of the rows are new. `fit` begins anew.
+        they are found when they are asked for. `fit` begins anew, and so does the first call after it.
 
         Parameters
         ----------
@@ -307,7 +314,7 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
             One row is enough.
         y : array-like of shape (n_samples,)
         classes : array-like of shape (2,)
-            Both classes; needed in the first call only.
+            Both classes; needed in the first call only, unless `fit` has seen them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
         groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
             All groups that may come. None: those of the first call.
@@ -337,6 +344,7 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
         )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
+        self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             raise ValueError(f"y has the unknown classes {unknown.tolist()}; those of this stream are {self.classes_}.")
@@ -348,27 +356,29 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
             check_consistent_length(y, codes)
         stream.add(X, codes, y == self.classes_[1], weights)
         self._stream = stream
-        for name in _SOLVED:
+        for name in (*self.__dict__.get("_model_attributes", ()), *_SOLVED):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         """What the rows of a stream lead to, found when it is asked for."""
         stream = self.__dict__.get("_stream")
-        if name in _SOLVED and stream is not None:
-            protected = check_protected(self.protected, stream.labels)
-            if stream.is_complete(self.metric, protected):
-                found = stream.solve(self.metric, protected, self.kappa, self.alpha)
-                self.__dict__ |= self._solved(stream.labels, found)
-                return self.__dict__[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if name in _SOLVED and stream is not None and self.__sklearn_is_fitted__():
+            found = stream.solve(self.metric, self._protected(stream), self.kappa, self.alpha)
+            self.__dict__ |= self._solved(stream.labels, found)
+        return self.__getattribute__(name)  # raises the error anew that led here, with its reason
 
     def __sklearn_is_fitted__(self) -> bool:
         stream = getattr(self, "_stream", None)
         if stream is None:
             return super().__sklearn_is_fitted__()
-        return stream.is_complete(self.metric, check_protected(self.protected, stream.labels))
+        return stream.is_complete(self.metric, self._protected(stream))
+
+    def _protected(self, stream: MomentStream) -> int | None:
+        """Code of the protected group; there is none among a single one."""
+        return check_protected(self.protected, stream.labels) if len(stream.labels) > 1 else None
 
     def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
+        classes = getattr(self, "classes_", None) if classes is None else classes
         if classes is None:
             raise ValueError("classes must be given in the first call of partial_fit.")
         self.classes_ = np.unique(classes)
