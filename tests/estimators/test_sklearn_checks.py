@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairconstrained import (
+    AUCFairClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -26,6 +27,8 @@ from fairconstrained import (
         PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.1),
         PairwiseParityClassifier(),
         RegularizedParityClassifier(max_iter=50),
+        AUCFairClassifier(),
+        AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit
     ]
 )
 def test_estimator_check(estimator, check):
