@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._lbfgs import minimise
+from fairconstrained.solvers._path import Iterate, PathStart, extrapolated, resumed, without_idle_components
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
@@ -23,6 +24,8 @@ _UNCONSTRAINED_ITER = 2000
 _HOPELESS = 12
 #: Steps of the bisection between a feasible and an infeasible iterate.
 _LANDINGS = 4
+#: How much of its excess a step from an infeasible iterate is to undo: more than all, so that bisection can land.
+_OVERSHOOT = 2.0
 #: Components per group for which ``penalty`` is meant: ten levels, from below and from above.
 _COMPONENTS = 20
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
@@ -51,7 +54,10 @@ class AugmentedLagrangian(Solver):
     unconstrained optimum is such a point, it is the result.
 
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
-    where these end, with their multipliers. The same holds for a warm start from another ``kappa``.
+    where these end, with their multipliers.
+
+    A warm start from another ``kappa`` carries the multipliers over as well. It begins where the line through the last
+    two solutions reaches ``kappa``, and looks for feasible points on the lines from the last solution to its iterates.
 
     An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
     of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
@@ -71,6 +77,8 @@ class AugmentedLagrangian(Solver):
     warm_penalty, warm_patience, warm_inner_iter : float, int and int, default=100.0, 1 and 25
         What ``penalty``, ``patience`` and ``inner_iter`` are where multipliers are known from an earlier run, as in a
         warm start or after fewer rows.
+    path_inner_iter : int, default=17
+        What ``inner_iter`` is in a warm start from another ``kappa``.
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
@@ -97,6 +105,7 @@ class AugmentedLagrangian(Solver):
     warm_penalty: float = 100.0
     warm_patience: int = 1
     warm_inner_iter: int = 25
+    path_inner_iter: int = 17
     max_penalty: float = 1000.0
     first_blur: float = 0.1
     final_blur: float = 0.02
@@ -112,6 +121,7 @@ class AugmentedLagrangian(Solver):
         """See `Solver.solve`."""
         run = _Run(self, problem, Recorder(callback, self.verbose))
         n_samples = problem.data.n_samples
+        follows = start is not None
         many = n_samples > _MANY * self.coarse_rows
         if start is None and many and problem.works_on_other_rows and not run.searches_first:
             size = max(self.coarse_rows, n_samples // 4)
@@ -121,6 +131,8 @@ class AugmentedLagrangian(Solver):
             run.n_evaluations = int(np.ceil(coarse.n_evaluations * thinned.data.n_samples / n_samples))
         if start is None or not problem.component_names or run.searches_first:
             run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
+        elif follows:
+            run.follow(start)
         else:
             run.resume(start)
         for _ in range(self.max_iter if problem.constraints else 0):
@@ -148,9 +160,11 @@ class _Run:
         self.surrogate_violation = np.inf
         self.n_iter = self.n_evaluations = self.nearest_iter = 0
         self.stalled = 0.0
-        self.best: _Iterate | None = None
-        self.nearest: _Iterate | None = None
-        self.last: _Iterate | None = None
+        self.best: Iterate | None = None
+        self.nearest: Iterate | None = None
+        self.last: Iterate | None = None
+        #: The solution for another kappa that this run began from, if any.
+        self.origin: Iterate | None = None
         self.converged = self.given_up = False
         self.settled = True
         self.scales = np.array([c.scale for c in problem.constraints])
@@ -183,22 +197,31 @@ class _Run:
         self.converged = self.best is not None and self.settled
 
     def resume(self, start: Start) -> None:
-        """Go on where a run for another ``kappa`` or on other rows ended."""
-        if len(start.components) == len(self.problem.constraints):
-            constraints = tuple(
-                constraint.with_components(components) if components.size else constraint
-                for constraint, components in zip(self.problem.constraints, start.components, strict=True)
-            )
-            self.problem = replace(self.problem, constraints=constraints)
-            self.multipliers = np.zeros(len(self.problem.component_names))
-            known = np.concatenate(start.multipliers)
-            if known.size == self.multipliers.size:
-                self.multipliers = known.copy()
+        """Go on where a run on other rows ended."""
+        self._adopt(start)
+        self.start_from(start.params)
+
+    def follow(self, start: Start) -> None:
+        """Go on along the path of solutions, where a run for another ``kappa`` ended."""
+        self._adopt(without_idle_components(start, self.problem.constraints))
+        params, origin = start.params, None
+        if self.multipliers.any():
+            self.options = replace(self.options, inner_iter=self.options.path_inner_iter)
+            origin = self._measure(params)
+            if isinstance(start, PathStart) and start.previous is not None:
+                predicted = extrapolated(self._measure(start.previous), origin)
+                params = params if predicted is None else predicted
+        self.start_from(params)
+        self.origin = origin
+
+    def _adopt(self, start: Start) -> None:
+        """Take over components and multipliers, as far as they fit."""
+        self.problem, known = resumed(self.problem, start)
+        self.multipliers = np.zeros(len(self.problem.component_names)) if known is None else known
         if self.multipliers.any():
             warm = self.options
             self.blur, self.penalty = self.final_blur, warm.warm_penalty
             self.options = replace(warm, patience=warm.warm_patience, inner_iter=warm.warm_inner_iter)
-        self.start_from(start.params)
 
     def start_from(self, params: np.ndarray) -> None:
         """Begin at ``params``."""
@@ -255,16 +278,19 @@ class _Run:
         ``previous`` is the best objective before this iteration, ``objective`` the present one.
         """
         comes_nearer = self.best is None and self.nearest_iter == self.n_iter
-        if self.blur > self.final_blur or comes_nearer:
+        # Along a path, the first iterate still has the multipliers of another kappa.
+        too_early = self.blur > self.final_blur or (self.origin is not None and self.n_iter == 1)
+        if too_early or comes_nearer:
             self.stalled = 0.0
         elif self.best is None:
             self.stalled += self.options.patience / _HOPELESS
         elif self.best.objective < previous - self.options.tol * abs(previous):
             self.stalled = 0.0
         else:
-            # An iterate that is better but not yet feasible may still become feasible.
+            # An iterate that is better but not yet feasible may still become feasible. Along a path that was tried.
             promising = objective < self.best.objective - self.options.tol * abs(self.best.objective)
-            self.stalled += self.options.patience / _HOPELESS if promising else 1.0
+            waits = promising and self.origin is None
+            self.stalled += self.options.patience / _HOPELESS if waits else 1.0
         finished = self.stalled >= self.options.patience
         self.converged, self.given_up = finished and self.best is not None, finished and self.best is None
 
@@ -299,12 +325,14 @@ class _Run:
     def _assess(self, point: Point) -> None:
         """Measure the exact metrics, and keep the iterate if it is the best one."""
         previous, self.scores = self.last, point.scores
-        self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point.objective, self.scores)
+        self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point)
         self.violations = iterate.violations
         self._keep(iterate)
         if previous is not None and (previous.excess <= 0) != (iterate.excess <= 0):
             inside, outside = (previous, iterate) if previous.excess <= 0 else (iterate, previous)
             self._land(inside, outside)
+        elif self.origin is not None:
+            self._press_on(self.origin, iterate)
         if self.nearest is None or iterate.excess < self.nearest.excess:
             self.nearest, self.nearest_iter = iterate, self.n_iter
         self.recorder.add(
@@ -318,38 +346,37 @@ class _Run:
             n_components=self.multipliers.size,
         )
 
-    def _iterate(self, params: np.ndarray, objective: float, scores: np.ndarray) -> _Iterate:
-        constraints = self.problem.constraints
-        violations = np.array([constraint.exact(scores) for constraint in constraints])
-        return _Iterate(
-            params=params,
-            objective=objective,
-            violations=violations,
-            excess=float((violations - self.granularity).max(initial=-np.inf)),
-            values={
-                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
-                for c, v in zip(constraints, violations, strict=True)
-            },
-            multipliers=dict(zip(self.problem.component_names, self.multipliers.tolist(), strict=True)),
-        )
+    def _iterate(self, params: np.ndarray, point: Point) -> Iterate:
+        return Iterate.of(self.problem, params, point.objective, point.scores, self.multipliers)
 
-    def _keep(self, iterate: _Iterate) -> None:
+    def _keep(self, iterate: Iterate) -> None:
         if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
             self.best = iterate
 
-    def _land(self, inside: _Iterate, outside: _Iterate) -> None:
+    def _land(self, inside: Iterate, outside: Iterate) -> None:
         """Look for a better feasible point between a feasible and an infeasible iterate, by bisection."""
         if outside.objective >= inside.objective:
             return
-        view = FullBatchView(self.problem.without_constraints())
         low, high = inside.params, outside.params
         for _ in range(_LANDINGS):
-            middle = (low + high) / 2
-            point = view.at(middle)
-            iterate = self._iterate(middle, point.objective, point.scores)
-            self._keep(iterate)
-            low, high = (middle, high) if iterate.excess <= 0 else (low, middle)
-        self.n_evaluations += view.n_evaluations
+            iterate = self._measure((low + high) / 2)
+            low, high = (iterate.params, high) if iterate.excess <= 0 else (low, iterate.params)
+
+    def _press_on(self, origin: Iterate, outside: Iterate) -> None:
+        """Look for a feasible point on the line from the last solution, beyond an infeasible iterate."""
+        params = extrapolated(origin, outside, _OVERSHOOT)
+        if params is not None and (self.best is None or outside.objective < self.best.objective):
+            inside = self._measure(params)
+            if inside.excess <= 0:
+                self._land(inside, outside)
+
+    def _measure(self, params: np.ndarray) -> Iterate:
+        """The iterate at ``params``, kept if it is the best one."""
+        point = FullBatchView(self.problem.without_constraints()).at(params)
+        self.n_evaluations += 1
+        iterate = self._iterate(params, point)
+        self._keep(iterate)
+        return iterate
 
     def result(self) -> SolverResult:
         """The best feasible iterate, or the one nearest to feasibility."""
@@ -366,13 +393,8 @@ class _Run:
             surrogate_violation=self.surrogate_violation,
             multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
             history=tuple(self.recorder.records),
-            start=Start(iterate.params, tuple(c.components for c in self.problem.constraints), self._by_constraint()),
+            start=PathStart.of(self.problem, iterate.params, self.multipliers, self.origin),
         )
-
-    def _by_constraint(self) -> tuple[np.ndarray, ...]:
-        """The present multipliers, split by constraint."""
-        ends = np.cumsum([len(c.component_names) for c in self.problem.constraints])
-        return tuple(np.split(self.multipliers, ends[:-1])) if self.problem.constraints else ()
 
     def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
@@ -382,16 +404,3 @@ class _Run:
         )
         self.n_evaluations += view.n_evaluations
         return solution
-
-
-class _Iterate(NamedTuple):
-    """An assessed iterate."""
-
-    params: np.ndarray
-    objective: float
-    #: What the exact metrics exceed kappa by; shape (n_constraints,).
-    violations: np.ndarray
-    #: Largest exact violation beyond the metric's granularity; -inf without constraints.
-    excess: float
-    values: dict[str, float]
-    multipliers: dict[str, float]

@@ -1,0 +1,126 @@
+"""What the augmented Lagrangian hands from one ``kappa`` to the next, and how it follows the path of solutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.problem import Problem, Start
+
+__all__ = ["Iterate", "PathStart", "extrapolated", "resumed", "without_idle_components"]
+
+#: Longest step of an extrapolation, in multiples of the distance that it goes on from.
+_LONGEST = 1.5
+
+
+class Iterate(NamedTuple):
+    """An assessed iterate."""
+
+    params: np.ndarray
+    objective: float
+    #: What the exact metrics exceed kappa by; shape (n_constraints,).
+    violations: np.ndarray
+    #: Largest exact violation beyond the metric's granularity; -inf without constraints.
+    excess: float
+    values: dict[str, float]
+    multipliers: dict[str, float]
+
+    @classmethod
+    def of(
+        cls, problem: Problem, params: np.ndarray, objective: float, scores: np.ndarray, multipliers: np.ndarray
+    ) -> Self:
+        """The iterate with these parameters, objective and scores, measured by the exact metrics."""
+        constraints = problem.constraints
+        violations = np.array([constraint.exact(scores) for constraint in constraints])
+        granularity = np.array([constraint.granularity for constraint in constraints])
+        return cls(
+            params=params,
+            objective=objective,
+            violations=violations,
+            excess=float((violations - granularity).max(initial=-np.inf)),
+            values={
+                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
+                for c, v in zip(constraints, violations, strict=True)
+            },
+            multipliers=dict(zip(problem.component_names, multipliers.tolist(), strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class PathStart(Start):
+    """A start from a solution that knows the one before it on a path.
+
+    Attributes
+    ----------
+    previous : ndarray of shape (n_params,) or None
+        Parameters that the run to this solution was warm-started from; None after a cold one.
+    """
+
+    previous: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None) -> Self:
+        """The start that a run leaves which has come to ``params`` and these multipliers from ``origin``."""
+        ends = np.cumsum([len(c.component_names) for c in problem.constraints])
+        return cls(
+            params,
+            tuple(c.components for c in problem.constraints),
+            tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
+            None if origin is None else origin.params,
+        )
+
+
+def extrapolated(far: Iterate, near: Iterate, share: float = 1.0) -> np.ndarray | None:
+    """Where the line from ``far`` through ``near`` may reach feasibility.
+
+    Parameters
+    ----------
+    far, near : Iterate
+        Measured for the same ``kappa``.
+    share : float
+        How much of the excess of ``near`` the step is to undo, if excess is linear along the line.
+
+    Returns
+    -------
+    params : ndarray of shape (n_params,) or None
+        None where ``near`` is feasible, or no nearer to it than ``far``.
+    """
+    if not 0 < near.excess < far.excess:
+        return None
+    step = min(share * near.excess / (far.excess - near.excess), _LONGEST)
+    return near.params + step * (near.params - far.params)
+
+
+def without_idle_components(start: Start, constraints: Sequence[BoundConstraint]) -> Start:
+    """``start`` without the components that have no multiplier, save those that every run begins with.
+
+    Every run adds components. All of them kept along a path, they would make each fit dearer than the last.
+    """
+    if len(start.components) != len(constraints):
+        return start
+    components, multipliers = [], []
+    for constraint, positions, known in zip(constraints, start.components, start.multipliers, strict=True):
+        if positions.size:
+            table = known.reshape(positions.size, -1)
+            kept = table.any(axis=1) | np.isin(positions, constraint.components)
+            positions, known = positions[kept], table[kept].ravel()
+        components.append(positions)
+        multipliers.append(known)
+    return replace(start, components=tuple(components), multipliers=tuple(multipliers))
+
+
+def resumed(problem: Problem, start: Start) -> tuple[Problem, np.ndarray | None]:
+    """The problem with the components of ``start``, and their multipliers; None if those do not fit."""
+    if len(start.components) != len(problem.constraints):
+        return problem, None
+    constraints = tuple(
+        constraint.with_components(components) if components.size else constraint
+        for constraint, components in zip(problem.constraints, start.components, strict=True)
+    )
+    problem = replace(problem, constraints=constraints)
+    known = np.concatenate(start.multipliers)
+    return problem, known.copy() if known.size == len(problem.component_names) else None

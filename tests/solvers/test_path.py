@@ -1,0 +1,59 @@
+"""Following the path of solutions over kappa."""
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.problem import Start
+from fairconstrained.solvers import make_solver
+from fairconstrained.solvers._path import Iterate, extrapolated, without_idle_components
+
+
+def iterate(position, excess):
+    return Iterate(np.array([float(position)]), 0.0, np.array([excess]), excess, {}, {})
+
+
+def test_extrapolation_undoes_the_excess_where_it_is_linear():
+    np.testing.assert_allclose(extrapolated(iterate(0, 3.0), iterate(2, 1.0)), [3.0])
+    np.testing.assert_allclose(extrapolated(iterate(0, 3.0), iterate(2, 1.0), share=2.0), [4.0])
+    np.testing.assert_allclose(extrapolated(iterate(0, 3.0), iterate(1, 2.9)), [2.5])  # a bounded step
+
+
+@pytest.mark.parametrize("excess", [-0.1, 0.0, 3.0, 4.0])
+def test_no_extrapolation_from_feasible_points_or_away_from_feasibility(excess):
+    assert extrapolated(iterate(0, 3.0), iterate(1, excess)) is None
+
+
+def test_levels_without_a_multiplier_are_dropped_save_the_first_ones(parity_problem):
+    (constraint,) = parity_problem(StatisticalParity, 0.1).constraints
+    first = constraint.components
+    levels = np.concatenate([first, [0.123, 0.456]])
+    sides = len(constraint.component_names) // first.size
+    multipliers = np.zeros((levels.size, sides))
+    multipliers[-1, 0] = 2.0
+    start = without_idle_components(Start(np.zeros(1), (levels,), (multipliers.ravel(),)), (constraint,))
+    np.testing.assert_array_equal(start.components[0], [*first, 0.456])
+    np.testing.assert_array_equal(start.multipliers[0].reshape(-1, sides)[-1], multipliers[-1])
+    assert start.multipliers[0].sum() == 2.0
+
+
+def test_a_start_of_other_constraints_stays_as_it_is(parity_problem):
+    start = Start(np.zeros(1))
+    assert without_idle_components(start, parity_problem(StatisticalParity, 0.1).constraints) is start
+
+
+@pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
+def test_along_a_path_the_exact_gap_is_kept_and_runs_are_cheaper(parity_problem, notion):
+    start, warm, cold = None, [], []
+    for kappa in (0.2, 0.15, 0.11, 0.08):
+        problem = parity_problem(notion, kappa, counts=(400, 500))
+        solver = make_solver("augmented_lagrangian", {}, problem)
+        result = solver.solve(problem, start, np.random.default_rng(0))
+        reference = solver.solve(problem, None, np.random.default_rng(0))
+        (constraint,) = problem.constraints
+        assert constraint.exact(problem.scores(result.params)) <= constraint.granularity
+        assert result.objective == pytest.approx(reference.objective, rel=0.02)
+        start = result.start
+        warm.append(result.n_evaluations)
+        cold.append(reference.n_evaluations)
+    assert sum(warm[1:]) < sum(cold[1:])
