@@ -146,22 +146,25 @@ def test_a9a_auc_gaps(a9a_split, metric):
     assert gap(new_y, scores, sensitive_features=new_sex) <= largest_gap
 
 
-@pytest.mark.parametrize("metric", ["inter_group", "group"])
-def test_a9a_as_a_stream(a9a_split, metric):
-    """Batches of a thousand rows of one group, first all women and then all men."""
+def test_a9a_as_a_stream(a9a_split):
+    """Batches of a thousand rows of one group, first all women and then all men, against fits to all rows at once: the
+    same by moments, and nearly the same by the stochastic method of the paper."""
     (X, y, sex), (new_X, new_y, new_sex) = a9a_split
-    gap = AUC_GAPS[metric][0]
-    options = {"metric": metric, "surrogate": "quadratic", "objective": "auc"}
-    batch = AUCFairClassifier(0.5, solver="moments", **options).fit(X, y, sensitive_features=sex)
-    stream = AUCFairClassifier(0.5, **options)
+    options = {"kappa": 0.5, "surrogate": "quadratic", "objective": "auc", "random_state": 0}
+    stream = AUCFairClassifier(**options)
     for one in ("female", "male"):
         rows = np.flatnonzero(sex == one)
         for chunk in np.array_split(rows, rows.size // 1000):
             announced = {"classes": np.unique(y), "groups": ["female", "male"]}
             stream.partial_fit(X[chunk], y[chunk], sensitive_features=sex[chunk], **announced)
-    auc, other_auc = (roc_auc_score(new_y, model.decision_function(new_X)) for model in (stream, batch))
-    assert other_auc > 0.87
-    assert auc == pytest.approx(other_auc, abs=1e-4)
-    gaps = [gap(new_y, model.decision_function(new_X), sensitive_features=new_sex) for model in (stream, batch)]
-    assert gaps[0] == pytest.approx(gaps[1], abs=1e-3)
+
+    def measured(model):
+        scores = model.decision_function(new_X)
+        return roc_auc_score(new_y, scores), inter_group_auc_gap(new_y, scores, sensitive_features=new_sex)
+
+    auc, gap = measured(stream)
+    assert auc > 0.89  # measured: 0.8946 and 0.038
     assert stream.score(new_X, new_y) > (new_y != new_y.max()).mean() + 0.05
+    for solver, auc_tolerance, gap_tolerance in [("moments", 1e-4, 1e-3), ("level_set", 0.005, 0.02)]:
+        batch = AUCFairClassifier(**options, solver=solver, tol=2e-3).fit(X, y, sensitive_features=sex)
+        assert measured(batch) == (pytest.approx(auc, abs=auc_tolerance), pytest.approx(gap, abs=gap_tolerance))
