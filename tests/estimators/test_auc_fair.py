@@ -144,10 +144,10 @@ def test_protected_is_one_group_against_all_others(classes):
     X, y, groups = make_biased_classification(
         400, 4, group_proportions=(0.4, 0.3, 0.3), positive_rates=(0.5,) * 3, group_shift=(0, -0.8, 0.4), random_state=1
     )
-    model = classifier(protected="x", kappa=0.03).fit(X, y, sensitive_features=np.array(["w", "x", "z"])[groups])
+    model = classifier(protected="x", kappa=0.05).fit(X, y, sensitive_features=np.array(["w", "x", "z"])[groups])
     scores = model.decision_function(X)
-    assert inter_group_auc_gap(y, scores, sensitive_features=groups, protected=1) <= 0.031
-    assert inter_group_auc_gap(y, scores, sensitive_features=groups) > 0.06
+    assert inter_group_auc_gap(y, scores, sensitive_features=groups, protected=1) <= 0.051
+    assert inter_group_auc_gap(y, scores, sensitive_features=groups) > 0.07
     assert set(model.multipliers_) <= {"inter_group[x - others]", "inter_group[others - x]"}
 
 
@@ -160,15 +160,16 @@ def test_no_kappa_is_the_fit_without_groups(biased, free):
     assert free.status_ == loose.status_ == "optimal"
 
 
-def test_the_auc_as_the_objective(biased):
+@pytest.mark.parametrize("options", [QUADRATIC, {"objective": "auc", "tol": 0.01}], ids=["quadratic", "ramp"])
+def test_the_auc_as_the_objective(biased, options):
     """The intercept, on which no AUC depends, makes for accuracy."""
-    model = fit(classifier(objective="auc", kappa=0.1, tol=0.01), biased)
-    scores = model.decision_function(biased.X)
-    assert gap_of("inter_group", model, biased) <= 0.1 + pair_share(biased)
-    thresholds = np.sort(scores)
-    best = max(np.mean((scores > threshold) == biased.y) for threshold in thresholds)
-    assert model.score(biased.X, biased.y) == pytest.approx(best, abs=1e-12)
-    assert best > max(biased.y.mean(), 1 - biased.y.mean()) + 0.05
+    half = type(biased)(*(column[::2] for column in biased))
+    model = fit(classifier(kappa=0.15, **options), half)
+    scores = model.decision_function(half.X)
+    assert options is QUADRATIC or gap_of("inter_group", model, half) <= 0.15 + pair_share(half)
+    best = max(np.mean((scores > threshold) == half.y) for threshold in scores)
+    assert model.score(half.X, half.y) == pytest.approx(best, abs=1e-12)
+    assert best > max(half.y.mean(), 1 - half.y.mean()) + 0.05
 
 
 @pytest.mark.parametrize("metric", METRICS)
