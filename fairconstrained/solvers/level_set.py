@@ -205,7 +205,8 @@ class Levels:
 
     def steps(self, start: LevelStep) -> Iterator[LevelStep]:
         """Levels, from the objective at a feasible start, until there is no more to gain or the oracle gives up."""
-        level, length, last = start.objective, self.inner_iter, start
+        level, length = start.objective, self.inner_iter
+        last = start._replace(converged=False)  # it may be what solved another problem
         while not last.converged:
             if self.restart:
                 self.oracle.restart(start.x)

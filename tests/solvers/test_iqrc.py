@@ -70,6 +70,11 @@ def test_a_strong_proximal_term_keeps_the_network_where_it_is(data):
     assert free < held <= 0.5
 
 
+def test_a_solved_subproblem_does_not_end_it(data):
+    result = solve(make_problem(data), tol=1.0)  # every level is good enough
+    assert [record["n_iter"] for record in result.history] == [1, 2, 3]
+
+
 def test_nothing_below_the_level_ends_it(data):
     result = solve(make_problem(data, kappa=0.0), inner_iter=10, max_doublings=1)
     assert result.n_iter == 1
