@@ -396,7 +396,7 @@ def test_an_unknown_metric_lists_the_names(data):
 
 
 def test_protected_must_be_a_group(data):
-    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b', 'c'\] or None, got 'd'"):
+    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b', 'c'\].* got 'd'"):
         AUCGap(protected="d").bind(data)
 
 

@@ -181,7 +181,7 @@ def test_sets_that_are_wrong_or_empty(make_data):
     data = make_data()
     with pytest.raises(ValueError, match=r"metric must be one of \[.*\] or four masks, got 'xauc'"):
         QuadraticAUCGap(metric="xauc").bind(data)
-    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\] or None, got 'c'"):
+    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\].* got 'c'"):
         QuadraticAUCGap(protected="c").bind(data)
     with pytest.raises(ValueError, match="needs binary targets"):
         QuadraticAUCGap().bind(make_data(classes=False))
