@@ -79,7 +79,7 @@ def load_bank_table() -> Table:
 
 @cache
 def load_compas_table() -> Table:
-    """COMPAS, all 11,757 defendants: sex, age, its three classes, four counts of earlier offences and the charge's degree.
+    """COMPAS, all 11,757 defendants: sex, age and its three classes, four counts of offences, the degree of the charge.
 
     Groups: Caucasian or other. The label is a new offence; the few of unknown outcome count as none. Not standardised.
     """

@@ -55,10 +55,10 @@ def pair_mean(
     ----------
     kernel : callable
         A kernel of `fairconstrained.surrogates` (or their sum), or `SoftplusKernel`. `PiecewisePolynomial` takes
-        O(n log n) time by sorting and `QuadraticKernel` O(n), both exact (a piecewise linear one, which takes a third
-        of the time of a cubic one, up to 1e-16 times the range of the scores in widths). Smooth kernels are replaced by cubic
-        splines on a grid that is fixed in units of the width: O(n + m log m) time for m nodes in the range of the
-        scores. The spline differs from the kernel by less than 2e-8, is twice differentiable, and the gradient is
+        O(n log n) time by sorting and `QuadraticKernel` O(n), both exact; a piecewise linear kernel takes a third of
+        the time of a cubic one, and loses 1e-16 times the range of the scores in widths. Smooth kernels are replaced
+        by cubic splines on a grid that is fixed in units of the width: O(n + m log m) time for m nodes in the range of
+        the scores. The spline differs from the kernel by less than 2e-8, is twice differentiable, and the gradient is
         its own. Only where rows are so few and far between that 2**22 nodes do not suffice is the grid coarser.
     first, second : Tensor of shape (n_first,) and (n_second,)
         Scores, at least one of each.

@@ -12,11 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained._protected import protected_code
 from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_gaps import difference_aucs
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
 
-__all__ = ["AUCSets", "SetRows", "check_protected"]
+__all__ = ["AUCSets", "SetRows"]
 
 #: What the constraint is called where the user gives the sets.
 MASKS_NAME = "subset_auc"
@@ -86,7 +87,8 @@ class AUCSets:
         if AUC_METRICS[metric].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
             raise ValueError(f"metric={metric!r} compares positives with negatives and needs binary targets -1 / +1.")
         labels = [str(label) for label in data.labels]
-        pairs, differences = auc_differences(metric, data.n_groups, check_protected(protected, data.labels))
+        code = None if protected is None else protected_code(data.labels, protected)
+        pairs, differences = auc_differences(metric, data.n_groups, code)
         sides = tuple((labels[a], "others" if b is None else labels[b]) for a, b in pairs)
         codes = data.codes + data.n_groups * (data.y.numpy() <= 0)
         # Cells without rows take no part: a group may lack positives where labels are not compared.
@@ -193,16 +195,6 @@ class AUCSets:
             for name, cells in zip(_SET_NAMES, self.differences[0], strict=True)
         }
         return f"the mask {name} has no rows. Rows of positive weight in the masks: {counts}."
-
-
-def check_protected(protected: Hashable | None, labels: Sequence[Hashable]) -> int | None:
-    """Code of the protected group; raises ValueError, listing the groups, if there is none of that label."""
-    if protected is None:
-        return None
-    for code, label in enumerate(labels):
-        if label == protected:
-            return code
-    raise ValueError(f"protected must be one of the groups {list(labels)} or None, got {protected!r}.")
 
 
 def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:

@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from fairconstrained._protected import protected_code
 from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
-from fairconstrained.constraints._auc_sets import check_protected
 from fairconstrained.data import FairData
 from fairconstrained.estimators._auc_stream import MomentStream, StreamFit
 from fairconstrained.estimators._base import Fitted, Target, as_labels
@@ -375,7 +375,8 @@ class AUCFairClassifier(FairClassifierMixin, ModuleScores):
 
     def _protected(self, stream: MomentStream) -> int | None:
         """Code of the protected group; there is none among a single one."""
-        return check_protected(self.protected, stream.labels) if len(stream.labels) > 1 else None
+        given = self.protected is not None and len(stream.labels) > 1
+        return protected_code(stream.labels, self.protected) if given else None
 
     def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
         classes = getattr(self, "classes_", None) if classes is None else classes

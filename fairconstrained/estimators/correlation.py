@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from fairconstrained._protected import protected_code
+from fairconstrained._protected import one_of_two
 from fairconstrained.constraints import Constraint
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
@@ -161,7 +161,7 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
             self.status_ = Status.COMPLETED.value
         data = problem.data
         if data.n_groups > 1:
-            others = (data.codes != protected_code(data.labels, self.protected)).astype(int)
+            others = (data.codes != one_of_two(data.labels, self.protected)).astype(int)
             whole = PercentileIntervals.parse((0.0, 1.0), ())
             aucs = pair_aucs(problem.scores(params), others, data.weights.numpy(), 2, whole)
             self.constraint_values_ = {"group_auc": float(abs(aucs[0, 1] - 0.5))}

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained._protected import protected_code
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, set_auc
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
@@ -185,9 +186,7 @@ def difference_aucs(
 
 def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
     """The protected group as group 0, and all others as group 1, if there are any."""
-    if protected not in rows.labels:
-        raise ValueError(f"protected must be one of the groups {list(rows.labels)}; got {protected!r}.")
-    code = rows.labels.index(protected)
+    code = protected_code(rows.labels, protected)
     others = [label for label in rows.labels if label != protected]
     if len(others) > 1:
         words = f"({', '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"

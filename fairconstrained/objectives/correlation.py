@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained._protected import protected_code
+from fairconstrained._protected import one_of_two
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives._base import BoundObjective, Objective
@@ -84,7 +84,7 @@ class CorrelationPenalty(Objective):
         ValueError
             If there is no group of the label ``protected``, or it has to be given.
         """
-        code = protected_code(data.labels, self.protected)
+        code = one_of_two(data.labels, self.protected)
         if self.weight == 0 or data.n_groups == 1:
             return self.objective.bind(data)
         return BoundCorrelationPenalty(self, data, base=self.objective.bind(data), code=code)

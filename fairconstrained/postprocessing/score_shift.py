@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from fairconstrained._protected import protected_code
+from fairconstrained._protected import one_of_two
 from fairconstrained.estimators._base import _encode_groups, as_labels
 from fairconstrained.estimators._linear import FairClassifierMixin
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
@@ -223,7 +223,7 @@ class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstim
             self.protected_, self.slope_, self.shift_ = None, 1.0, 0.0
             self._report(roc_auc_score(positive, scores, sample_weight=weights), 0.0, 0.0, 0)
             return
-        code = protected_code(labels, self.protected, default=int(np.bincount(codes, weights).argmin()))
+        code = one_of_two(labels, self.protected, default=int(np.bincount(codes, weights).argmin()))
         self.protected_ = labels[code]
         rows = weights > 0
         sides = weights[rows], codes[rows] == code, positive[rows]

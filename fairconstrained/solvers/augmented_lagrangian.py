@@ -336,6 +336,7 @@ class _Run:
         if self.nearest is None or iterate.excess < self.nearest.excess:
             self.nearest, self.nearest_iter = iterate, self.n_iter
         self.recorder.add(
+            iterate.params,
             n_iter=self.n_iter,
             n_evaluations=self.n_evaluations,
             objective=point.objective,

@@ -66,6 +66,7 @@ class IDCA(Solver):
             found = switch(model, z, problem.project, lambda t: self.eps, self.max_inner)
             z = found.z
             recorder.add(
+                z[: problem.n_params],
                 n_iter=outer + 1,
                 n_evaluations=view.n_evaluations,
                 objective=found.objective,  # of the convex model, which bounds the objective from above

@@ -73,7 +73,9 @@ class MomentSolver(Solver):
         constraints = parameter_quadratics(problem, problem.constraints, moments)
         penalty = problem.model.penalty(np.ones(problem.n_params))[1]  # the gradient of a diagonal quadratic form
         found = minimise_quadratic(objective, penalty, constraints, self.max_iter, self.accuracy)
-        recorder.add(n_iter=found.n_iter, n_evaluations=1, objective=found.objective, violation=found.violation)
+        recorder.add(
+            found.w, n_iter=found.n_iter, n_evaluations=1, objective=found.objective, violation=found.violation
+        )
         result = surrogate_result(problem, found.w, found.n_iter, 0, recorder)
         names = zip(problem.component_names, found.multipliers.tolist(), strict=True)
         status = Status.OPTIMAL if found.converged else Status.MAX_ITER

@@ -315,6 +315,7 @@ class _Selection:
         if self._best is None or iterate.rank < self._best.rank:
             self._best = iterate
         self._recorder.add(
+            params,
             n_iter=t,
             n_evaluations=n_evaluations,
             objective=iterate.objective,

@@ -122,6 +122,7 @@ class StochasticIDCA(Solver):
             point = view.at(z)
             n_evaluations = int(np.ceil(outer * (passes + 1)))
             recorder.add(
+                z[: problem.n_params],
                 n_iter=outer,
                 n_evaluations=n_evaluations,
                 objective=point.objective,

@@ -253,7 +253,7 @@ def test_a_constant_score_is_fair_to_the_last_bit(name, protected):
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=METRICS)
 def test_an_unknown_protected_group(metric):
-    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\]; got 'c'\."):
+    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\] or None, got 'c'\."):
         metric(LABEL, SCORE, sensitive_features=GROUP, protected="c")
 
 

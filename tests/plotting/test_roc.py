@@ -159,7 +159,7 @@ def test_errors(labelled):
     options = {"sensitive_features": group}
     with pytest.raises(ValueError, match=r"metric must be one of \['bpsn_bnsp', .*got 'xauc'"):
         SubsetRocDisplay.from_predictions(label, score, metric="xauc", **options)
-    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b', 'c'\]; got 'd'"):
+    with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b', 'c'\] or None, got 'd'"):
         SubsetRocDisplay.from_predictions(label, score, protected="d", **options)
     with pytest.raises(ValueError, match="there is only 'a'"):
         SubsetRocDisplay.from_predictions(label, score, sensitive_features=["a"] * 600)

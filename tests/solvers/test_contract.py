@@ -133,7 +133,8 @@ def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(parity
     seen = []
     result = solve(name, parity_problem(StatisticalParity, 0.3), callback=lambda record: seen.append(dict(record)))
     assert capsys.readouterr().out == ""
-    assert seen == list(result.history)
+    # the parameters, where a solver gives them, would make the history large
+    assert [{key: record[key] for key in record if key != "params"} for record in seen] == list(result.history)
     assert len(seen) >= 2
     for key in ("n_iter", "n_evaluations"):
         values = [record[key] for record in seen]
