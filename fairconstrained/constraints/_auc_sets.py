@@ -21,6 +21,8 @@ __all__ = ["AUCSets", "SetRows"]
 
 #: What the constraint is called where the user gives the sets.
 MASKS_NAME = "subset_auc"
+#: Differences of AUCs below this are not told from zero.
+RESOLUTION = 1e-4
 _SET_NAMES = ("G1", "G1'", "G2", "G2'")
 
 
@@ -158,21 +160,27 @@ class AUCSets:
 
     @property
     def granularity(self) -> float:
-        """The most that one pair of rows counts in a difference."""
+        """The most that one pair of rows counts in a difference, but at least `RESOLUTION` where one row counts more.
+
+        A sum over two sets counts a pair ``1 / (n m)``, which is 1e-8 for some thousand rows, and one row ``1 / n``:
+        a difference of AUCs that is far below what a single row makes is zero for every purpose.
+        """
         heaviest = np.zeros(self.n_cells + 1)
         np.maximum.at(heaviest, self.codes, self.data.weights.numpy())
 
-        def largest_share(cells: Sequence[int]) -> float:
+        def shares(cells: Sequence[int]) -> float:
             return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
 
-        return max(
-            (
-                largest_share(d.above) * largest_share(d.below)
-                + largest_share(d.reference_above) * largest_share(d.reference_below)
-                for d in self.differences
-            ),
-            default=0.0,
-        )
+        def grain(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
+            """What a pair and what a row counts; a set against itself is one half whatever the scores."""
+            if above == below:
+                return np.zeros(2)
+            first, second = shares(above), shares(below)
+            return np.array([first * second, max(first, second)])
+
+        grains = [grain(d.above, d.below) + grain(d.reference_above, d.reference_below) for d in self.differences]
+        pair, row = np.max([np.zeros(2), *grains], axis=0)
+        return float(min(max(pair, RESOLUTION), row))
 
     def _check_sets(self) -> None:
         """Raise ValueError if a set is empty."""

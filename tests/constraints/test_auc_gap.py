@@ -7,8 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fairconstrained.constraints import AUCGap
-from fairconstrained.constraints._auc_sets import AUCSets
+from fairconstrained.constraints._auc_sets import RESOLUTION, AUCSets
 from fairconstrained.data import FairData
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -134,6 +133,8 @@ def test_granularity_is_what_a_pair_of_rows_counts(data, metric):
     weights = data.weights.numpy()
 
     def heaviest(above, below):
+        if np.array_equal(above, below):  # everything against itself is one half
+            return 0.0
         return weights[above].max() * weights[below].max() / (weights[above].sum() * weights[below].sum())
 
     sets, _ = sets_of(metric, data, "a")
@@ -286,6 +287,12 @@ def test_gradients(make_data, draw_scores, metric, surrogate):
     constraint = AUCGap(0.1, metric=metric, surrogate=surrogate, surrogate_width=0.7).bind(data)
     scores = torch.from_numpy(draw_scores(data, shift=0.2)).requires_grad_()
     assert torch.autograd.gradcheck(lambda s: constraint.values(s, NO_AUX), (scores,), atol=1e-6)
+
+
+def test_granularity_among_many_rows_is_a_small_constant_and_never_more_than_a_row(make_data):
+    assert AUCGap(0.1).bind(make_data(counts=(900, 1100))).granularity == RESOLUTION
+    few = AUCGap(0.1, metric="group").bind(make_data(counts=(1, 1)))
+    assert few.granularity == 1.0  # one row decides
 
 
 def test_one_group_has_no_components(make_data, evaluate):

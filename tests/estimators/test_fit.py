@@ -19,8 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
 from fairconstrained.problem import SOLVER_REQUIREMENTS
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status
-from fairconstrained.views import ConvexQuadratic
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 FITTED = [
     "coef_",
