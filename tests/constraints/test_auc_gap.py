@@ -7,6 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from fairconstrained.constraints import AUCGap
 from fairconstrained.constraints._auc_sets import RESOLUTION, AUCSets
 from fairconstrained.data import FairData
 from fairconstrained.surrogates import SURROGATES
