@@ -114,9 +114,9 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     n_levels : int or "auto", default="auto"
         Number of ranks p at which statistical parity is imposed to begin with (10). The "auto" solver adds more.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian", the only one that bounds the reported metric. "idca", "switching_subgradient"
-        and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate; "penalized_subgradient" bounds
-        nothing.
+        "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
+        gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
+        its surrogate; "penalized_subgradient" bounds nothing.
     solver_options : dict, optional
         Options of the solver, see its class.
     max_iter : int or None, default=None
