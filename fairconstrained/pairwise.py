@@ -10,26 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.linalg import matmul_toeplitz, solve_banded
 from torch import Tensor
 
+from fairconstrained._pair_grid import Result, Sample, close_gaps, evaluate_on_grid
 from fairconstrained.surrogates import LogisticKernel, PiecewisePolynomial, QuadraticKernel, _Sum
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean"]
-
-#: Nodes of the grid in one width. A power of two, so that moving scores by whole nodes is exact.
-_NODES_PER_WIDTH = 16
-#: Distance in widths from which the smooth kernels are constant or linear to double precision.
-_TAIL = 40
-#: Nodes from which empty stretches are worth looking for, and nodes at most.
-_MANY_NODES, _MAX_NODES = 2**16, 2**22
-#: Nodes beyond the grid at which the spline coefficients begin; what is wrong there has decayed by 0.27**40.
-_PADDING = 40
 
 
 @dataclass(frozen=True)
@@ -93,8 +84,8 @@ class _PairMean(torch.autograd.Function):
         width: float,
         kernel: Any,
     ) -> Tensor:
-        one = _Sample(first.numpy() / width, first_weights.numpy())
-        other = _Sample(second.numpy() / width, second_weights.numpy())
+        one = Sample(first.numpy() / width, first_weights.numpy())
+        other = Sample(second.numpy() / width, second_weights.numpy())
         value, d_first, d_second = _evaluate(kernel, one, other)
         ctx.slopes = torch.from_numpy(d_first / width), torch.from_numpy(d_second / width)
         return first.new_tensor(value)
@@ -105,25 +96,14 @@ class _PairMean(torch.autograd.Function):
         return grads[0] * d_first, grads[0] * d_second, None, None, None, None
 
 
-class _Sample(NamedTuple):
-    """Scores in units of the width, and their weights; ndarrays of shape (n,)."""
-
-    x: np.ndarray
-    weights: np.ndarray
-
-
-#: Value of the pair mean and its derivatives in the two samples' scores (in units of the width).
-_Result = tuple[float, np.ndarray, np.ndarray]
-
-
 @singledispatch
-def _evaluate(kernel: object, one: _Sample, other: _Sample) -> _Result:
+def _evaluate(kernel: object, one: Sample, other: Sample) -> Result:
     """Pair mean of a kernel; one implementation for every class of kernels."""
     raise TypeError(f"pair_mean does not know how to sum {type(kernel).__name__} over pairs.")
 
 
 @_evaluate.register
-def _evaluate_sum(kernel: _Sum, one: _Sample, other: _Sample) -> _Result:
+def _evaluate_sum(kernel: _Sum, one: Sample, other: Sample) -> Result:
     first, second = _evaluate(kernel.first, one, other), _evaluate(kernel.second, one, other)
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
@@ -132,7 +112,7 @@ def _evaluate_sum(kernel: _Sum, one: _Sample, other: _Sample) -> _Result:
 
 
 @_evaluate.register
-def _evaluate_quadratic(kernel: QuadraticKernel, one: _Sample, other: _Sample) -> _Result:
+def _evaluate_quadratic(kernel: QuadraticKernel, one: Sample, other: Sample) -> Result:
     origin = _centre(other.x, other.weights)
     (a, u), (b, v) = (one.x - origin, one.weights), (other.x - origin, other.weights)
     u0, u1, u2 = u.sum(), u @ a, (u * a) @ a
@@ -151,10 +131,10 @@ def _centre(x: np.ndarray, weights: np.ndarray) -> float:
 
 
 @_evaluate.register
-def _evaluate_polynomial(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
+def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
     orders = np.argsort(one.x), np.argsort(other.x)
     # sorted queries are much faster too
-    samples = [_Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True)]
+    samples = [Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True)]
     sums = _hinge_sums if kernel.coefficients.shape[1] == 2 else _polynomial_sums
     value, *slopes = sums(kernel, *samples)
     gradients = np.empty_like(one.x), np.empty_like(other.x)
@@ -163,7 +143,7 @@ def _evaluate_polynomial(kernel: PiecewisePolynomial, one: _Sample, other: _Samp
     return value, *gradients
 
 
-def _hinge_sums(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
+def _hinge_sums(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
     """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
 
     With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, the hinges add up
@@ -193,7 +173,7 @@ def _cumulative(x: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _polynomial_sums(kernel: PiecewisePolynomial, one: _Sample, other: _Sample) -> _Result:
+def _polynomial_sums(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
     """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     (a, u), (b, v) = one, other
     slopes = np.zeros_like(kernel.coefficients)
@@ -287,106 +267,25 @@ def _moments(prefix: np.ndarray, begins: Any, ends: Any, shift: np.ndarray) -> n
 
 
 @_evaluate.register
-def _evaluate_logistic(kernel: LogisticKernel, one: _Sample, other: _Sample) -> _Result:
-    near_one, near_other, _ = _close_gaps(one.x, other.x)  # in the tails the kernel is constant
-    return _evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
+def _evaluate_logistic(kernel: LogisticKernel, one: Sample, other: Sample) -> Result:
+    near_one, near_other, _ = close_gaps(one.x, other.x)  # in the tails the kernel is constant
+    return evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
 
 
 @_evaluate.register
-def _evaluate_softplus(kernel: SoftplusKernel, one: _Sample, other: _Sample) -> _Result:
-    near_one, near_other, closed = _close_gaps(one.x, other.x)
-    value, d_one, d_other = _evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
+def _evaluate_softplus(kernel: SoftplusKernel, one: Sample, other: Sample) -> Result:
+    near_one, near_other, closed = close_gaps(one.x, other.x)
+    value, d_one, d_other = evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
     if closed:
         # The left tail has slope -1: what a pair has been brought nearer is missing from its loss. The slopes
         # are right already, being constant in the tails.
-        moved = _Sample(one.x - near_one, one.weights), _Sample(other.x - near_other, other.weights)
+        moved = Sample(one.x - near_one, one.weights), Sample(other.x - near_other, other.weights)
         value += _evaluate(_LEFT_HINGE, *moved)[0]
     return value, d_one, d_other
 
 
 #: ``max(-x, 0)``.
 _LEFT_HINGE = PiecewisePolynomial(np.zeros(1), np.array([[0.0, -1.0], [0.0, 0.0]]))
-
-
-def _close_gaps(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The scores with empty stretches shortened to `_TAIL`, where a smooth kernel sees no difference.
-
-    An outlier, or a width much smaller than the spacing of the scores, would need an immense grid otherwise. Scores
-    move by whole nodes, so that they keep their place within a cell of the grid.
-    """
-    span = max(a.max(), b.max()) - min(a.min(), b.min())
-    if span * _NODES_PER_WIDTH < _MANY_NODES:
-        return a, b, False
-    x = np.concatenate([a, b])
-    order = np.argsort(x)
-    gaps = np.diff(x[order])
-    excess = np.floor(np.maximum(gaps - _TAIL, 0) * _NODES_PER_WIDTH) / _NODES_PER_WIDTH
-    near = np.empty_like(x)
-    near[order] = x[order] - np.append(0.0, np.cumsum(excess))
-    return near[: a.size], near[a.size :], True
-
-
-def _evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: _Sample, other: _Sample) -> _Result:
-    """Tensor product of cubic B-splines: spread the weights on the nodes, apply a Toeplitz matrix, gather."""
-    lowest = min(one.x.min(), other.x.min())
-    span = max(one.x.max(), other.x.max()) - lowest
-    density = min(_NODES_PER_WIDTH, (_MAX_NODES - 4) / max(span, 1.0))
-    # Nodes stand at multiples of the spacing: wherever the scores go, they meet the same function.
-    origin = np.floor(lowest * density)
-    rows = [_GridRows(sample.x * density - origin) for sample in (one, other)]
-    size = max(int(r.node.max()) for r in rows) + 4
-    table = _spline_table(kernel, size, density)
-    column, row = table[size - 1 :], table[size - 1 :: -1]
-    spread = [r.spread(sample.weights, size) for r, sample in zip(rows, (one, other), strict=True)]
-    potential = matmul_toeplitz((column, row), spread[1]), matmul_toeplitz((row, column), spread[0])
-    gradients = [
-        density * sample.weights * r.slopes(p) for r, sample, p in zip(rows, (one, other), potential, strict=True)
-    ]
-    return float(spread[0] @ potential[0]), gradients[0], gradients[1]
-
-
-def _spline_table(kernel: Callable[[Tensor], Tensor], size: int, density: float) -> np.ndarray:
-    """Coefficients, by difference of two nodes, of the spline in both arguments that equals the kernel at the nodes.
-
-    Cubic B-splines are 1/6, 4/6, 1/6 at the nodes; both arguments divide by them.
-
-    Returns
-    -------
-    table : ndarray of shape (2 size - 1,)
-        For differences from ``-(size - 1)`` to ``size - 1``.
-    """
-    reach = size - 1 + _PADDING
-    table = kernel(torch.arange(-reach, reach + 1, dtype=torch.float64) / density).numpy()
-    bands = np.repeat([[1 / 6], [4 / 6], [1 / 6]], table.size, axis=1)
-    bands[1, [0, -1]], bands[0, 1], bands[2, -2] = 1.0, 0.0, 0.0
-    for _ in range(2):
-        table = solve_banded((1, 1), bands, table)
-    return table[_PADDING:-_PADDING]
-
-
-class _GridRows:
-    """Rows between the nodes of the grid."""
-
-    def __init__(self, position: np.ndarray) -> None:
-        """``position`` is in units of the spacing, at least 0; ndarray of shape (n,)."""
-        cell = np.floor(position)
-        self.node = cell.astype(np.intp)
-        self.t = position - cell
-
-    def spread(self, weights: np.ndarray, size: int) -> np.ndarray:
-        """Weights of the nodes: every row gives to the four B-splines that are not zero there."""
-        t, s = self.t, 1 - self.t
-        shares = (s**3, 4 - 3 * t**2 * (1 + s), 4 - 3 * s**2 * (1 + t), t**3)
-        total = np.zeros(size)
-        for k, share in enumerate(shares):
-            total += np.bincount(self.node + k, weights * share / 6, minlength=size)
-        return total
-
-    def slopes(self, potential: np.ndarray) -> np.ndarray:
-        """Derivative in the position of the spline with these coefficients; ndarray of shape (n,)."""
-        t, s = self.t, 1 - self.t
-        shares = (-(s**2), t * (3 * t - 4), s * (4 - 3 * s), t**2)
-        return sum((share * potential[self.node + k] for k, share in enumerate(shares)), np.zeros_like(t)) / 2
 
 
 # --- ranks

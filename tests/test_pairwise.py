@@ -191,7 +191,7 @@ def test_narrow_surrogates_count_the_pairs_in_order():
 
 
 def test_coarser_grid_when_nodes_run_out(monkeypatch):
-    monkeypatch.setattr("fairconstrained.pairwise._MAX_NODES", 64)
+    monkeypatch.setattr("fairconstrained._pair_grid._MAX_NODES", 64)
     sample = draw(scale=2.0)
     error = abs(pair_mean(LogisticKernel(), *sample, 1.0) - by_pairs(LogisticKernel(), *sample, 1.0))
     assert 1e-8 < error < 1e-2
