@@ -46,7 +46,8 @@ def main() -> None:
             )
     results = read(path, COLUMNS)
     figures = [*draw_fronts(results, RESULTS, stem), *draw_rows(RESULTS)]
-    write_tables(results, RESULTS, stem)
+    if len(results):
+        write_tables(results, RESULTS, stem)
     if arguments.docs:
         for figure in figures:
             shutil.copy(figure, DOCS / "images" / figure.name)
