@@ -38,8 +38,9 @@ FITTED = [
 
 
 #: Every solver for parity of rates, and options that make short runs of those whose iterations are many steps.
+SHORT = {"idca": {"max_inner": 40}, "stochastic_idca": {"max_inner": 20}, "proxy_lagrangian": {"n_records": 5}}
 SOLVER_OPTIONS = {
-    name: {"max_inner": 40} if name == "stochastic_idca" else None
+    name: SHORT.get(name)
     for name, solver in sorted(SOLVERS.items())
     if not any(issubclass(view, ConvexQuadratic) for view in solver.requires)
 }
