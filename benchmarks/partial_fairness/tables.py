@@ -187,7 +187,8 @@ def celeba(results: pd.DataFrame) -> pd.DataFrame:
     """Means of the three kinds of constraint."""
     rows = results[results.experiment == "celeba"]
     rows = rows.assign(trained_on=np.where(rows.parameter == UNCONSTRAINED, "", rows.trained_on))
-    return means(rows, ["trained_on", "levels", "parameter"]).rename(columns={"parameter": "kappa"})
+    table = means(rows, ["trained_on", "levels", "parameter"]).rename(columns={"parameter": "kappa"})
+    return table.sort_values(["kappa", "trained_on", "levels"], ascending=[False, True, True])
 
 
 def progress(results: pd.DataFrame) -> pd.DataFrame:
