@@ -17,7 +17,7 @@ from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_gaps import difference_aucs
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
 
-__all__ = ["AUCSets", "SetRows"]
+__all__ = ["AUCSets", "SetRows", "both_ways", "side_names"]
 
 #: What the constraint is called where the user gives the sets.
 MASKS_NAME = "subset_auc"
@@ -96,11 +96,8 @@ class AUCSets:
         # Cells without rows take no part: a group may lack positives where labels are not compared.
         present, codes = np.unique(codes, return_inverse=True)
         place = {int(cell): k for k, cell in enumerate(present)}
-        differences = tuple(
-            AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in difference))
-            for difference in differences
-        )
-        return cls(data, metric, protected, codes, present.size, differences, sides, place)
+        renumbered = tuple(difference.renumbered(place) for difference in differences)
+        return cls(data, metric, protected, codes, present.size, renumbered, sides, place)
 
     @classmethod
     def _of_masks(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
@@ -145,10 +142,14 @@ class AUCSets:
         positives, negatives = (tuple(self.place[cell] for cell in [n] if cell in self.place) for n in numbers)
         return positives, negatives
 
-    def set_rows(self, cells: Sequence[int]) -> SetRows:
-        """The rows of a union of cells."""
-        chosen = [np.arange(len(self.codes))[self.cell_rows[cell]] for cell in cells]
-        rows = _compact(np.sort(np.concatenate([np.empty(0, dtype=np.intp), *chosen])))
+    @cached_property
+    def set_rows(self) -> Mapping[tuple[int, ...], SetRows]:
+        """The rows of every union of cells that is compared."""
+        unions = {cells for difference in self.differences for cells in difference}
+        return {cells: self._rows_of(cells) for cells in unions}
+
+    def _rows_of(self, cells: tuple[int, ...]) -> SetRows:
+        rows = self.cell_rows[cells[0]] if len(cells) == 1 else _compact(np.flatnonzero(np.isin(self.codes, cells)))
         weights = self.data.weights[rows]
         return SetRows(rows, weights / weights.sum())
 
@@ -158,7 +159,7 @@ class AUCSets:
         aucs = np.where(np.isnan(aucs), 0.5, aucs)  # of an empty set, as in a mini-batch, none is ahead
         return aucs[:, 0] - aucs[:, 1]
 
-    @property
+    @cached_property
     def granularity(self) -> float:
         """The most that one pair of rows counts in a difference, but at least `RESOLUTION` where one row counts more.
 
@@ -203,6 +204,16 @@ class AUCSets:
             for name, cells in zip(_SET_NAMES, self.differences[0], strict=True)
         }
         return f"the mask {name} has no rows. Rows of positive weight in the masks: {counts}."
+
+
+def both_ways(sides: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """The two sides of every component: differences first, then the same with the other sign."""
+    return (*sides, *((b, a) for a, b in sides))
+
+
+def side_names(metric: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
+    """What components that compare two sides are called."""
+    return tuple(f"{metric}[{a} - {b}]" for a, b in sides)
 
 
 def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._auc_sets import AUCSets
+from fairconstrained.constraints._auc_sets import AUCSets, side_names
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.data import FairData, Rows
@@ -59,7 +60,7 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     @property
     def component_names(self) -> tuple[str, ...]:
         """The two sides of every component."""
-        return tuple(f"{self.name}[{a} - {b}]" for a, b in self.sides)
+        return side_names(self.name, self.sides)
 
     @property
     def granularity(self) -> float:
@@ -99,6 +100,11 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
 
     def pair_terms(self) -> PairTerms:
         """See `SaddleMoments.pair_terms`."""
+        return self._bounded
+
+    @cached_property
+    def _bounded(self) -> PairTerms:
+        """Cached because the terms keep the tables that every evaluation needs."""
         return self.terms.plus(-(self.kappa - self.margin)) if self.sides else self.terms
 
 

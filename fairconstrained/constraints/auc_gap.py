@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._auc_sets import AUCSets, SetRows
+from fairconstrained.constraints._auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints._base import Constraint, check_kappa
 from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
@@ -113,8 +112,7 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
     @property
     def component_names(self) -> tuple[str, ...]:
         """The two sides of every component."""
-        sides = self.sets.sides
-        return tuple(f"{self.name}[{a} - {b}]" for a, b in (*sides, *((b, a) for a, b in sides)))
+        return side_names(self.name, both_ways(self.sets.sides))
 
     @property
     def granularity(self) -> float:
@@ -132,15 +130,10 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
         gaps = [self._auc(scores, d.above, d.below) - self._auc(scores, *d[2:]) for d in self.sets.differences]
         return torch.stack(gaps) if gaps else scores[:0]
 
-    def _auc(self, scores: Tensor, above: Sequence[int], below: Sequence[int]) -> Tensor:
+    def _auc(self, scores: Tensor, above: tuple[int, ...], below: tuple[int, ...]) -> Tensor:
         """One smooth AUC; that of a set against itself is one half, whatever the scores."""
         if above == below or not above or not below:
             return scores.new_tensor(0.5)
-        first, second = self._rows[above], self._rows[below]
+        first, second = self.sets.set_rows[above], self.sets.set_rows[below]
         kernel, width = self.surrogate.value, self.surrogate.width
         return pair_mean(kernel, scores[first.rows], scores[second.rows], first.weights, second.weights, width)
-
-    @cached_property
-    def _rows(self) -> dict[Any, SetRows]:
-        """The rows of every set that is compared."""
-        return {cells: self.sets.set_rows(cells) for difference in self.sets.differences for cells in difference}

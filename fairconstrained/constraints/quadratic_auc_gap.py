@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from fairconstrained.constraints._auc_sets import AUCSets
+from fairconstrained.constraints._auc_sets import AUCSets, both_ways
 from fairconstrained.constraints._base import Constraint
 from fairconstrained.constraints._quadratic import BoundQuadratic, check_bound, pair_terms, quadratic_components
 from fairconstrained.data import FairData
@@ -64,6 +64,6 @@ class QuadraticAUCGap(Constraint):
             kappa=kappa,
             sets=sets,
             terms=pair_terms(components, sets.mass, -1.0, self.c1, sets.cell_rows, sets.shares),
-            sides=(*sides, *((b, a) for a, b in sides)),
+            sides=both_ways(sides),
             name=sets.name,
         )

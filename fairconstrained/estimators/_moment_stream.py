@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from fairconstrained.constraints._auc_sets import both_ways
 from fairconstrained.constraints._quadratic import check_bound, pair_terms, quadratic_components
-from fairconstrained.metrics._auc_sets import AUCDifference, auc_differences
+from fairconstrained.metrics._auc_sets import auc_differences
 from fairconstrained.models import Moments
 from fairconstrained.quadratics import PairTerms
 from fairconstrained.solvers import QuadraticOptimum, Quadratics, minimise_quadratic, quadratics_of
@@ -77,9 +78,7 @@ class MomentStream:
         mass = np.array([self.cells[cell].weight for cell in numbers])
         place = {cell: k for k, cell in enumerate(numbers)}
         sides, differences = auc_differences(metric, len(self.labels), protected)
-        components = quadratic_components(
-            [AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in d)) for d in differences]
-        )
+        components = quadratic_components([difference.renumbered(place) for difference in differences])
         classes = [tuple(place[cell] for cell in numbers if self._positive(cell) is sign) for sign in (True, False)]
         objective = self._quadratics(pair_terms([[(classes[0], classes[1])]], mass, 0.0), numbers)
         surrogate = self._quadratics(pair_terms(components, mass, -1.0), numbers)
@@ -90,7 +89,7 @@ class MomentStream:
             intercept=self._intercept(optimum.w),
             optimum=optimum,
             surrogate=float(surrogate.values(optimum.w).max(initial=0.0)),
-            components=(*sides, *((b, a) for a, b in sides)) if kappa is not None else (),
+            components=both_ways(sides) if kappa is not None else (),
         )
 
     def _positive(self, cell: int) -> bool:

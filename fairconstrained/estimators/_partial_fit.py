@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from fairconstrained._protected import protected_code
+from fairconstrained.constraints._auc_sets import side_names
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit
 from fairconstrained.exceptions import FairnessWarning
@@ -181,8 +182,8 @@ class MomentStreaming(BaseFairEstimator):
 
     def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:
         """The fitted attributes; there are no rows to measure the exact gap on."""
-        names = ["others" if g is None else str(labels[g]) for side in found.components for g in side]
-        components = [f"{self.metric}[{a} - {b}]" for a, b in zip(names[::2], names[1::2], strict=True)]
+        names = {None: "others"} | {g: str(label) for g, label in enumerate(labels)}
+        components = side_names(self.metric, [(names[a], names[b]) for a, b in found.components])
         optimum, intercept = found.optimum, found.intercept if self.fit_intercept else 0.0
         params = np.append(found.coefficients, intercept) if self.fit_intercept else found.coefficients
         model = LinearModel(found.coefficients.size, 1, self.fit_intercept, self.alpha)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -14,8 +14,7 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import pair_aucs
+from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
@@ -161,8 +160,9 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
             self.status_ = Status.COMPLETED.value
         data = problem.data
         if data.n_groups > 1:
-            others = (data.codes != one_of_two(data.labels, self.protected)).astype(int)
-            whole = PercentileIntervals.parse((0.0, 1.0), ())
-            aucs = pair_aucs(problem.scores(params), others, data.weights.numpy(), 2, whole)
-            self.constraint_values_ = {"group_auc": float(abs(aucs[0, 1] - 0.5))}
+            others = data.codes != one_of_two(data.labels, self.protected)
+            gap = group_auc_gap(
+                data.y.numpy(), problem.scores(params), sensitive_features=others, sample_weight=data.weights.numpy()
+            )
+            self.constraint_values_ = {"group_auc": cast(float, gap)}
         return {}

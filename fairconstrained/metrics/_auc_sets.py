@@ -9,7 +9,7 @@ Cells of groups and labels are numbered like this: the positives of group g are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -25,6 +25,10 @@ class AUCDifference(NamedTuple):
     below: tuple[int, ...]
     reference_above: tuple[int, ...]
     reference_below: tuple[int, ...]
+
+    def renumbered(self, place: Mapping[int, int]) -> AUCDifference:
+        """The same sets where cell c has the number ``place[c]``; cells that have none are left out."""
+        return AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in self))
 
 
 class _Side(NamedTuple):

@@ -473,8 +473,8 @@ def test_surrogate_out_of_range(data):
 
 
 def test_rows_of_a_union_of_cells(data):
-    sets = AUCSets.of(data, "inter_group", "b")
-    rows, weights = sets.set_rows(tuple(range(sets.n_cells)))
+    sets = AUCSets.of(data, "positive_equality_gap", "b")
+    rows, weights = sets.set_rows[tuple(range(sets.n_cells))]
     assert rows == slice(0, data.n_samples)
     assert float(weights.sum()) == pytest.approx(1)
     assert sorted(np.concatenate([np.arange(data.n_samples)[r] for r in sets.cell_rows])) == list(range(75))
