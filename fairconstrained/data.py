@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-__all__ = ["Cells", "FairData", "Rows", "rows_within"]
+__all__ = ["Cells", "FairData", "Rows", "Sampler", "rows_within"]
 
 #: Some rows in the internal order of the data: a slice, or their numbers in ascending order.
 Rows = slice | np.ndarray
 
 #: Features up to which a mini-batch of sparse rows is made dense.
 _FEW_FEATURES = 1000
+#: Groups up to which every one has a row in every mini-batch, however small that was meant to be.
+_FEW_GROUPS = 32
+#: Numbers that are gathered for mini-batches at a time, about.
+_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +73,26 @@ class FairData:
 
     Attributes
     ----------
-    blocks : tuple of (ndarray or csr_array) of shape (n_g, n_features)
-        The feature rows of every group. CSR blocks share the memory of one matrix.
+    X : ndarray or csr_array of shape (n_samples, n_features)
+        Features.
     y : Tensor of shape (n_samples,)
         Targets: -1 / +1 for classification, real values for regression.
     weights : Tensor of shape (n_samples,)
         Positive sample weights, normalised to sum to one.
     labels : tuple
-        The value of the sensitive features that each block stands for.
+        The value of the sensitive features that each group stands for.
     order : ndarray of shape (n_samples,)
         Row ``i`` here is row ``order[i]`` of the arrays given to `from_arrays`.
+    codes : ndarray of shape (n_samples,)
+        Group of every row, ascending.
     """
 
-    blocks: tuple[Any, ...]
+    X: Any
     y: torch.Tensor
     weights: torch.Tensor
     labels: tuple[Hashable, ...]
     order: np.ndarray
+    codes: np.ndarray
 
     @classmethod
     def from_arrays(
@@ -113,14 +120,14 @@ class FairData:
         order = order[weights[order] > 0]
         if order.size < y.shape[0] or (np.diff(order) < 0).any():
             X = X[order]
-        bounds = np.searchsorted(codes[order], np.arange(len(labels) + 1))
         ordered = weights[order]
         return cls(
-            blocks=tuple(_rows(X, a, b) for a, b in pairwise(bounds)),
+            X=X,
             y=torch.from_numpy(np.ascontiguousarray(y[order], dtype=np.float64)),
             weights=torch.from_numpy(ordered / ordered.sum()),
             labels=labels,
             order=order,
+            codes=codes[order],
         )
 
     @property
@@ -131,7 +138,7 @@ class FairData:
     @property
     def n_features(self) -> int:
         """Number of columns of X."""
-        return self.blocks[0].shape[1]
+        return self.X.shape[1]
 
     @property
     def n_groups(self) -> int:
@@ -141,18 +148,18 @@ class FairData:
     @cached_property
     def slices(self) -> tuple[slice, ...]:
         """Where the rows of every group stand."""
-        ends = np.cumsum([block.shape[0] for block in self.blocks])
-        return tuple(slice(int(b) - block.shape[0], int(b)) for b, block in zip(ends, self.blocks, strict=True))
+        ends = np.searchsorted(self.codes, np.arange(self.n_groups + 1)).tolist()
+        return tuple(slice(a, b) for a, b in pairwise(ends))
+
+    @cached_property
+    def blocks(self) -> tuple[Any, ...]:
+        """The feature rows of every group; CSR blocks share the memory of ``X``."""
+        return tuple(_rows(self.X, rows.start, rows.stop) for rows in self.slices)
 
     @cached_property
     def transposed(self) -> tuple[Any, ...]:
         """The transposes of ``blocks``, sharing their memory."""
         return tuple(_transposed(block) for block in self.blocks)
-
-    @cached_property
-    def codes(self) -> np.ndarray:
-        """Group of every row, ascending; ndarray of shape (n_samples,)."""
-        return np.repeat(np.arange(self.n_groups), [block.shape[0] for block in self.blocks])
 
     @cached_property
     def groups(self) -> Cells:
@@ -183,29 +190,11 @@ class FairData:
 
     def counts(self) -> dict[Hashable, int]:
         """Rows per group, for messages."""
-        return {label: block.shape[0] for label, block in zip(self.labels, self.blocks, strict=True)}
+        return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
 
     def sample(self, rng: np.random.Generator, size: int) -> FairData:
-        """A group-stratified mini-batch whose weighted means are unbiased.
-
-        Every group gets its share of ``size`` (at least one row). Rows are drawn with replacement in proportion
-        to their weight and then count alike, and every group keeps its share of the total weight.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-        size : int
-            Rows to draw, about.
-        """
-        rows, weights = [], []
-        for part in self.slices:
-            share = float(self.weights[part].sum())
-            count = max(1, round(share * size))
-            cumulative = torch.cumsum(self.group_weights[part], 0).numpy()
-            drawn = np.searchsorted(cumulative, rng.random(count) * cumulative[-1], side="right")
-            rows.append(np.sort(drawn) + part.start)
-            weights.append(np.full(count, share / count))
-        return self._take(rows, np.concatenate(weights))
+        """A mini-batch of about ``size`` rows that holds rows of every group; see `Sampler` for many of them."""
+        return next(Sampler.of(self, size).batches(rng, 1))
 
     def thinned(self, rng: np.random.Generator, size: int) -> FairData:
         """About ``size`` rows that stand for all of them: every so many-th row of every group.
@@ -227,19 +216,24 @@ class FairData:
             drawn = np.searchsorted(cumulative, at, side="right").clip(max=cumulative.size - 1)
             rows.append(drawn + part.start)
             weights.append(np.full(count, share / count))
-        return self._take(rows, np.concatenate(weights))
+        return self.at(np.concatenate(rows), torch.from_numpy(np.concatenate(weights)))
 
-    def at(self, rows: np.ndarray) -> FairData:
-        """Some rows, which all count alike; a group may have none of them.
+    def at(self, rows: np.ndarray, weights: torch.Tensor | None = None) -> FairData:
+        """Some rows; a group may have none of them.
 
         Parameters
         ----------
         rows : ndarray of shape (size,)
             Numbers in the internal order, ascending; a row may come several times.
+        weights : Tensor of shape (size,), optional
+            None: all count alike.
         """
-        return next(self.batches(rows[None]))
+        weights = _alike(rows.size) if weights is None else weights
+        return replace(
+            self, X=self.X[rows], y=self.y[rows], weights=weights, order=self.order[rows], codes=self.codes[rows]
+        )
 
-    def batches(self, rows: np.ndarray) -> Iterator[FairData]:
+    def batches(self, rows: np.ndarray, weights: torch.Tensor | None = None) -> Iterator[FairData]:
         """The data `at` every row of a table of row numbers, for less than one by one: X is gathered once for all.
 
         Rows of a few sparse features come dense, since products with so small a matrix take no time but that of the
@@ -249,38 +243,93 @@ class FairData:
         ----------
         rows : ndarray of shape (n_batches, size)
             Numbers in the internal order, ascending in every batch.
+        weights : Tensor of shape (n_batches, size), optional
+            None: all count alike.
         """
-        starts = np.array([part.start for part in self.slices[1:]])
-        groups = np.searchsorted(starts, rows, side="right")
-        blocks, ends = [], []
-        for group, (block, part) in enumerate(zip(self.blocks, self.slices, strict=True)):
-            chosen = groups == group
-            block = block[rows[chosen] - part.start]
-            few = sp.issparse(block) and block.shape[1] <= _FEW_FEATURES
-            blocks.append(block.toarray() if few else block)
-            ends.append(np.append(0, chosen.sum(axis=1).cumsum()).tolist())
-        targets, order = self.y[torch.from_numpy(rows)], self.order[rows]
-        weights = torch.full((rows.shape[1],), 1 / rows.shape[1], dtype=torch.float64)
-        for k in range(len(rows)):
+        n_batches, size = rows.shape
+        X = self.X[rows.ravel()]
+        if sp.issparse(X) and X.shape[1] <= _FEW_FEATURES:
+            X = X.toarray()
+        targets, order, codes = self.y[torch.from_numpy(rows)], self.order[rows], self.codes[rows]
+        weights = _alike(size).expand(n_batches, size) if weights is None else weights
+        for k in range(n_batches):
             yield FairData(
-                blocks=tuple(_rows(block, end[k], end[k + 1]) for block, end in zip(blocks, ends, strict=True)),
+                X=_rows(X, k * size, (k + 1) * size),
                 y=targets[k],
-                weights=weights,
+                weights=weights[k],
                 labels=self.labels,
                 order=order[k],
+                codes=codes[k],
             )
 
-    def _take(self, rows: list[np.ndarray], weights: np.ndarray) -> FairData:
-        """Some rows of every group, given by their numbers in the internal order."""
-        chosen = np.concatenate(rows)
-        blocks = zip(self.blocks, self.slices, rows, strict=True)
-        return FairData(
-            blocks=tuple(block[local - part.start] for block, part, local in blocks),
-            y=self.y[torch.from_numpy(chosen)],
-            weights=torch.from_numpy(weights),
-            labels=self.labels,
-            order=self.order[chosen],
-        )
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Mini-batches whose weighted means are unbiased.
+
+    The rows stand in the internal order, every one as long as its probability, and one is drawn from each of ``size``
+    parts of equal length. So a batch has as many rows of a group, and of a group and target, as are expected, rounded
+    up or down; and its rows ascend.
+
+    Attributes
+    ----------
+    data : FairData
+    size : int
+        Rows of a batch.
+    factors : ndarray of shape (n_groups,)
+        How many times as often as its weight says a row is drawn; its weight in the batch makes up for it.
+    """
+
+    data: FairData
+    size: int
+    factors: np.ndarray
+
+    @classmethod
+    def of(cls, data: FairData, size: int, balance: float = 0.0) -> Self:
+        """Batches of about ``size`` rows, with rows of every group unless the groups are too many for that.
+
+        Parameters
+        ----------
+        data : FairData
+        size : int
+            At least 1.
+        balance : float, default=0.0
+            What becomes of the groups' shares: they stay as they are at 0 and are equal at 1.
+        """
+        shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
+        wanted = (1 - balance) * shares + balance / data.n_groups
+        counts = np.maximum(np.round(size * wanted), 1)
+        if counts.sum() <= max(2 * size, data.n_groups if data.n_groups <= _FEW_GROUPS else 0):
+            # whole rows: every batch then has the same number of every group
+            size, wanted = int(counts.sum()), counts / counts.sum()
+        return cls(data, size, wanted / shares)
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Where the part of every row ends, in rows of the batch; ndarray of shape (n_samples,)."""
+        ends = np.cumsum(self.data.weights.numpy() * self.factors[self.data.codes])
+        return ends * (self.size / ends[-1])
+
+    def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:
+        """Mini-batches, endless unless ``n_batches`` says how many.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+        n_batches : int, optional
+        """
+        at_once = int(np.clip(_AT_ONCE // (self.size * self.data.n_features), 1, 64))
+        done = 0
+        while n_batches is None or done < n_batches:
+            count = at_once if n_batches is None else min(at_once, n_batches - done)
+            yield from self._draw(rng, count)
+            done += count
+
+    def _draw(self, rng: np.random.Generator, n_batches: int) -> Iterator[FairData]:
+        at = np.arange(self.size) + rng.random((n_batches, self.size))
+        rows = np.searchsorted(self._ends, at, side="right").clip(max=self.data.n_samples - 1)
+        weights = 1 / (self.size * self.factors[self.data.codes[rows]])
+        return self.data.batches(rows, torch.from_numpy(weights))
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
@@ -291,6 +340,10 @@ def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
         return slice(start, stop), slice(start - part.start, stop - part.start)
     inside = rows[slice(*np.searchsorted(rows, [part.start, part.stop]))]
     return inside, inside - part.start
+
+
+def _alike(size: int) -> torch.Tensor:
+    return torch.full((size,), 1 / size, dtype=torch.float64)
 
 
 def _rows(X: Any, start: int, stop: int) -> Any:

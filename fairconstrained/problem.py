@@ -7,7 +7,7 @@ one forward pass; its gradient one backward pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -18,7 +18,7 @@ import torch
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
-from fairconstrained.data import FairData
+from fairconstrained.data import FairData, Sampler
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model
@@ -315,10 +315,20 @@ class StochasticView:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._samplers: dict[tuple[int, float], Sampler] = {}
 
     def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
         """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
-        return FullBatchView(self.problem.on(self.problem.data.sample(rng, size)))
+        return next(self.batches(rng, size, n_batches=1))
+
+    def batches(
+        self, rng: np.random.Generator, size: int, balance: float = 0.0, n_batches: int | None = None
+    ) -> Iterator[FullBatchView]:
+        """The problem on mini-batches, for less than one by one; see `fairconstrained.data.Sampler`."""
+        if (size, balance) not in self._samplers:
+            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance)
+        sampler = self._samplers[size, balance]
+        return (FullBatchView(self.problem.on(batch)) for batch in sampler.batches(rng, n_batches))
 
 
 class DifferenceOfConvexView:

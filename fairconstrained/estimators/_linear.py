@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.models import LinearModel, Model
-from fairconstrained.models.module import ACTIVATIONS, ModuleModel, ModuleSpec, mlp
+from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
+from fairconstrained.models.perceptron import Perceptron
 
 __all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores", "ModuleScores"]
 
@@ -51,18 +52,15 @@ class ModuleScores(LinearScores):
     }
 
     def _model(self, data: FairData) -> Model:
-        network = self._network()
-        if network is None:
-            return super()._model(data)
-        return ModuleModel(network, data.n_features, self._n_heads(data), self.alpha)
-
-    def _network(self) -> ModuleSpec | None:
-        """The module, or what makes it; None for linear scores."""
-        if self.hidden_layer_sizes is None:
-            return self.module
+        size = data.n_features, self._n_heads(data), self.alpha
         if self.module is not None:
-            raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")
-        return partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
+            if self.hidden_layer_sizes is not None:
+                raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")
+            return ModuleModel(self.module, *size)
+        if self.hidden_layer_sizes is None:
+            return super()._model(data)
+        layers = partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
+        return Perceptron(layers, *size, activation=self.activation)
 
 
 class FairClassifierMixin(ClassifierMixin):

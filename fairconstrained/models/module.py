@@ -117,7 +117,7 @@ class ModuleModel(Model):
 
         def run(rows: slice, graph: bool) -> Tensor:
             with torch.set_grad_enabled(graph):
-                return self._run(flat, _rows(data, rows), data.codes[rows])
+                return self._run(flat, _dense(data.X[rows]), data.codes[rows])
 
         outputs = [run(rows, graph=len(chunks) == 1) for rows in chunks]
 
@@ -307,16 +307,6 @@ def _hidden_layers(n_features: int, widths: Sequence[int], activation: Callable[
     for before, width in pairwise([n_features, *widths]):
         yield nn.Linear(before, width)
         yield activation()
-
-
-def _rows(data: FairData, rows: slice) -> np.ndarray:
-    """Some rows in the internal order, dense; a view where they are dense rows of one group."""
-    parts = [
-        _dense(block[max(rows.start - own.start, 0) : rows.stop - own.start])
-        for block, own in zip(data.blocks, data.slices, strict=True)
-        if own.start < rows.stop and rows.start < own.stop
-    ]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _dense(X: Any) -> np.ndarray:

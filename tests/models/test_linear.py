@@ -1,12 +1,13 @@
 """LinearModel: scores, their pull-back, the penalty, and the directions that shift scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 from scipy.optimize import approx_fprime
 
-from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 
 MODELS = {
@@ -25,7 +26,7 @@ def data(request, make_data):
 
 def design_matrix(model, data):
     """Scores as one explicit matrix times the parameters: for copies, the matrix of all interactions."""
-    X = np.vstack([block.toarray() if sp.issparse(block) else block for block in data.blocks])
+    X = data.X.toarray() if sp.issparse(data.X) else data.X
     if model.fit_intercept:
         X = np.hstack([X, np.ones((data.n_samples, 1))])
     if model.n_copies == 1:
@@ -61,7 +62,7 @@ def test_pullback_is_adjoint_to_forward(model, data):
 @each_model
 def test_dense_and_csr_agree(model, make_data):
     csr = make_data(counts=(9, 5, 7), sparse=True)
-    dense = FairData(tuple(b.toarray() for b in csr.blocks), csr.y, csr.weights, csr.labels, csr.order)
+    dense = replace(csr, X=csr.X.toarray())
     params = np.random.default_rng(3).normal(size=model.n_params)
     cotangent = torch.linspace(-1, 1, csr.n_samples, dtype=torch.float64)
     (scores, pullback), (expected, expected_pullback) = model.forward(params, csr), model.forward(params, dense)
@@ -133,8 +134,7 @@ def test_coordinates_standardise_the_features(make_data, n_copies, offset):
     """One unit of a coordinate moves the scores by one standard deviation and their mean not at all."""
     raw = make_data(counts=(9, 5, 7), weighted=True)
     scale = np.array([1e-3, 1.0, 1e4])
-    blocks = tuple((block + offset) * scale for block in raw.blocks)
-    data = FairData(blocks, raw.y, raw.weights, raw.labels, raw.order)
+    data = replace(raw, X=(raw.X + offset) * scale)
     model = LinearModel(3, n_copies=n_copies)
     coordinates = model.coordinates(data)
     for group in range(n_copies):
@@ -160,7 +160,7 @@ def test_coordinates_of_constant_features_are_finite(data, fit_intercept):
 @each_model
 def test_coordinates_of_dense_and_csr_agree(model, make_data):
     csr = make_data(counts=(9, 5, 7), sparse=True, weighted=True)
-    dense = FairData(tuple(b.toarray() for b in csr.blocks), csr.y, csr.weights, csr.labels, csr.order)
+    dense = replace(csr, X=csr.X.toarray())
     u = np.random.default_rng(9).normal(size=model.n_params)
     np.testing.assert_allclose(model.coordinates(csr).to_params(u), model.coordinates(dense).to_params(u))
 
@@ -175,13 +175,10 @@ def effects(model, data):
 
 def with_columns(data, *columns):
     """``data`` with more features, given as one value per group or per row."""
-    blocks = []
-    for block, rows, group in zip(data.blocks, data.slices, range(data.n_groups), strict=True):
-        own = block.toarray() if sp.issparse(block) else block
-        new = [np.full(own.shape[0], c[group]) if len(c) == data.n_groups else np.asarray(c)[rows] for c in columns]
-        table = np.column_stack([own, *new])
-        blocks.append(sp.csr_array(table) if sp.issparse(block) else table)
-    return FairData(tuple(blocks), data.y, data.weights, data.labels, data.order)
+    own = data.X.toarray() if sp.issparse(data.X) else data.X
+    new = [np.asarray(c)[data.codes] if len(c) == data.n_groups else np.asarray(c) for c in columns]
+    table = np.column_stack([own, *new])
+    return replace(data, X=sp.csr_array(table) if sp.issparse(data.X) else table)
 
 
 def check_moves_groups_apart(model, data):

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,6 @@ import torch
 from scipy.optimize import approx_fprime
 from torch import nn
 
-from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, make_module, mlp
 
@@ -44,7 +44,7 @@ def draw(model, seed=0):
 
 
 def stacked(data):
-    return torch.from_numpy(np.vstack([b.toarray() if sp.issparse(b) else b for b in data.blocks]))
+    return torch.from_numpy(data.X.toarray() if sp.issparse(data.X) else data.X)
 
 
 def plain(model, params, data):
@@ -87,7 +87,7 @@ def test_pullback_against_finite_differences(model, data):
 @each_model
 def test_dense_and_csr_agree(model, make_data):
     csr = make_data(counts=(9, 5, 7), sparse=True)
-    dense = FairData(tuple(b.toarray() for b in csr.blocks), csr.y, csr.weights, csr.labels, csr.order)
+    dense = replace(csr, X=csr.X.toarray())
     params, cotangent = draw(model), torch.ones(csr.n_samples, dtype=torch.float64)
     for chunk_size in (4, 100):
         chunked = ModuleModel(model.module, 3, model.n_outputs, chunk_size=chunk_size)
@@ -142,19 +142,17 @@ def test_float32_inside_float64_outside(data):
 def test_scores_of_new_rows(model, data):
     params = draw(model)
     expected = model.forward(params, data)[0].numpy()
-    X = sp.vstack(data.blocks, format="csr") if sp.issparse(data.blocks[0]) else np.vstack(data.blocks)
     chunked = ModuleModel(model.module, 3, model.n_outputs, chunk_size=4)
     codes = data.codes if model.n_outputs > 1 else None
-    np.testing.assert_allclose(chunked.scores(params, X, codes), expected, rtol=1e-12)
-    assert chunked.scores(params, X[:0], data.codes[:0]).shape == (0,)
+    np.testing.assert_allclose(chunked.scores(params, data.X, codes), expected, rtol=1e-12)
+    assert chunked.scores(params, data.X[:0], data.codes[:0]).shape == (0,)
 
 
 def test_read_only_and_transposed_features(make_data):
     raw = make_data(counts=(9, 5))
-    blocks = tuple(np.asfortranarray(block) for block in raw.blocks)
-    for block in blocks:
-        block.setflags(write=False)
-    data = FairData(blocks, raw.y, raw.weights, raw.labels, raw.order)
+    X = np.asfortranarray(raw.X)
+    X.setflags(write=False)
+    data = replace(raw, X=X)
     params = draw(MODELS["shared"])
     expected = MODELS["shared"].forward(params, raw)[0].numpy()
     np.testing.assert_array_equal(MODELS["shared"].forward(params, data)[0].numpy(), expected)

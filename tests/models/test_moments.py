@@ -1,5 +1,6 @@
 """Moments of a linear model: they give the mean and the variance of the scores in any cells of rows."""
 
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -43,7 +44,7 @@ def test_a_large_offset_costs_no_digits(make_data):
     data = make_data(counts=(9, 5))
     shares = data.group_weights
     _, expected = LinearModel(3).moments(data, data.slices, shares)
-    shifted = type(data)(tuple(block + 1e6 for block in data.blocks), data.y, data.weights, data.labels, data.order)
+    shifted = replace(data, X=data.X + 1e6)
     _, covariances = LinearModel(3).moments(shifted, data.slices, shares)
     np.testing.assert_allclose(covariances, expected, atol=1e-8)
 

@@ -44,7 +44,7 @@ def test_an_inactive_constraint_gives_the_unconstrained_optimum(make_data, make_
 
 def test_unconstrained_least_squares(make_data, make_problem):
     data = make_data(classes=False, weighted=True)
-    X = np.hstack([np.vstack(data.blocks), np.ones((data.n_samples, 1))])
+    X = np.hstack([data.X, np.ones((data.n_samples, 1))])
     weights = data.weights.numpy()
     ridge = 0.05 * np.diag([1.0, 1.0, 1.0, 0.0])
     expected = np.linalg.solve(X.T @ (weights[:, None] * X) + ridge, X.T @ (weights * data.y.numpy()))

@@ -192,7 +192,7 @@ def quadratic(make_data, make_problem):
     data = make_data(counts=(40, 60), shift=0.8)
 
     def make(*scales):
-        scaled = replace(data, blocks=tuple(block * np.array(scales) for block in data.blocks))
+        scaled = replace(data, X=data.X * np.array(scales))
         return make_problem(scaled, PairwiseParity(0.3).bind(scaled), alpha=1e-4)
 
     return make
