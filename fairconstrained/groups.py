@@ -10,6 +10,8 @@ import pandas as pd
 
 __all__ = ["GroupEncoder"]
 
+_MAX_KEYS = 2**62  # keys are 64-bit integers
+
 
 class GroupEncoder:
     """Integer codes for sensitive features, in the sorted order of their observed values.
@@ -40,9 +42,7 @@ class GroupEncoder:
             codes, values = pd.factorize(frame.iloc[:, 0], sort=True)
             self.labels: tuple[Hashable, ...] = tuple(np.asarray(values).tolist())
         else:
-            index = pd.MultiIndex.from_frame(frame)
-            codes, values = pd.factorize(index, sort=True)
-            self.labels = tuple(values.tolist())
+            codes, self.labels = _combinations(frame)
         self.codes: np.ndarray = np.asarray(codes, dtype=np.int64)
 
     @staticmethod
@@ -67,6 +67,42 @@ class GroupEncoder:
                 f"Known groups: {list(labels)}."
             )
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
+
+
+def _combinations(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[Hashable, ...]]:
+    """Codes and labels of the observed combinations of several columns, in lexicographic order.
+
+    Only integers are compared: a row's key is the number whose digits are the ranks of its values, in the mixed
+    radix of the columns' counts of values. Where the next digit would not fit, the keys give way to their ranks.
+
+    Returns
+    -------
+    codes : ndarray of shape (n_samples,)
+    labels : tuple of tuple
+    """
+    keys, n_keys = np.zeros(len(frame), dtype=np.int64), 1
+    columns: list[tuple[np.ndarray, list[Hashable]]] = []
+    for _, column in frame.items():
+        ranks, values = _ranks(column)
+        columns.append((ranks, values))
+        if n_keys * len(values) > _MAX_KEYS:
+            observed, keys = np.unique(keys, return_inverse=True)
+            n_keys = len(observed)
+        keys = keys * len(values) + ranks
+        n_keys *= len(values)
+    _, rows, codes = np.unique(keys, return_index=True, return_inverse=True)
+    decoded = ([values[rank] for rank in ranks[rows].tolist()] for ranks, values in columns)
+    return codes, tuple(zip(*decoded, strict=True))
+
+
+def _ranks(column: pd.Series[Any]) -> tuple[np.ndarray, list[Hashable]]:
+    """Rank of every value of a column among its sorted distinct ones, and these as Python scalars."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        # Combinations are ordered by the values alone, not by the order of the categories.
+        column = column.astype(column.cat.categories.dtype)
+    ranks, values = pd.factorize(column, sort=True)
+    # A column of objects may hold NumPy scalars.
+    return ranks, [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
 
 
 def _as_frame(sensitive_features: Any) -> pd.DataFrame:

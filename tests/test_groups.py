@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairconstrained import groups
 from fairconstrained.groups import GroupEncoder
 
 
@@ -40,9 +41,70 @@ def test_several_columns_become_their_observed_combinations():
     np.testing.assert_array_equal(encoder.codes, GroupEncoder(frame.to_numpy()).codes)
 
 
+def brute_force(frame):
+    """Combinations of Python scalars, sorted as tuples, and the position of every row among them."""
+    rows = list(zip(*(frame[name].tolist() for name in frame), strict=True))
+    labels = tuple(sorted(set(rows)))
+    return labels, [labels.index(row) for row in rows]
+
+
+def random_table(rng, n_samples):
+    """Columns of every kind; the categories are neither sorted nor all observed."""
+    return pd.DataFrame(
+        {
+            "int": rng.integers(-2, 2, n_samples),
+            "string": rng.choice(["zeta", "eta", "alpha"], n_samples),
+            "object": pd.Series(rng.choice(["no", "yes"], n_samples).tolist(), dtype=object),
+            "float": rng.choice([0.5, -1.25, 3.0], n_samples),
+            "bool": rng.random(n_samples) < 0.5,
+            "category": pd.Categorical.from_codes(rng.integers(0, 3, n_samples), ["low", "mid", "high", "unused"]),
+            "ordered": pd.Categorical.from_codes(rng.integers(0, 2, n_samples), [7, 3, 5], ordered=True),
+            "nullable": pd.array(rng.integers(0, 2, n_samples), dtype="Int8"),
+        }
+    )
+
+
+# With the first limit the 1728 cells of the table have one key each; the others compress at every column, at some.
+@pytest.mark.parametrize("limit", [groups._MAX_KEYS, 1, 200])
+@pytest.mark.parametrize("n_samples", [1, 5, 60, 400])
+def test_combinations_agree_with_brute_force(limit, n_samples, monkeypatch):
+    monkeypatch.setattr(groups, "_MAX_KEYS", limit)
+    rng = np.random.default_rng(n_samples)
+    for n_columns in (2, 5, 8):
+        frame = random_table(rng, n_samples)
+        frame = frame[rng.permutation(frame.columns)[:n_columns]]
+        labels, codes = brute_force(frame)
+        for table in (frame, frame.set_axis(rng.integers(0, 3, n_samples)), frame.astype(object).to_numpy()):
+            encoder = GroupEncoder(table)
+            assert encoder.labels == labels
+            assert [list(map(type, label)) for label in encoder.labels] == [list(map(type, row)) for row in labels]
+            np.testing.assert_array_equal(encoder.codes, codes)
+            assert encoder.codes.dtype == np.int64
+
+
+def test_more_cells_than_a_64_bit_integer_counts():
+    frame = pd.DataFrame(np.random.default_rng(0).integers(0, 20, (300, 16)))
+    assert 20**16 > 2**64
+    frame = pd.concat([frame, frame.iloc[::3]])
+    labels, codes = brute_force(frame)
+    encoder = GroupEncoder(frame)
+    assert encoder.labels == labels
+    np.testing.assert_array_equal(encoder.codes, codes)
+
+
+def test_a_table_without_rows_has_no_groups():
+    encoder = GroupEncoder(pd.DataFrame({"sex": [], "race": []}))
+    assert encoder.labels == ()
+    assert encoder.codes.shape == (0,)
+
+
 def test_labels_are_plain_python_values():
     assert type(GroupEncoder(np.array([1, 2])).labels[0]) is int
     assert type(GroupEncoder(np.array(["x", "y"])).labels[0]) is str
+    (label,) = GroupEncoder(
+        pd.DataFrame({"int": [np.int8(1)], "object": pd.Series([np.int64(1)], dtype=object)})
+    ).labels
+    assert [type(value) for value in label] == [int, int]
 
 
 def test_encode_uses_the_known_codes_whatever_is_present():
