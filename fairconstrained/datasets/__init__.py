@@ -2,10 +2,12 @@
 
 Every loader returns a Bunch with ``data``, ``target``, ``sensitive_features``, ``feature_names``,
 ``sensitive_names``, ``target_names``, ``categories``, ``frame`` and ``DESCR``. The sensitive features stay
-out of ``data`` unless ``include_sensitive=True``. The generators return ``(X, y, sensitive_features)``.
+out of ``data`` unless ``include_sensitive=True``. So does `make_acs_like`; the generators ``make_biased_*`` return
+``(X, y, sensitive_features)``.
 """
 
 from fairconstrained.datasets._acs_income import fetch_acs_income
+from fairconstrained.datasets._acs_like import make_acs_like
 from fairconstrained.datasets._adult import fetch_adult
 from fairconstrained.datasets._bank_marketing import fetch_bank_marketing
 from fairconstrained.datasets._compas import fetch_compas
@@ -18,6 +20,7 @@ __all__ = [
     "fetch_bank_marketing",
     "fetch_compas",
     "load_law_school",
+    "make_acs_like",
     "make_biased_classification",
     "make_biased_regression",
 ]

@@ -36,19 +36,10 @@ STATES = (
 YEARS = range(2014, 2019)  # folktables starts in 2014; from 2019 on RELP is RELSHIPP with other codes
 THRESHOLD = 50_000  # dollars a year
 
-_FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]
+FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]
 _NOT_APPLICABLE = -1
 
-DESCR = """\
-ACSIncome (American Community Survey, public use microdata sample, 1-year person file)
---------------------------------------------------------------------------------------
-
-Does a working adult in the chosen US states and year earn more than 50,000 dollars a year?
-
-:Number of rows: depends on states and year; Oklahoma 2018 has 17917
-:Label: PINCP, 1 = total income above 50,000 USD a year, 0 = not
-:Sensitive features: RAC1P (race) and SEX, as the codes of the census
-
+COLUMNS = """\
 ======  ===========================================================================================
 Column  Meaning and unit (the codes are nominal unless a unit or an order is given)
 ======  ===========================================================================================
@@ -65,7 +56,19 @@ RAC1P   1 White, 2 Black or African American, 3 American Indian, 4 Alaska Native
         Alaska Native not specified, 6 Asian, 7 Native Hawaiian or Pacific Islander, 8 some other race,
         9 two or more races
 ======  ===========================================================================================
+"""
 
+DESCR = f"""\
+ACSIncome (American Community Survey, public use microdata sample, 1-year person file)
+--------------------------------------------------------------------------------------
+
+Does a working adult in the chosen US states and year earn more than 50,000 dollars a year?
+
+:Number of rows: depends on states and year; Oklahoma 2018 has 17917
+:Label: PINCP, 1 = total income above 50,000 USD a year, 0 = not
+:Sensitive features: RAC1P (race) and SEX, as the codes of the census
+
+{COLUMNS}
 As in folktables, a row is kept if age > 16, income > 100 USD, hours > 0 and person weight >= 1. A value that
 the survey does not ask of a person is -1; after the filter none is known to occur.
 
@@ -171,18 +174,32 @@ def acs_income_from_table(
         If a column is missing or ``sensitive`` is not offered.
     """
     names = chosen_columns(sensitive, SENSITIVE)
-    require_columns(table, [*_FEATURES, "PINCP", "PWGTP"], "an ACS person file of 2014 to 2018")
+    require_columns(table, [*FEATURES, "PINCP", "PWGTP"], "an ACS person file of 2014 to 2018")
     working_adult = (table["AGEP"] > 16) & (table["PINCP"] > 100) & (table["WKHP"] > 0) & (table["PWGTP"] >= 1)
     rows = table[working_adult]
-    features = rows[_FEATURES].astype(np.float64).fillna(_NOT_APPLICABLE)
+    features = rows[FEATURES].astype(np.float64).fillna(_NOT_APPLICABLE)
+    rich = binary_target(rows["PINCP"] > THRESHOLD, {"False": 0, "True": 1}, "PINCP")
+    return acs_bunch(features, rich, names, include_sensitive=include_sensitive, as_frame=as_frame, descr=DESCR)
+
+
+def acs_bunch(
+    features: pd.DataFrame,
+    target: pd.Series[Any],
+    sensitive: list[str],
+    *,
+    include_sensitive: bool,
+    as_frame: bool,
+    descr: str,
+) -> Bunch:
+    """The Bunch of the columns ``FEATURES`` as floats, a 0/1 label and the names of the sensitive ones."""
     return build_bunch(
         features,
-        binary_target(rows["PINCP"] > THRESHOLD, {"False": 0, "True": 1}, "PINCP"),
-        features[names].astype(np.int64),
+        target,
+        features[sensitive].astype(np.int64),
         target_names=("at most 50000 USD", "more than 50000 USD"),
         include_sensitive=include_sensitive,
         as_frame=as_frame,
-        descr=DESCR,
+        descr=descr,
     )
 
 
