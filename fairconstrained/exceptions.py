@@ -2,7 +2,7 @@
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem"]
+__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem", "StopTraining"]
 
 
 class FairnessWarning(UserWarning):
@@ -11,3 +11,7 @@ class FairnessWarning(UserWarning):
 
 class IncompatibleProblem(ValueError):
     """A solver needs a view that a term of the problem does not offer."""
+
+
+class StopTraining(Exception):
+    """Raised by a callback to end the training of a stochastic solver; what has been learnt is kept."""

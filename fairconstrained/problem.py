@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,8 +22,8 @@ from fairconstrained.data import FairData, Sampler
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model
-from fairconstrained.objectives import BoundObjective
-from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
+from fairconstrained.objectives import BoundObjective, Loss
+from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
 __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
 
@@ -39,11 +39,14 @@ class Start:
     params : ndarray of shape (n_params,)
     components, multipliers : tuple of ndarray, one for each constraint, or empty
         What `BoundConstraint.with_components` takes, and the multiplier of every component.
+    state : object, optional
+        What only the solver that it comes from can go on from.
     """
 
     params: np.ndarray
     components: tuple[np.ndarray, ...] = ()
     multipliers: tuple[np.ndarray, ...] = ()
+    state: Any = None
 
 
 class Point(Protocol):
@@ -98,8 +101,16 @@ class Problem:
     @cached_property
     def aux_slices(self) -> tuple[slice, ...]:
         """Where the auxiliary variables of every constraint stand in ``z``."""
-        ends = np.cumsum([self.n_params] + [c.n_aux for c in self.constraints]).tolist()
+        ends = accumulate((c.n_aux for c in self.constraints), initial=self.n_params)
         return tuple(slice(a, b) for a, b in pairwise(ends))
+
+    @property
+    def row_loss(self) -> Loss | None:
+        """The one loss of the rows that all terms are linear in, if there is one."""
+        if not all(isinstance(term, RowLosses) for term in self._terms(RowLosses)):
+            return None
+        first, *others = (term.row_loss for term in self._terms(RowLosses))
+        return first if all(loss == first for loss in others) else None
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -291,6 +302,47 @@ class _Point:
         return np.concatenate([self._pullback(d_scores), d_aux.numpy()])
 
 
+class _RowLossPoint:
+    """The point of a problem whose terms are linear in one loss of the rows."""
+
+    def __init__(self, problem: Problem, z: np.ndarray, loss: Loss) -> None:
+        n_params = problem.n_params
+        self._problem, self._row_loss, self._params = problem, loss, z[:n_params]
+        self._scores, self._pullback = problem.model.forward(self._params, problem.data)
+        losses, aux = loss.of(self._scores, problem.data.y).numpy(), z[n_params:]
+        self.loss = float(self._of(problem.objective, losses, aux[:0])[0])
+        self.objective = self.loss + problem.model.penalty(self._params)[0]
+        parts = [
+            self._of(term, losses, aux[part.start - n_params : part.stop - n_params])
+            for term, part in zip(problem.constraints, problem.aux_slices, strict=True)
+        ]
+        self.constraints: np.ndarray = np.concatenate(parts) if parts else np.empty(0)
+        self._ends = list(accumulate((part.size for part in parts), initial=0))
+
+    @staticmethod
+    def _of(term: Any, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        return cast(RowLosses, term).of_losses(losses, aux)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores at this point; ndarray of shape (n_samples,)."""
+        return self._scores.numpy()
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        weights = cast(RowLosses, self._problem.objective).row_weights(np.array([objective]))[0]
+        slopes_aux = []
+        for term, part in zip(self._problem.constraints, pairwise(self._ends), strict=True):
+            own, aux = cast(RowLosses, term).row_weights(multipliers[slice(*part)])
+            weights = weights + own
+            slopes_aux.append(aux)
+        slopes = self._row_loss.slope(self._scores, self._problem.data.y)
+        gradient = self._pullback(slopes * torch.from_numpy(weights))
+        if objective:
+            gradient += objective * self._problem.model.penalty(self._params)[1]
+        return np.concatenate([gradient, *slopes_aux])
+
+
 class FullBatchView:
     """Points of the problem itself.
 
@@ -304,10 +356,11 @@ class FullBatchView:
         self.problem = problem
         self.n_evaluations = 0
 
-    def at(self, z: np.ndarray) -> _Point:
+    def at(self, z: np.ndarray) -> _Point | _RowLossPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
-        return _Point(self.problem, z, "values", "values")
+        loss = self.problem.row_loss
+        return _Point(self.problem, z, "values", "values") if loss is None else _RowLossPoint(self.problem, z, loss)
 
 
 class StochasticView:

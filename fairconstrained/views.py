@@ -11,12 +11,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData
 from fairconstrained.quadratics import CellQuadratics, PairTerms
 
-__all__ = ["ConvexQuadratic", "DifferenceOfConvex", "Exact", "FullBatch", "SaddleMoments", "Stochastic"]
+__all__ = ["ConvexQuadratic", "DifferenceOfConvex", "Exact", "FullBatch", "RowLosses", "SaddleMoments", "Stochastic"]
 
 
 class FullBatch(ABC):
@@ -36,6 +38,67 @@ class FullBatch(ABC):
         values : Tensor of shape (n_components,)
             The objective has one component; a constraint is satisfied where its components are at most 0.
         """
+
+
+class RowLosses(FullBatch):
+    """Values that are linear in one loss of every row, and in the auxiliary variables.
+
+    Where all terms of a problem have this view of the same loss, a gradient takes one product of the loss's slopes with
+    weights of the rows, and no graph.
+    """
+
+    data: FairData
+
+    @property
+    @abstractmethod
+    def row_loss(self) -> Any:
+        """The loss, a `fairconstrained.objectives.Loss`; equal losses are the same."""
+
+    @abstractmethod
+    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        """Values of the term from the losses of the rows.
+
+        Parameters
+        ----------
+        losses : ndarray of shape (n_samples,)
+        aux : ndarray of shape (n_aux,)
+
+        Returns
+        -------
+        values : ndarray of shape (n_components,)
+        """
+
+    @abstractmethod
+    def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of ``multipliers @ of_losses(losses, aux)``.
+
+        Parameters
+        ----------
+        multipliers : ndarray of shape (n_components,)
+
+        Returns
+        -------
+        losses : ndarray of shape (n_samples,)
+        aux : ndarray of shape (n_aux,)
+        """
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """See `FullBatch.values`."""
+        return _OfLosses.apply(self.row_loss.of(scores, self.data.y), aux, self)
+
+
+class _OfLosses(torch.autograd.Function):
+    """`RowLosses.of_losses` for torch."""
+
+    @staticmethod
+    def forward(ctx: Any, losses: Tensor, aux: Tensor, term: RowLosses) -> Tensor:
+        ctx.term = term
+        return torch.from_numpy(term.of_losses(losses.detach().numpy(), aux.detach().numpy()))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        losses, aux = ctx.term.row_weights(gradients[0].numpy())
+        return torch.from_numpy(losses), torch.from_numpy(aux), None
 
 
 class DifferenceOfConvex(ABC):

@@ -6,6 +6,7 @@ from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.group_auc import GroupAUC
+from fairconstrained.constraints.loss_parity import LossParity
 from fairconstrained.constraints.pairwise_auc import PairwiseParity
 from fairconstrained.constraints.quadratic_auc_gap import QuadraticAUCGap
 from fairconstrained.constraints.statistical_parity import StatisticalParity
@@ -18,6 +19,7 @@ __all__ = [
     "EqualOpportunity",
     "EqualizedOdds",
     "GroupAUC",
+    "LossParity",
     "PairwiseParity",
     "QuadraticAUCGap",
     "StatisticalParity",

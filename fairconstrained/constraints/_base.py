@@ -143,6 +143,19 @@ def check_kappa(kappa: Any) -> float:
     return float(kappa)
 
 
+def check_bound(kappa: Any) -> float:
+    """``kappa`` as a float of at least 0, infinity for None; raises ValueError otherwise."""
+    if kappa is None:
+        return np.inf
+    if (
+        isinstance(kappa, bool)
+        or not isinstance(kappa, (int, float, np.integer, np.floating))
+        or not 0 <= kappa < np.inf
+    ):
+        raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
+    return float(kappa)
+
+
 def check_resolution(blocks: Sequence[Cells], kappa: float | None, lengths: np.ndarray, notion: str) -> None:
     """Raise ValueError if a cell has too few rows for a gap of ``kappa`` on an interval of its length.
 

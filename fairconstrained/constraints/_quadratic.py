@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from fairconstrained.metrics._auc_sets import AUCDifference
 from fairconstrained.quadratics import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, SaddleMoments
 
-__all__ = ["BoundQuadratic", "Term", "check_bound", "pair_terms", "quadratic_components"]
+__all__ = ["BoundQuadratic", "Term", "pair_terms", "quadratic_components"]
 
 #: What the surrogate may exceed ``kappa`` by, relative to ``max(kappa, 1)``: the tolerance of section G.3.2 of the
 #: partial fairness paper.
@@ -143,19 +143,6 @@ def pair_terms(
         constant=np.full(len(components), constant),
         c1=c1,
     )
-
-
-def check_bound(kappa: Any) -> float:
-    """``kappa`` as a float of at least 0, infinity for None; raises ValueError otherwise."""
-    if kappa is None:
-        return np.inf
-    if (
-        isinstance(kappa, bool)
-        or not isinstance(kappa, (int, float, np.integer, np.floating))
-        or not 0 <= kappa < np.inf
-    ):
-        raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
-    return float(kappa)
 
 
 def quadratic_components(differences: Sequence[AUCDifference]) -> list[list[Term]]:

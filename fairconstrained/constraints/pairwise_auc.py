@@ -7,8 +7,8 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 from fairconstrained.constraints._auc_sets import AUCSets
-from fairconstrained.constraints._base import Constraint
-from fairconstrained.constraints._quadratic import BoundQuadratic, Term, check_bound, pair_terms
+from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._quadratic import BoundQuadratic, Term, pair_terms
 from fairconstrained.data import FairData
 
 __all__ = ["PAIRWISE_NOTIONS", "PairwiseParity"]

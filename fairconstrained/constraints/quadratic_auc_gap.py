@@ -6,8 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from fairconstrained.constraints._auc_sets import AUCSets, both_ways
-from fairconstrained.constraints._base import Constraint
-from fairconstrained.constraints._quadratic import BoundQuadratic, check_bound, pair_terms, quadratic_components
+from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._quadratic import BoundQuadratic, pair_terms, quadratic_components
 from fairconstrained.data import FairData
 
 __all__ = ["QuadraticAUCGap"]

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from fairconstrained.constraints._auc_sets import both_ways
-from fairconstrained.constraints._quadratic import check_bound, pair_terms, quadratic_components
+from fairconstrained.constraints._base import check_bound
+from fairconstrained.constraints._quadratic import pair_terms, quadratic_components
 from fairconstrained.metrics._auc_sets import auc_differences
 from fairconstrained.models import Moments
 from fairconstrained.quadratics import PairTerms

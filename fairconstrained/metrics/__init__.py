@@ -14,6 +14,7 @@ from fairconstrained.metrics.auc import (
     intra_group_auc_gap,
     partial_group_auc_gap,
 )
+from fairconstrained.metrics.loss import loss_parity_gap
 from fairconstrained.metrics.partial import (
     granularity,
     partial_demographic_parity_gap,
@@ -47,6 +48,7 @@ __all__ = [
     "independence_gap",
     "inter_group_auc_gap",
     "intra_group_auc_gap",
+    "loss_parity_gap",
     "negative_equality_gap",
     "partial_demographic_parity_gap",
     "partial_equal_opportunity_gap",

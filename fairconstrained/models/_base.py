@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
 
 from fairconstrained.data import FairData, Rows
 
-__all__ = ["Coordinates", "LinearMoments", "Model", "Pullback"]
+__all__ = ["Coordinates", "LastLayer", "LinearMoments", "Model", "Pullback"]
 
 #: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
 Pullback = Callable[[Tensor], np.ndarray]
@@ -33,6 +33,29 @@ class Coordinates:
     def pull(self, gradient: np.ndarray) -> np.ndarray:
         """Gradient in ``u`` from the gradient in the parameters: the transpose of `to_params`."""
         return gradient
+
+
+class LastLayer(NamedTuple):
+    """What a model ends with: scores that are linear in some features.
+
+    Attributes
+    ----------
+    features : ndarray of shape (n_samples, n_last)
+        What the layers before it make of the rows.
+    coef : ndarray of shape (n_last,)
+        Where the coefficients stand in the parameters.
+    intercept : ndarray of shape (0,) or (1,)
+        Where the intercept stands.
+    """
+
+    features: np.ndarray
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    @property
+    def entries(self) -> np.ndarray:
+        """Where both stand."""
+        return np.append(self.coef, self.intercept)
 
 
 class Model(ABC):
@@ -115,6 +138,10 @@ class Model(ABC):
     @abstractmethod
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
+
+    def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
+        """The last layer at ``params``, if there is one by itself that gives one score for all groups."""
+        return None
 
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import Model, Pullback
+from fairconstrained.models._base import LastLayer, Model, Pullback
 
 __all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp"]
 
@@ -93,7 +93,7 @@ class ModuleModel(Model):
         if not self._shapes:
             raise ValueError("the module has no parameter that requires a gradient: there is nothing to train.")
 
-    @property
+    @cached_property
     def n_params(self) -> int:
         """Entries of all trainable parameters."""
         return sum(shape.numel() for shape in self._shapes.values())
@@ -151,6 +151,8 @@ class ModuleModel(Model):
 
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """See `Model.penalty`."""
+        if not self.alpha:
+            return 0.0, np.zeros_like(params)
         gradient = self.alpha * np.where(self._penalised, params, 0.0)
         return float(gradient @ params) / 2, gradient
 
@@ -160,6 +162,29 @@ class ModuleModel(Model):
         directions = np.zeros((entries.size, self.n_params))
         directions[np.arange(entries.size), entries] = 1.0
         return directions.sum(axis=0, keepdims=True) if shared and entries.size else directions
+
+    def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
+        """See `Model.last_layer`: the last linear layer of the module, if its outputs are the scores."""
+        linear = {name: layer for name, layer in self._module.named_modules() if isinstance(layer, nn.Linear)}
+        if not linear or self.n_outputs > 1:
+            return None
+        name, layer = list(linear.items())[-1]
+        weight, bias = f"{name}.weight", f"{name}.bias"
+        known = weight in self._shapes and (layer.bias is None or bias in self._shapes)
+        if layer.out_features != 1 or not known:
+            return None
+        seen: list[tuple[Tensor, Tensor]] = []
+        hook = layer.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
+        try:
+            scores, _ = ModuleModel.forward(self, params, data)
+        finally:
+            hook.remove()
+        outputs = torch.cat([output.detach().reshape(-1) for _, output in seen]).to("cpu", torch.float64)
+        if not torch.equal(outputs, scores):  # something comes after it, or it is used more than once
+            return None
+        features = torch.cat([inputs.detach() for inputs, _ in seen]).to("cpu", torch.float64).numpy()
+        entries = np.arange(self.n_params)
+        return LastLayer(features, entries[self._slices[weight]], entries[self._slices.get(bias, slice(0))])
 
     def fitted(self, params: np.ndarray) -> nn.Module:
         """A copy of the module with these parameters, in evaluation mode and on the CPU."""

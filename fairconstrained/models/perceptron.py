@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,10 +83,15 @@ class Perceptron(ModuleModel):
     def _layers(self, params: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""
         params = params.astype(self._numbers, copy=False)
-        arrays = [params[rows].reshape(self._shapes[name]) for name, rows in self._slices.items()]
+        arrays = [params[rows].reshape(shape) for rows, shape in self._places]
         return list(zip(arrays[::2], arrays[1::2], strict=True))
 
-    @property
+    @cached_property
+    def _places(self) -> list[tuple[slice, torch.Size]]:
+        """Where every weight and bias stands in the parameters, and its shape."""
+        return [(rows, self._shapes[name]) for name, rows in self._slices.items()]
+
+    @cached_property
     def _numbers(self) -> np.dtype:
         return np.dtype(str(self.dtype).removeprefix("torch."))
 
@@ -103,11 +109,10 @@ class Perceptron(ModuleModel):
         return outputs
 
     def _add_gradient(self, run: _Pass, slopes: np.ndarray, gradient: np.ndarray) -> None:
-        parts = list(self._slices.values())
+        last = 2 * len(run.layers) - 2
         for k, (weights, bias) in enumerate(run.gradients(slopes)):
-            first = 2 * (len(run.layers) - 1 - k)
-            gradient[parts[first]] += weights.ravel()
-            gradient[parts[first + 1]] += bias
+            gradient[self._places[last - 2 * k][0]] += weights.ravel()
+            gradient[self._places[last - 2 * k + 1][0]] += bias
 
 
 class _Pass:

@@ -2,11 +2,21 @@
 
 from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
 from fairconstrained.objectives.correlation import CorrelationPenalty
-from fairconstrained.objectives.losses import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.objectives.losses import (
+    ROW_LOSS_OBJECTIVES,
+    Absolute,
+    Hinge,
+    Logistic,
+    Squared,
+    TruncatedLogistic,
+    ZeroOne,
+)
 from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
 
 __all__ = [
     "PAIR_LOSSES",
+    "ROW_LOSS_OBJECTIVES",
+    "Absolute",
     "BoundLoss",
     "BoundObjective",
     "CorrelationPenalty",

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData
-from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, Stochastic
 
 __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
@@ -90,6 +91,12 @@ class Loss(Objective):
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Loss of every row; Tensor of shape (n_samples,)."""
 
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Derivative of `of` with respect to the scores; Tensor of shape (n_samples,)."""
+        with torch.enable_grad():
+            scores = scores.detach().requires_grad_()
+            return torch.autograd.grad(self.of(scores, targets).sum(), scores)[0]
+
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Two losses, convex in the scores, whose difference is `of`."""
@@ -107,14 +114,23 @@ class Loss(Objective):
 
 
 @dataclass(frozen=True)
-class BoundLoss(BoundObjective, Stochastic):
+class BoundLoss(BoundObjective, RowLosses, Stochastic):
     """``sum_i weights_i l(s_i, y_i)`` (the empirical loss, eq. 79 of the partial fairness paper)."""
 
     loss: Loss
 
-    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `FullBatch.values`; one component."""
-        return (self.data.weights @ self.loss.of(scores, self.data.y)).reshape(1)
+    @property
+    def row_loss(self) -> Loss:
+        """See `RowLosses.row_loss`."""
+        return self.loss
+
+    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        """See `RowLosses.of_losses`; one component."""
+        return np.array([self.data.weights.numpy() @ losses])
+
+    def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `RowLosses.row_weights`."""
+        return multipliers[0] * self.data.weights.numpy(), np.empty(0)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `DifferenceOfConvex.plus`."""

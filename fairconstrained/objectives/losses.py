@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairconstrained.objectives._base import Loss
 
-__all__ = ["Hinge", "Logistic", "Squared", "TruncatedLogistic", "ZeroOne"]
+__all__ = ["ROW_LOSS_OBJECTIVES", "Absolute", "Hinge", "Logistic", "Squared", "TruncatedLogistic", "ZeroOne"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class Logistic(Loss):
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """See `Loss.of`."""
         return F.softplus(-targets * scores)
+
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        return -targets * torch.sigmoid(-targets * scores)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Convex already."""
@@ -47,6 +51,10 @@ class TruncatedLogistic(Logistic):
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """See `Loss.of`."""
         return self.truncation * torch.log1p(super().of(scores, targets) / self.truncation)
+
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        return super().slope(scores, targets) / (1 + super().of(scores, targets) / self.truncation)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """``l`` and ``l - a log(1 + l/a)``; the second is a convex increasing function of the convex ``l``."""
@@ -108,6 +116,23 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
+class Absolute(Loss):
+    """``|s - y|``."""
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return (scores - targets).abs()
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Convex already."""
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+    def probability(self, scores: np.ndarray) -> np.ndarray:
+        """``(1 + s) / 2``, clipped to [0, 1]: ranks like the score, but is not calibrated."""
+        return np.clip((1 + scores) / 2, 0, 1)
+
+
+@dataclass(frozen=True)
 class ZeroOne(Loss):
     """``1 / (1 + exp(y s / width))``, a smooth stand-in for the error ``1[y s < 0]``.
 
@@ -139,3 +164,13 @@ class ZeroOne(Loss):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
         return expit(scores)
+
+
+#: The losses of `fairconstrained.metrics.loss_parity_gap` by name. The corner of the hinge is all but sharp, because
+#: what is bounded is the loss that is reported.
+ROW_LOSS_OBJECTIVES: dict[str, Loss] = {
+    "log_loss": Logistic(),
+    "hinge": Hinge(smoothing=1e-9),
+    "absolute": Absolute(),
+    "squared": Squared(),
+}

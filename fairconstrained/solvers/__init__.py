@@ -12,7 +12,9 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.idca import IDCA
 from fairconstrained.solvers.iqrc import IQRC
 from fairconstrained.solvers.level_set import LevelSet
@@ -20,13 +22,20 @@ from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, mini
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
+from fairconstrained.solvers.ssl_alm import SSLALM, StochasticALM
+from fairconstrained.solvers.stochastic_ghost import StochasticGhost
 from fairconstrained.solvers.stochastic_idca import StochasticIDCA
+from fairconstrained.solvers.stochastic_switching import StochasticSwitching
 from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
 
 __all__ = [
     "IDCA",
     "IQRC",
+    "SGD",
     "SOLVERS",
+    "SSLALM",
+    "Adam",
+    "AdamLagrangian",
     "AugmentedLagrangian",
     "Callback",
     "LevelSet",
@@ -40,7 +49,11 @@ __all__ = [
     "Solver",
     "SolverResult",
     "Status",
+    "StochasticALM",
+    "StochasticGhost",
     "StochasticIDCA",
+    "StochasticPenalty",
+    "StochasticSwitching",
     "SwitchingSubgradient",
     "make_solver",
     "minimise_quadratic",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -25,7 +25,8 @@ __all__ = [
     "surrogate_result",
 ]
 
-#: Called with one history record after every iteration, and with the parameters ("params") where a solver gives them.
+#: Called with one history record after every iteration, with the parameters ("params") and a `Start` to go on from
+#: ("state") where a solver gives them.
 Callback = Callable[[Mapping[str, Any]], None]
 
 
@@ -63,6 +64,8 @@ class SolverResult:
         One record per iteration.
     start : Start or None
         From where to go on, with another ``kappa`` or on other rows; None is from ``params``.
+    message : str
+        Why it ended early, if the user should know.
     """
 
     params: np.ndarray
@@ -75,6 +78,7 @@ class SolverResult:
     multipliers: dict[str, float]
     history: tuple[dict[str, Any], ...]
     start: Start | None = None
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,9 @@ class Solver(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        SOLVERS[cls.name] = cls
-        SOLVER_REQUIREMENTS[cls.name] = cls.requires
+        if "name" in cls.__dict__:  # what only others inherit from has none
+            SOLVERS[cls.name] = cls
+            SOLVER_REQUIREMENTS[cls.name] = cls.requires
 
     @abstractmethod
     def solve(
@@ -162,17 +167,18 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
 class Recorder:
     """Collects the history and passes every record on."""
 
-    def __init__(self, callback: Callback | None, verbose: int) -> None:
-        self.records: list[dict[str, Any]] = []
+    def __init__(self, callback: Callback | None, verbose: int, records: Iterable[dict[str, Any]] = ()) -> None:
+        self.records: list[dict[str, Any]] = list(records)
         self._callback, self._verbose = callback, verbose
 
-    def add(self, params: np.ndarray | None = None, /, **record: Any) -> None:
-        """Append one record; the callback also gets the parameters, which would make the history large."""
+    def add(self, params: np.ndarray | None = None, /, state: Any = None, **record: Any) -> None:
+        """Append one record; the callback also gets the parameters, and the state that a solver may go on from."""
         self.records.append(record)
         if self._verbose:
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items()))
         if self._callback is not None:
-            self._callback(record if params is None else {**record, "params": params})
+            extras = {"params": params, "state": state}
+            self._callback(record | {name: value for name, value in extras.items() if value is not None})
 
 
 def surrogate_result(

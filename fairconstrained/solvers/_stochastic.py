@@ -1,0 +1,282 @@
+"""What the stochastic solvers share: epochs of mini-batches, a record of each, limits, and a state to go on from."""
+
+from __future__ import annotations
+
+import copy
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fairconstrained.exceptions import StopTraining
+from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.views import Exact, FullBatch, Stochastic
+
+__all__ = ["Method", "Source", "StochasticSolver", "Trained"]
+
+
+class Source:
+    """Mini-batches of a problem.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows drawn so far.
+    """
+
+    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int, balance: float) -> None:
+        self._view, self._rng, self._size, self._balance = view, rng, size, balance
+        self._batches: dict[int, Iterator[FullBatchView]] = {}
+        self.n_rows = 0
+
+    def batch(self, size: int | None = None) -> FullBatchView:
+        """A new mini-batch, of the usual size if none is given."""
+        size = self._size if size is None else size
+        if size not in self._batches:
+            self._batches[size] = self._view.batches(self._rng, size, self._balance)
+        self.n_rows += size
+        return next(self._batches[size])
+
+
+class Method(ABC):
+    """An update rule with its variables, but without data: what can be saved and gone on from.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_variables,)
+        The iterate, never changed in place.
+    """
+
+    z: np.ndarray
+
+    @abstractmethod
+    def step(self, source: Source, problem: Problem) -> None:
+        """One update of ``z``; ``problem`` is there for its projection."""
+
+    def begin_epoch(self) -> None:  # noqa: B027 - most methods have nothing to do
+        """Called before the first step of every epoch."""
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """One for each component, or none."""
+        return np.empty(0)
+
+    def output(self) -> np.ndarray:
+        """The iterate that the method returns; here the last one."""
+        return self.z
+
+
+@dataclass(frozen=True)
+class _State:
+    """How far training has come. The generator's state is that at the end of the epoch."""
+
+    solver: str
+    method: Method
+    epoch: int = 0
+    n_rows: int = 0
+    seconds: float = 0.0
+    generator: dict[str, Any] = field(default_factory=dict)
+    best: np.ndarray | None = None
+    least: float = np.inf
+    records: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How training ended.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_variables,)
+    method : Method
+    start : Start
+        To go on from.
+    recorder : Recorder
+    n_epochs, n_evaluations : int
+    message : str
+        Why it ended early, if the user should know.
+    """
+
+    z: np.ndarray
+    method: Method
+    start: Start
+    recorder: Recorder
+    n_epochs: int
+    n_evaluations: int
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class StochasticSolver(Solver):
+    """Methods on mini-batches; a subclass has `_method`, which makes the variables and the update rule.
+
+    Parameters
+    ----------
+    max_epochs : int, default=20
+        An epoch has as many steps as mini-batches make up the data.
+    batch_size : int, default=8
+        Rows of a mini-batch, about.
+    max_time : float or None, default=None
+        Seconds after which training ends.
+    balance : float, default=1.0
+        How much of a mini-batch the groups have in equal parts, in [0, 1]; of the rest they have their shares. Weights
+        make up for it in the objective.
+    select : {"last", "best"}, default="last"
+        "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
+        plus their granularity, and the method's own output where there is none.
+    keep_on_interrupt : bool, default=False
+        Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none.
+    """
+
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
+    iterations_option: ClassVar[str] = "max_epochs"
+
+    max_epochs: int = 20
+    batch_size: int = 8
+    max_time: float | None = None
+    balance: float = 1.0
+    select: str = "last"
+    keep_on_interrupt: bool = False
+
+    @abstractmethod
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        """The method at its start."""
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`.
+
+        An evaluation is a pass over as many rows as the data have, in mini-batches or at once. A ``start`` that has the
+        state of an earlier run of this solver is gone on from as if that run had not ended.
+        """
+        trained = self.train(problem, start, random_state, callback)
+        result = surrogate_result(problem, trained.z, trained.n_epochs, trained.n_evaluations, trained.recorder)
+        named = zip(problem.component_names, trained.method.multipliers.tolist(), strict=False)
+        return replace(
+            result,
+            multipliers={name: value for name, value in named if value > 0},
+            start=replace(trained.start, params=result.params),
+            message=trained.message,
+        )
+
+    def train(
+        self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
+    ) -> Trained:
+        """Run the method until a limit is reached, a callback raises `StopTraining`, or a parameter is not finite."""
+        check_choice("select", self.select, ("last", "best"))
+        state = start.state if start is not None else None
+        if not isinstance(state, _State) or state.solver != self.name:
+            state = _State(self.name, self._method(problem, problem.fair_start(start, rng), rng))
+        training = _Training(self, problem, copy.deepcopy(state), rng, callback)
+        try:
+            while training.goes_on:
+                training.run_epoch()
+        except StopTraining:
+            pass
+        except KeyboardInterrupt:
+            if not self.keep_on_interrupt:
+                raise
+            training.give_up("was interrupted, and the best model so far is kept.")
+        return training.result()
+
+
+class _Training:
+    """One run of a stochastic solver."""
+
+    def __init__(
+        self,
+        solver: StochasticSolver,
+        problem: Problem,
+        state: _State,
+        rng: np.random.Generator,
+        callback: Callback | None,
+    ) -> None:
+        self._solver, self._problem, self._state, self._rng = solver, problem, state, rng
+        if state.generator:
+            rng.bit_generator.state = state.generator
+        self._recorder = Recorder(callback, solver.verbose, state.records)
+        self._sampler, self._view = problem.view(Stochastic), FullBatchView(problem)
+        self._begin = time.perf_counter() - state.seconds
+        self._n_steps = max(1, problem.data.n_samples // solver.batch_size)
+        self._is_late, self._message, self._step = False, "", 0
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another epoch is due."""
+        return not self._is_late and not self._message and self._state.epoch < self._solver.max_epochs
+
+    def run_epoch(self) -> None:
+        """One epoch and its record."""
+        method, limit = self._state.method, self._solver.max_time
+        source = Source(self._sampler, self._rng, self._solver.batch_size, self._solver.balance)
+        method.begin_epoch()
+        for step in range(1, self._n_steps + 1):
+            self._step, last = step, method.z
+            with np.errstate(over="ignore", invalid="ignore"):
+                method.step(source, self._problem)
+            if not np.isfinite(method.z @ method.z):
+                method.z = last
+                self.give_up(
+                    "met a loss that is not finite; the last finite parameters are kept. Standardise the features or "
+                    "lower learning_rate."
+                )
+                return
+            self._is_late = limit is not None and time.perf_counter() - self._begin > limit
+            if self._is_late:
+                break
+        self._record(source.n_rows)
+
+    def give_up(self, why: str) -> None:
+        """End here."""
+        self._message = f"training stopped in step {self._step} of epoch {self._state.epoch + 1}: it {why}"
+
+    def _record(self, n_rows: int) -> None:
+        """Measure the iterate on all rows, and pass the record on together with the state."""
+        state, method, problem = self._state, self._state.method, self._problem
+        point = self._view.at(method.z)
+        feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
+        if feasible and point.objective < state.least:
+            state = replace(state, best=method.z, least=point.objective)
+        seconds = time.perf_counter() - self._begin
+        record = {
+            "n_iter": state.epoch + 1,
+            "seconds": seconds,
+            "n_evaluations": self._n_passes(state.n_rows + n_rows, state.epoch + 1),
+            "objective": point.objective,
+            **{c.name: c.metric(point.scores) for c in problem.constraints},
+            "surrogate_violation": float(point.constraints.max(initial=0.0)),
+            "multipliers": method.multipliers.copy(),
+        }
+        self._state = replace(
+            state,
+            epoch=state.epoch + 1,
+            n_rows=state.n_rows + n_rows,
+            seconds=seconds,
+            generator=dict(self._rng.bit_generator.state),
+            records=(*state.records, record),
+        )
+        self._recorder.add(method.z[: problem.n_params], state=self._start(method.z), **record)
+
+    def _n_passes(self, n_rows: int, n_epochs: int) -> int:
+        return n_epochs + int(np.ceil(n_rows / self._problem.data.n_samples))
+
+    def _start(self, z: np.ndarray) -> Start:
+        return Start(z[: self._problem.n_params], state=self._state)
+
+    def result(self) -> Trained:
+        """The chosen iterate."""
+        best, method = self._state.best, self._state.method
+        takes_best = best is not None and (self._solver.select == "best" or bool(self._message))
+        z = best if best is not None and takes_best else method.output()
+        n_epochs = self._state.epoch
+        n_passes = self._n_passes(self._state.n_rows, n_epochs)
+        return Trained(z, method, self._start(z), self._recorder, n_epochs, n_passes, self._message)

@@ -1,0 +1,165 @@
+"""Adam on a Lagrangian with exact multiplier updates, and a last layer that keeps the promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.models import LastLayer, LinearModel
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._base import Callback, SolverResult, Status
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.gradient_descent import AdamDirection
+
+__all__ = ["AdamLagrangian"]
+
+#: Halvings of the interval in which scores are shrunk until they are fair.
+_HALVINGS = 50
+
+
+@dataclass(frozen=True)
+class AdamLagrangian(StochasticSolver):
+    r"""The default for networks: Adam until the network is about right, then the exact metric, by its last layer.
+
+    1. Adam on mini-batches of :math:`f(x) + \sum_j w_j c_j(x)`. The weights come from the constraints' values c on
+       *all* rows, which are computed ``updates`` times an epoch:
+       :math:`\lambda \leftarrow \max(\lambda + \eta c, 0)` and :math:`w = \max(\lambda + \rho c, 0)`. A value on a
+       mini-batch is noisy, and of a small group there may be none. The step length decreases linearly to zero.
+    2. The last layer of the network is trained again, with all rows and what the other layers make of them as features,
+       by `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
+       such a layer are trained on as a whole.
+    3. If that ends outside ``kappa``, the parameters of the last layer are multiplied by the largest factor in [0, 1]
+       with which the metric is within it. There is one: with zero all scores are equal, and so is what groups are
+       compared by.
+
+    Parameters
+    ----------
+    max_epochs, max_time, keep_on_interrupt
+        See `StochasticSolver`; they are about the first part. After an interruption the other two still take place.
+    batch_size : int, default=256
+    balance : float, default=0.5
+        See `StochasticSolver`.
+    select : {"last"}
+        The first part has no other use.
+    learning_rate : float, default=0.005
+        Of Adam, at the beginning.
+    dual_rate, penalty : float, default=2.0 and 5.0
+        :math:`\eta` and :math:`\rho`, in units of the objective per unit of a constraint, squared.
+    updates : int, default=2
+        Passes over all rows in every epoch.
+    polish : bool, default=True
+        False ends after the first part, as `StochasticSolver` does.
+    tol : float, default=5e-4
+        Of the second part, see `AugmentedLagrangian`.
+    verbose : int, default=0
+        Positive: print a line per epoch and iteration.
+
+    References
+    ----------
+    Kingma and Ba, Adam, ICLR 2015; Nocedal, Wright (2006), Numerical Optimization, Algorithm 17.4.
+    """
+
+    name: ClassVar[str] = "adam_lagrangian"
+
+    batch_size: int = 256
+    balance: float = 0.5
+    learning_rate: float = 0.005
+    dual_rate: float = 2.0
+    penalty: float = 5.0
+    updates: int = 2
+    polish: bool = True
+    tol: float = 5e-4
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        n_steps = max(1, problem.data.n_samples // self.batch_size)
+        return _AdamLagrangian(self, z, len(problem.component_names), n_steps)
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`; the callback gets the records of the first part."""
+        result = super().solve(problem, start, random_state, callback)
+        if not self.polish or not problem.constraints:
+            return result
+        exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose)
+        layer = problem.model.last_layer(result.params, problem.data)
+        if layer is None:
+            polished = exact.solve(problem, Start(result.params), random_state)
+            params = polished.params
+        else:
+            head = _head(problem, layer)
+            polished = exact.solve(head, Start(result.params[layer.entries]), random_state)
+            found = polished.params if polished.status != Status.INFEASIBLE else _shrunk(head, polished.params)
+            params = result.params.copy()
+            params[layer.entries] = found
+        return self._joined(problem, result, polished, params)
+
+    def _joined(
+        self, problem: Problem, trained: SolverResult, polished: SolverResult, params: np.ndarray
+    ) -> SolverResult:
+        point = FullBatchView(problem.without_constraints()).at(params)
+        feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
+        assert trained.start is not None  # every run can be gone on from
+        return replace(
+            polished,
+            params=params,
+            status=Status.COMPLETED if feasible else Status.INFEASIBLE,
+            n_iter=trained.n_iter,
+            n_evaluations=trained.n_evaluations + polished.n_evaluations,
+            objective=point.objective,
+            constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
+            history=(*trained.history, *polished.history),
+            start=replace(trained.start, params=params),
+            message=trained.message,
+        )
+
+
+class _AdamLagrangian(Method):
+    def __init__(self, options: AdamLagrangian, z: np.ndarray, n_components: int, n_steps: int) -> None:
+        self._options, self._n_steps = options, n_steps
+        self.z, self._direction, self._step = z, AdamDirection(z.size), 0
+        self._lambda = self._weights = np.zeros(n_components)
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """See `Method.multipliers`."""
+        return self._lambda
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        o = self._options
+        if self._weights.size and self._step % max(1, self._n_steps // o.updates) == 0:
+            values = FullBatchView(problem).at(self.z).constraints
+            self._lambda = np.maximum(self._lambda + o.dual_rate * values, 0.0)
+            self._weights = np.maximum(self._lambda + o.penalty * values, 0.0)
+        remaining = 1 - self._step / (self._n_steps * o.max_epochs)
+        self._step += 1
+        rate = o.learning_rate * max(remaining, 0.01)  # more epochs than planned go on slowly
+        gradient = source.batch().at(self.z).gradient(1.0, self._weights)
+        self.z = problem.project(self.z - rate * self._direction.of(gradient))
+
+
+def _head(problem: Problem, layer: LastLayer) -> Problem:
+    """The problem of the last layer alone."""
+    alpha = getattr(problem.model, "alpha", 0.0)
+    model = LinearModel(layer.coef.size, 1, layer.intercept.size > 0, alpha)
+    data = replace(problem.data, X=np.ascontiguousarray(layer.features))
+    return replace(problem, model=model, data=data)
+
+
+def _shrunk(head: Problem, params: np.ndarray) -> np.ndarray:
+    """``params`` times the largest factor found with which all constraints hold; zero, if they hold nowhere else."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        scores = head.scores(middle * params)
+        fair = all(c.exact(scores) <= c.granularity for c in head.constraints)
+        low, high = (middle, high) if fair else (low, middle)
+    return low * params

@@ -1,0 +1,146 @@
+"""Stochastic gradient descent, Adam, and the same with a penalty in place of the constraints: baselines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+
+__all__ = ["SGD", "Adam", "AdamDirection", "StochasticPenalty"]
+
+
+@dataclass(frozen=True)
+class SGD(StochasticSolver):
+    r"""Stochastic gradient descent on the objective alone; the constraints are only reported.
+
+    .. math:: x \leftarrow x - \tau \nabla f(x, \xi)
+
+    Parameters
+    ----------
+    max_epochs, batch_size, max_time, select, keep_on_interrupt
+        See `StochasticSolver`.
+    balance : float, default=0.0
+        See `StochasticSolver`.
+    learning_rate : float, default=0.01
+        :math:`\tau`.
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 4.2 (a baseline).
+    """
+
+    name: ClassVar[str] = "sgd"
+
+    balance: float = 0.0
+    learning_rate: float = 0.01
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Penalised(z, self.learning_rate, 0.0)
+
+
+@dataclass(frozen=True)
+class StochasticPenalty(StochasticSolver):
+    r"""Stochastic gradient descent on the objective and a penalty on what exceeds ``kappa``.
+
+    .. math:: x \leftarrow x - \tau \Bigl( \nabla f(x, \xi) + \lambda \sum_i 1[c_i(x, \xi) > 0] \, \nabla c_i(x, \xi)
+              \Bigr)
+
+    The noise of a mini-batch alone makes some gap exceed ``kappa``, so this is no bound, and which gap the weight leads
+    to is only seen afterwards.
+
+    Parameters
+    ----------
+    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+        See `StochasticSolver`.
+    learning_rate : float, default=0.01
+        :math:`\tau`.
+    weight : float, default=1.0
+        :math:`\lambda`.
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, eq. 2 (a baseline).
+    """
+
+    name: ClassVar[str] = "penalty"
+
+    learning_rate: float = 0.01
+    weight: float = 1.0
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Penalised(z, self.learning_rate, self.weight)
+
+
+class _Penalised(Method):
+    def __init__(self, z: np.ndarray, learning_rate: float, weight: float) -> None:
+        self.z, self._rate, self._weight = z, learning_rate, weight
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        point = source.batch().at(self.z)
+        weights = self._weight * (point.constraints > 0)
+        self.z = problem.project(self.z - self._rate * point.gradient(1.0, weights))
+
+
+@dataclass(frozen=True)
+class Adam(StochasticSolver):
+    """Adam on the objective alone; the constraints are only reported.
+
+    Parameters
+    ----------
+    max_epochs, max_time, select, keep_on_interrupt
+        See `StochasticSolver`.
+    batch_size : int, default=256
+    balance : float, default=0.0
+        See `StochasticSolver`.
+    learning_rate : float, default=0.001
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kingma and Ba, Adam: a method for stochastic optimization, ICLR 2015, Algorithm 1.
+    """
+
+    name: ClassVar[str] = "adam"
+
+    batch_size: int = 256
+    balance: float = 0.0
+    learning_rate: float = 0.001
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Adam(z, self.learning_rate)
+
+
+class _Adam(Method):
+    def __init__(self, z: np.ndarray, learning_rate: float) -> None:
+        self.z, self._rate, self._direction = z, learning_rate, AdamDirection(z.size)
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        point = source.batch().at(self.z)
+        gradient = point.gradient(1.0, np.zeros(point.constraints.size))
+        self.z = problem.project(self.z - self._rate * self._direction.of(gradient))
+
+
+class AdamDirection:
+    """The direction of Adam's steps (Algorithm 1 there, with the usual constants 0.9, 0.999, 1e-8)."""
+
+    def __init__(self, size: int) -> None:
+        self._mean, self._square, self._step = np.zeros(size), np.zeros(size), 0
+
+    def of(self, gradient: np.ndarray) -> np.ndarray:
+        """The direction after one more gradient."""
+        self._step += 1
+        self._mean += 0.1 * (gradient - self._mean)
+        self._square += 0.001 * (gradient**2 - self._square)
+        mean, square = self._mean / (1 - 0.9**self._step), self._square / (1 - 0.999**self._step)
+        return mean / (np.sqrt(square) + 1e-8)

@@ -1,0 +1,125 @@
+"""The stochastic ghost method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._ghost_direction import ghost_direction
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+
+__all__ = ["StochasticGhost"]
+
+
+@dataclass(frozen=True)
+class StochasticGhost(StochasticSolver):
+    r"""Steps along the solution of a quadratic program, estimated without bias (Algorithm 1).
+
+    With :math:`d(X)` the solution of the subproblem
+
+    .. math:: \min_d \; \nabla f^\top d + \frac{\tau}{2} \|d\|^2 \quad \text{s.t.} \quad c + \nabla c \, d \le
+              \kappa e, \quad \|d\|_\infty \le \beta
+
+    on a mini-batch X (see `ghost_direction` for :math:`\kappa`), a geometric N of parameter :math:`p_0`, and
+    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the step is
+
+    .. math:: x \leftarrow x + \alpha_k \left( d(X^1) + \frac{d(X^{2^{N+1}}) - \frac{1}{2} \bigl( d(\mathrm{odd}) +
+              d(\mathrm{even}) \bigr)}{(1 - p_0)^N p_0} \right), \qquad
+              \alpha_{k+1} = \alpha_k (1 - \hat\alpha \alpha_k).
+
+    The rows of the large mini-batch are the odd and the even ones together: its gradients and values are their means.
+
+    N is capped so that the mini-batch is no larger than the smallest group: without a cap its mean size is infinite
+    for :math:`p_0 < 1/2`. The estimate is unbiased for the mean direction on mini-batches of twice the cap's size, and
+    so not for the direction on all rows.
+
+    Parameters
+    ----------
+    max_epochs, max_time, select, keep_on_interrupt
+        See `StochasticSolver`.
+    batch_size : int, default=8
+        Only says how many steps an epoch has.
+    learning_rate : float, default=0.05
+        :math:`\alpha_0`.
+    decay : float, default=0.05
+        :math:`\hat\alpha`.
+    p0 : float, default=0.4
+        In (0, 1).
+    tau : float, default=1.0
+    beta : float, default=10.0
+    rho : float, default=0.8
+        Of :math:`\kappa`, see `ghost_direction`.
+    share : float, default=0.5
+        :math:`\lambda` of :math:`\kappa`, in (0, 1).
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 3.2, eqs. 8-9, Algorithm 1; Facchinei and
+    Kungurtsev, arXiv:2307.02943.
+    """
+
+    name: ClassVar[str] = "stochastic_ghost"
+
+    learning_rate: float = 0.05
+    decay: float = 0.05
+    p0: float = 0.4
+    tau: float = 1.0
+    beta: float = 10.0
+    rho: float = 0.8
+    share: float = 0.5
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        if not 0 < self.p0 < 1:
+            raise ValueError(f"p0 must be in (0, 1), got {self.p0!r}.")
+        smallest = min(rows.stop - rows.start for rows in problem.data.slices)
+        largest = max(int(np.log2(smallest)) - 1, 0)
+        return _Ghost(self, z, problem, largest, rng.spawn(1)[0])
+
+
+class _Ghost(Method):
+    def __init__(
+        self, options: StochasticGhost, z: np.ndarray, problem: Problem, largest: int, rng: np.random.Generator
+    ) -> None:
+        self._options, self._largest, self._rng = options, largest, rng
+        self._n_groups = problem.data.n_groups
+        self.z, self.rate = z, options.learning_rate
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        direction = self.direction(source)
+        self.z = problem.project(self.z + self.rate * direction)
+        self.rate *= 1 - self._options.decay * self.rate
+
+    def direction(self, source: Source) -> np.ndarray:
+        """The estimate of the direction (eq. 9)."""
+        p0 = self._options.p0
+        level = min(int(self._rng.geometric(p0)) - 1, self._largest)
+        # the cap has the probability of all that it stands for
+        probability = (1 - p0) ** level * (p0 if level < self._largest else 1.0)
+        single = self._solve(self._linearised(source, 1))
+        odd, even = (self._linearised(source, 2**level) for _ in range(2))
+        both = _Linearised(*((a + b) / 2 for a, b in zip(odd, even, strict=True)))
+        return single + (self._solve(both) - (self._solve(odd) + self._solve(even)) / 2) / probability
+
+    def _linearised(self, source: Source, rows: int) -> _Linearised:
+        point = source.batch(rows * self._n_groups).at(self.z)
+        m = point.constraints.size
+        jacobian = np.stack([point.gradient(0.0, row) for row in np.eye(m)]) if m else np.empty((0, self.z.size))
+        return _Linearised(point.gradient(1.0, np.zeros(m)), point.constraints, jacobian)
+
+    def _solve(self, at: _Linearised) -> np.ndarray:
+        o = self._options
+        return ghost_direction(*at, tau=o.tau, beta=o.beta, rho=o.rho, share=o.share)
+
+
+class _Linearised(NamedTuple):
+    """Gradient of the objective, and values and Jacobian of the constraints."""
+
+    gradient: np.ndarray
+    values: np.ndarray
+    jacobian: np.ndarray

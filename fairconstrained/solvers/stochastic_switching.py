@@ -1,0 +1,107 @@
+"""The stochastic switching subgradient method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._base import check_choice
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+
+__all__ = ["StochasticSwitching"]
+
+
+@dataclass(frozen=True)
+class StochasticSwitching(StochasticSolver):
+    r"""A step on the objective where the constraints seem to hold, and on the worst of them otherwise (Algorithm 3).
+
+    A first mini-batch tells whether :math:`\max_i c_i(x) \le \epsilon_k`; a second one gives the subgradient,
+
+    .. math:: x \leftarrow x - \eta^f \nabla f(x) \quad \text{or} \quad x \leftarrow x - \eta^c \nabla c_i(x).
+
+    The tolerance :math:`\epsilon_k` is constant for some steps of every epoch and then shrinks.
+
+    ``kappa`` bounds the means only up to the noise of the mini-batches, as in the paper; the exact gap is reported.
+
+    Parameters
+    ----------
+    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+        See `StochasticSolver`.
+    learning_rate : float, default=0.5
+        :math:`\eta^f`.
+    constraint_rate : float, default=0.05
+        :math:`\eta^c`.
+    tolerance : float, default=1e-4
+        :math:`\epsilon_k` at the beginning of every epoch.
+    constant_steps : int, default=500
+        Steps of every epoch before the tolerance shrinks.
+    decay : float, default=0.97
+        Factor by which it then shrinks with every step.
+    burn_in : int, default=0
+        Steps whose iterates are not returned (:math:`k_0`).
+    output : {"random", "last"}, default="random"
+        "random" is an iterate drawn with probabilities in proportion to the length of the step that followed it, as
+        published. With ``select="best"`` it stands back behind the best feasible iterate that was recorded.
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 3.4, Algorithm 3; Huang and Lin, Oracle
+    Complexity of Single-Loop Switching Subgradient Methods for Non-Smooth Weakly Convex Functional Constrained
+    Optimization, NeurIPS 2023.
+    """
+
+    name: ClassVar[str] = "stochastic_switching"
+
+    learning_rate: float = 0.5
+    constraint_rate: float = 0.05
+    tolerance: float = 1e-4
+    constant_steps: int = 500
+    decay: float = 0.97
+    burn_in: int = 0
+    output: str = "random"
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        check_choice("output", self.output, ("random", "last"))
+        return _Switching(self, z, rng.spawn(1)[0])
+
+
+class _Switching(Method):
+    """The returned iterate is drawn as the iterates pass by (a reservoir of one), so that none has to be stored."""
+
+    def __init__(self, options: StochasticSwitching, z: np.ndarray, rng: np.random.Generator) -> None:
+        self._options, self._rng = options, rng
+        self.z = self.drawn = z
+        self.tolerance, self.n_steps, self.epoch_steps, self.total = options.tolerance, 0, 0, 0.0
+
+    def begin_epoch(self) -> None:
+        """See `Method.begin_epoch`."""
+        self.tolerance, self.epoch_steps = self._options.tolerance, 0
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        o, x = self._options, self.z
+        if self.epoch_steps >= o.constant_steps:
+            self.tolerance *= o.decay
+        holds = source.batch().at(x).constraints.max(initial=-np.inf) <= self.tolerance
+        point = source.batch().at(x)
+        if holds:
+            rate, gradient = o.learning_rate, point.gradient(1.0, np.zeros(point.constraints.size))
+        else:
+            worst = np.zeros(point.constraints.size)
+            worst[point.constraints.argmax()] = 1.0
+            rate, gradient = o.constraint_rate, point.gradient(0.0, worst)
+        self.n_steps, self.epoch_steps = self.n_steps + 1, self.epoch_steps + 1
+        if self.n_steps > o.burn_in:
+            self.total += rate
+            if self._rng.random() * self.total < rate:
+                self.drawn = x
+        self.z = problem.project(x - rate * gradient)
+
+    def output(self) -> np.ndarray:
+        """See `Method.output`."""
+        return self.drawn if self._options.output == "random" and self.total else self.z
