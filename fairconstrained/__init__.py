@@ -4,6 +4,7 @@ from fairconstrained._version import __version__
 from fairconstrained.estimators import (
     AUCFairClassifier,
     CorrelationPenaltyClassifier,
+    LossParityClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -17,6 +18,7 @@ __all__ = [
     "CorrelationPenaltyClassifier",
     "FairnessWarning",
     "IncompatibleProblem",
+    "LossParityClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",

@@ -297,12 +297,13 @@ class Sampler:
             What becomes of the groups' shares: they stay as they are at 0 and are equal at 1.
         """
         shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
-        wanted = (1 - balance) * shares + balance / data.n_groups
-        counts = np.maximum(np.round(size * wanted), 1)
+        there = shares > 0  # of a few rows, some groups may have none
+        wanted = ((1 - balance) * shares + balance / there.sum()) * there
+        counts = np.maximum(np.round(size * wanted), 1) * there
         if counts.sum() <= max(2 * size, data.n_groups if data.n_groups <= _FEW_GROUPS else 0):
             # whole rows: every batch then has the same number of every group
             size, wanted = int(counts.sum()), counts / counts.sum()
-        return cls(data, size, wanted / shares)
+        return cls(data, size, np.divide(wanted, shares, out=np.zeros_like(shares), where=there))
 
     @cached_property
     def _ends(self) -> np.ndarray:

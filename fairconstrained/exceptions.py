@@ -1,6 +1,13 @@
 """Warnings and errors that belong to fairness rather than to scikit-learn."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from sklearn.exceptions import ConvergenceWarning
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem", "StopTraining"]
 
@@ -14,4 +21,14 @@ class IncompatibleProblem(ValueError):
 
 
 class StopTraining(Exception):
-    """Raised by a callback to end the training of a stochastic solver; what has been learnt is kept."""
+    """Raised by a callback to end the training of a stochastic solver; what has been learnt is kept.
+
+    Parameters
+    ----------
+    params : ndarray of shape (n_params,), optional
+        Parameters of an earlier record to end with; None is the last ones.
+    """
+
+    def __init__(self, params: np.ndarray | None = None) -> None:
+        super().__init__()
+        self.params = params

@@ -27,6 +27,7 @@ LAYERS = (
     "constraints",
     "problem",
     "solvers",
+    "callbacks",
     "estimators",
     "model_selection",
     "postprocessing",

@@ -136,7 +136,7 @@ class ComparedGroups:
         """
         everything = cls(tuple(str(label) for label in data.labels), np.arange(data.n_groups))
         sizes = everything.sizes(data, notion).min(axis=0)
-        is_small = sizes < max(min_size, 1)
+        is_small = sizes < min_size
         if not is_small.any():
             return everything
         counts = {label: int(size) for label, size in zip(everything.labels, sizes, strict=True) if size < min_size}
@@ -153,12 +153,18 @@ class ComparedGroups:
         if small == "ignore":
             return cls(labels, place)
         merged = cls((*labels, MERGED), place)
-        if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
+        if merged.sizes(data, notion)[:, -1].min() < min_size:
             raise ValueError(
                 f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
                 "small_groups='ignore' or lower min_group_size."
             )
         return merged
+
+    @property
+    def names(self) -> list[str | None]:
+        """What every group of the data is called here; None for one that is left out."""
+        known = (*self.labels, None)
+        return [known[place] for place in self.place]
 
     def sizes(self, data: FairData, notion: LossNotion) -> np.ndarray:
         """Rows of every cell; ndarray of shape (n_blocks, n_compared)."""

@@ -4,12 +4,14 @@ from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators.auc_fair import AUCFairClassifier
 from fairconstrained.estimators.baselines import PairwiseParityClassifier, RegularizedParityClassifier
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
+from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 
 __all__ = [
     "AUCFairClassifier",
     "BaseFairEstimator",
     "CorrelationPenaltyClassifier",
+    "LossParityClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",

@@ -171,7 +171,12 @@ class BaseFairEstimator(BaseEstimator, ABC):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with limited_threads(data.n_samples if problem.model.uses_threads else 1):
             result = self._solve(solver, problem, start, rng)
-        params = problem.finish(result.params)
+        excess = self._adopt(problem, replace(result, params=problem.finish(result.params)), target, labels)
+        self._warn(problem, solver.name, excess, result.message)
+
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """Set the fitted attributes; returns what `_report` returns."""
+        params = result.params
         excess = self._report(problem, params, result, target)
         for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
             self.__dict__.pop(name)
@@ -180,7 +185,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self._model_attributes = tuple(attributes)
         start = replace(result.start or Start(params), params=params)
         self._fitted = Fitted(problem.model, labels, start, target.offset, target.scale)
-        self._warn(problem, solver.name, excess)
+        return excess
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         constraints = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
@@ -207,13 +212,18 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """Name of the solver that "auto" stands for."""
         return self._default_solver
 
-    def _solver(self, problem: Problem) -> Solver:
+    def _solver(self, problem: Problem, **special: Any) -> Solver:
+        """The solver with the estimator's options, and with ``special`` ones as far as it has them."""
         name = self._auto_solver(problem) if self.solver == "auto" else self.solver
         solver = solver_class(name)
-        common = {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
+        common = self._common_options(solver) | special
         known = {option.name for option in fields(solver)}
         options = {name: value for name, value in common.items() if name in known and value is not None}
         return make_solver(name, {**options, **(self.solver_options or {})}, problem)
+
+    def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
+        """Options that solvers share, as far as they have them; None leaves a solver's own default."""
+        return {solver.iterations_option: self.max_iter, "tol": self.tol, "verbose": int(self.verbose)}
 
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         return solver.solve(problem, start, rng)
@@ -243,8 +253,10 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self.history_ = list(result.history)
         return excess
 
-    def _warn(self, problem: Problem, solver: str, excess: dict[str, float]) -> None:
-        """The one place that warns."""
+    def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
+        """The one place that warns; ``message`` is what the solver has to say."""
+        if message:
+            warnings.warn(f"solver {solver!r}: {message}", ConvergenceWarning, stacklevel=5)
         if self._asks_for_fairness() and self._holds_vacuously(problem.data):
             warnings.warn(
                 "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "

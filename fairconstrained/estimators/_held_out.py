@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
+from fairconstrained.callbacks import StopTraining, TrainingCallback
+from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
 
-__all__ = ["HeldOut"]
+__all__ = ["HeldOut", "HoldsOut", "StopEarly"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,10 @@ class HeldOut:
         table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)[there]
         _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
         if counts.min() < 2:
-            raise ValueError("validation_fraction needs two rows of every group and class. Merge groups, or set None.")
+            raise ValueError(
+                "to set rows aside for validation takes two of every group and class. Merge groups, or set none aside "
+                "(validation_fraction=None or early_stopping=False)."
+            )
         rows = train_test_split(there, test_size=share, stratify=cells, random_state=seed)[1]
         return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
 
@@ -74,3 +80,52 @@ class HeldOut:
 
     def _auc(self, problem: Problem, params: np.ndarray) -> float:
         return float(roc_auc_score(self.y, problem.model.scores(params, self.X), sample_weight=self.weights))
+
+
+class StopEarly(TrainingCallback):
+    """End training when the mean loss on held-out rows has not improved for some epochs, where it was least.
+
+    Parameters
+    ----------
+    mean_loss : callable
+        From parameters to the loss on these rows.
+    patience : int, default=10
+        Epochs.
+    """
+
+    def __init__(self, mean_loss: Callable[[np.ndarray], float], patience: int = 10) -> None:
+        self._mean_loss, self._patience = mean_loss, patience
+        self._least, self._best, self._waiting = np.inf, np.empty(0), 0
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """See `TrainingCallback.__call__`."""
+        loss = self._mean_loss(record["params"])
+        if loss < self._least:
+            self._least, self._best, self._waiting = loss, record["params"].copy(), 0
+            return
+        self._waiting += 1
+        if self._waiting >= self._patience:
+            raise StopTraining(self._best)
+
+
+class HoldsOut(BaseFairEstimator):
+    """Estimators that may set rows aside before they train on the others."""
+
+    _held_out: HeldOut | None
+
+    def _held_out_share(self) -> float | None:
+        """What share of the rows is set aside; None for none."""
+        return None
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+        self._held_out, share = None, self._held_out_share()
+        if share is not None:
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+            sample_weight = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+            )
+            seed = check_random_state(self.random_state).randint(2**31)
+            self._held_out = HeldOut.of(X, y, sensitive_features, sample_weight, share, seed)
+            sample_weight[self._held_out.rows] = 0.0  # as if these rows had never been given
+        super()._fit(X, y, sensitive_features, sample_weight)
+        self._held_out = None

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fairconstrained._protected import protected_code
 from fairconstrained.constraints._auc_sets import side_names
+from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit
-from fairconstrained.exceptions import FairnessWarning
-from fairconstrained.groups import GroupEncoder
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status
@@ -128,15 +126,7 @@ class MomentStreaming(BaseFairEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
         self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
-            raise ValueError(f"y has the unknown classes {unknown.tolist()}; those of this stream are {self.classes_}.")
-        if len(stream.labels) > 1 and sensitive_features is None:
-            raise ValueError("partial_fit needs the sensitive_features of every row once there are groups.")
-        codes = np.zeros(len(y), dtype=int)
-        if sensitive_features is not None:
-            codes = GroupEncoder.encode(sensitive_features, stream.labels)
-            check_consistent_length(y, codes)
+        codes = codes_of(y, sensitive_features, self.classes_, stream.labels)
         stream.add(X, codes, y == self.classes_[1], weights)
         self._stream = stream
         for name in (*self.__dict__.get("_model_attributes", ()), *_SOLVED):
@@ -162,22 +152,9 @@ class MomentStreaming(BaseFairEstimator):
         return protected_code(stream.labels, self.protected) if given else None
 
     def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
-        classes = getattr(self, "classes_", None) if classes is None else classes
-        if classes is None:
-            raise ValueError("classes must be given in the first call of partial_fit.")
-        self.classes_ = np.unique(classes)
-        if self.classes_.size != 2:
-            raise ValueError(f"classes must be two, got {self.classes_.tolist()}.")
-        known = sensitive_features if groups is None else groups
-        labels = GroupEncoder(known).labels if known is not None else (None,)
-        self.groups_ = as_labels(labels if known is not None else ())
-        if len(labels) == 1 and self.kappa is not None:
-            warnings.warn(
-                "There is only one group, so the fairness constraint holds vacuously. Announce all groups by groups= "
-                "in the first call of partial_fit, or set kappa=None.",
-                FairnessWarning,
-                stacklevel=5,
-            )
+        self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
+        labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None)
+        self.groups_ = as_labels(() if labels == (None,) else labels)
         return MomentStream(labels)
 
     def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:

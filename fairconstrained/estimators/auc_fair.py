@@ -7,14 +7,12 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._held_out import HeldOut
+from fairconstrained.estimators._held_out import HoldsOut
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._partial_fit import MomentStreaming
 from fairconstrained.metrics._auc_sets import AUC_METRICS
@@ -37,7 +35,7 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
 }
 
 
-class AUCFairClassifier(MomentStreaming, FairClassifierMixin, ModuleScores):
+class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
     r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
@@ -156,7 +154,6 @@ class AUCFairClassifier(MomentStreaming, FairClassifierMixin, ModuleScores):
     # Not parameters: an AUC has no threshold, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
-    _held_out: HeldOut | None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), None],
@@ -230,17 +227,11 @@ class AUCFairClassifier(MomentStreaming, FairClassifierMixin, ModuleScores):
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-        self._stream = self._held_out = None
-        if self.validation_fraction is not None:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-            )
-            seed = check_random_state(self.random_state).randint(2**31)
-            self._held_out = HeldOut.of(X, y, sensitive_features, sample_weight, self.validation_fraction, seed)
-            sample_weight[self._held_out.rows] = 0.0  # as if these rows had never been given
+        self._stream = None
         super()._fit(X, y, sensitive_features, sample_weight)
-        self._held_out = None
+
+    def _held_out_share(self) -> float | None:
+        return self.validation_fraction
 
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         """See `BaseFairEstimator._solve`; with a validation part, the feasible iterate of best AUC on it."""

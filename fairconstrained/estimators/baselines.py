@@ -305,7 +305,7 @@ class RegularizedParityClassifier(FairClassifierMixin, LinearScores):
     def _asks_for_fairness(self) -> bool:
         return self.weight > 0
 
-    def _solver(self, problem: Problem) -> Solver:
+    def _solver(self, problem: Problem, **special: Any) -> Solver:
         return replace(cast(PenalizedSubgradient, super()._solver(problem)), weight=self.weight)
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:

@@ -12,6 +12,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers._stochastic import StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
@@ -53,6 +54,7 @@ __all__ = [
     "StochasticGhost",
     "StochasticIDCA",
     "StochasticPenalty",
+    "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
     "make_solver",

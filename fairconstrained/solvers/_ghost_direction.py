@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.optimize import linprog
 
@@ -10,6 +12,10 @@ __all__ = ["ghost_direction", "least_violation"]
 #: Relative accuracy of the dual, in units of the constraints.
 _ACCURACY = 1e-12
 _MAX_ITER = 200
+#: What the diagonal of the Hessian is raised by, as a share of its largest possible trace.
+_RAISE = 1e-12
+#: Entries of d that move by less than this share of the fastest one count as still along a ray.
+_STILL = 1e-15
 
 
 def ghost_direction(
@@ -95,41 +101,86 @@ def _linear_program(values: np.ndarray, jacobian: np.ndarray, rho: float) -> flo
         bounds=[(-rho, rho)] * n + [(0, None)],
         method="highs",
     )
-    return float(found.fun)
+    # what its d attains: the linear program is solved to a tolerance, and a value below that would have no d
+    return max(0.0, float((values + jacobian @ np.clip(found.x[:n], -rho, rho)).max()))
 
 
 def _solve_dual(gradient: np.ndarray, values: np.ndarray, jacobian: np.ndarray, tau: float, beta: float) -> np.ndarray:
-    multipliers = np.zeros(values.size)
-
-    def direction(u: np.ndarray) -> np.ndarray:
-        return np.clip(-(gradient + u @ jacobian) / tau, -beta, beta)
-
-    def dual(u: np.ndarray, d: np.ndarray) -> float:
-        return float(gradient @ d + tau / 2 * d @ d + u @ (values + jacobian @ d))
-
-    d = direction(multipliers)
-    value = dual(multipliers, d)
-    scale = 1.0 + np.abs(values).max()
+    dual = _Dual(gradient, values, jacobian, tau, beta)
+    u = np.zeros(values.size)
+    d = dual.direction(u)
     for _ in range(_MAX_ITER):
         slope = values + jacobian @ d
-        free = (multipliers > 0) | (slope > 0)
+        free = (u > 0) | (slope > 0)
+        scale = 1.0 + np.abs(values).max() + dual.length * np.linalg.norm(d)
         if np.abs(slope[free]).max(initial=0.0) <= _ACCURACY * scale:
             break
-        inside = jacobian[np.ix_(free, np.abs(d) < beta)]
-        hessian = inside @ inside.T / tau
-        hessian[np.diag_indices_from(hessian)] += 1e-13 * (np.trace(hessian) + 1e-300)
-        step = np.zeros_like(multipliers)
-        step[free] = np.linalg.lstsq(hessian, slope[free], rcond=None)[0]
-        length, moved = 1.0, False
-        while length > 1e-12:
-            candidate = np.maximum(multipliers + length * step, 0.0)
-            new = direction(candidate)
-            gained = dual(candidate, new) - value
-            if gained > 1e-4 * slope @ (candidate - multipliers) > 0:
-                moved = True
-                break
-            length /= 2
-        if not moved:
+        step = dual.newton_step(u, d, slope, free)
+        moved = dual.moved(u, step, slope)
+        if np.array_equal(moved, u):
             break
-        multipliers, d, value = candidate, new, value + gained
+        u, d = moved, dual.direction(moved)
     return d
+
+
+class _Dual(NamedTuple):
+    """The dual function of multipliers u, whose gradient is ``values + jacobian @ direction(u)``."""
+
+    gradient: np.ndarray
+    values: np.ndarray
+    jacobian: np.ndarray
+    tau: float
+    beta: float
+
+    @property
+    def length(self) -> float:
+        """Of the Jacobian's rows taken together."""
+        return float(np.linalg.norm(self.jacobian))
+
+    def direction(self, u: np.ndarray) -> np.ndarray:
+        """The d that minimises the Lagrangian."""
+        return np.clip(-(self.gradient + u @ self.jacobian) / self.tau, -self.beta, self.beta)
+
+    def newton_step(self, u: np.ndarray, d: np.ndarray, slope: np.ndarray, free: np.ndarray) -> np.ndarray:
+        """An ascent direction that leads no multiplier below zero at once.
+
+        Where d is clipped, or rows are alike, the Hessian is singular. Its diagonal is raised by so little that a step
+        along what it maps to zero goes as far as the line search lets it.
+        """
+        inside = self.jacobian[:, np.abs(d) < self.beta]
+        hessian = inside @ inside.T / self.tau
+        hessian[np.diag_indices_from(hessian)] += _RAISE * self.length**2 / self.tau
+        while True:
+            step = np.zeros_like(u)
+            step[free] = np.linalg.solve(hessian[np.ix_(free, free)], slope[free])
+            blocked = (u == 0) & (step < 0)
+            if not blocked.any():
+                return step
+            free = free & ~blocked
+
+    def moved(self, u: np.ndarray, step: np.ndarray, slope: np.ndarray) -> np.ndarray:
+        """The maximum on the ray from u, as far as no multiplier is negative."""
+        shrinks = step < 0
+        ends = np.full(u.size, np.inf)
+        ends[shrinks] = -u[shrinks] / step[shrinks]
+        length = min(self._line_search(u, step, float(slope @ step)), ends.min())
+        return np.where(ends <= length, 0.0, u + length * step)
+
+    def _line_search(self, u: np.ndarray, step: np.ndarray, slope: float) -> float:
+        """Where the slope of the dual along the ray, at first ``slope`` and decreasing, is zero.
+
+        Every entry of d makes it fall at a rate of its own from where it enters the box to where it leaves it.
+        """
+        speed = -(step @ self.jacobian) / self.tau
+        moving = np.abs(speed) > _STILL * np.abs(speed).max()
+        speed, at = speed[moving], -(self.gradient + u @ self.jacobian)[moving] / self.tau
+        middle, half = -at / speed, self.beta / np.abs(speed)
+        kinks = np.maximum(np.concatenate([middle - half, middle + half]), 0.0)
+        rates = self.tau * np.concatenate([speed**2, -(speed**2)])
+        order = np.argsort(kinks)
+        kinks, rate = kinks[order], np.cumsum(rates[order])
+        falls = np.append(0.0, np.cumsum(np.diff(kinks) * rate[:-1]))
+        k = int(np.searchsorted(falls, slope))  # the first kink where the slope is no longer positive
+        if k == 0 or k == kinks.size:
+            return float(kinks[min(k, kinks.size - 1)])
+        return float(kinks[k] - (falls[k] - slope) / rate[k - 1])

@@ -34,8 +34,11 @@ class Source:
         self.n_rows = 0
 
     def batch(self, size: int | None = None) -> FullBatchView:
-        """A new mini-batch, of the usual size if none is given."""
+        """A new mini-batch, of the usual size if none is given; the whole problem if that has no more rows."""
         size = self._size if size is None else size
+        if size >= self._view.problem.data.n_samples:
+            self.n_rows += self._view.problem.data.n_samples
+            return FullBatchView(self._view.problem)
         if size not in self._batches:
             self._batches[size] = self._view.batches(self._rng, size, self._balance)
         self.n_rows += size
@@ -119,7 +122,7 @@ class StochasticSolver(Solver):
     max_epochs : int, default=20
         An epoch has as many steps as mini-batches make up the data.
     batch_size : int, default=8
-        Rows of a mini-batch, about.
+        Rows of a mini-batch, about. If there are no more rows than that, every step takes them as they are.
     max_time : float or None, default=None
         Seconds after which training ends.
     balance : float, default=1.0
@@ -145,6 +148,14 @@ class StochasticSolver(Solver):
     @abstractmethod
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         """The method at its start."""
+
+    def n_steps(self, problem: Problem) -> int:
+        """Steps of an epoch."""
+        return max(1, problem.data.n_samples // self.batch_size)
+
+    def n_epochs(self, problem: Problem) -> int:
+        """Epochs in all."""
+        return self.max_epochs
 
     def solve(
         self,
@@ -180,8 +191,8 @@ class StochasticSolver(Solver):
         try:
             while training.goes_on:
                 training.run_epoch()
-        except StopTraining:
-            pass
+        except StopTraining as stop:
+            training.return_to(stop.params)
         except KeyboardInterrupt:
             if not self.keep_on_interrupt:
                 raise
@@ -206,13 +217,13 @@ class _Training:
         self._recorder = Recorder(callback, solver.verbose, state.records)
         self._sampler, self._view = problem.view(Stochastic), FullBatchView(problem)
         self._begin = time.perf_counter() - state.seconds
-        self._n_steps = max(1, problem.data.n_samples // solver.batch_size)
+        self._n_steps, self._n_epochs = solver.n_steps(problem), solver.n_epochs(problem)
         self._is_late, self._message, self._step = False, "", 0
 
     @property
     def goes_on(self) -> bool:
         """Whether another epoch is due."""
-        return not self._is_late and not self._message and self._state.epoch < self._solver.max_epochs
+        return not self._is_late and not self._message and self._state.epoch < self._n_epochs
 
     def run_epoch(self) -> None:
         """One epoch and its record."""
@@ -234,6 +245,12 @@ class _Training:
             if self._is_late:
                 break
         self._record(source.n_rows)
+
+    def return_to(self, params: np.ndarray | None) -> None:
+        """End with earlier parameters, if there are any."""
+        if params is not None:
+            method = self._state.method
+            method.z = np.concatenate([params, method.z[params.size :]])
 
     def give_up(self, why: str) -> None:
         """End here."""

@@ -18,6 +18,8 @@ __all__ = ["AdamLagrangian"]
 
 #: Halvings of the interval in which scores are shrunk until they are fair.
 _HALVINGS = 50
+#: Epochs, and the steps that they make up at least.
+_EPOCHS, _STEPS = 20, 500
 
 
 @dataclass(frozen=True)
@@ -37,15 +39,19 @@ class AdamLagrangian(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, keep_on_interrupt
+    max_epochs : int or None, default=None
+        Epochs of the first part. None is 20, or as many as make up 500 steps.
+    max_time, keep_on_interrupt
         See `StochasticSolver`; they are about the first part. After an interruption the other two still take place.
     batch_size : int, default=256
     balance : float, default=0.5
         See `StochasticSolver`.
-    select : {"last"}
-        The first part has no other use.
+    select : {"last", "best"}, default="last"
+        With which iterate the first part ends, see `StochasticSolver`.
     learning_rate : float, default=0.005
         Of Adam, at the beginning.
+    decay : bool, default=True
+        Whether the step length decreases.
     dual_rate, penalty : float, default=2.0 and 5.0
         :math:`\eta` and :math:`\rho`, in units of the objective per unit of a constraint, squared.
     updates : int, default=2
@@ -64,18 +70,24 @@ class AdamLagrangian(StochasticSolver):
 
     name: ClassVar[str] = "adam_lagrangian"
 
+    max_epochs: int | None = None  # type: ignore[assignment]  # the others have a number
     batch_size: int = 256
     balance: float = 0.5
     learning_rate: float = 0.005
+    decay: bool = True
     dual_rate: float = 2.0
     penalty: float = 5.0
     updates: int = 2
     polish: bool = True
     tol: float = 5e-4
 
+    def n_epochs(self, problem: Problem) -> int:
+        """See `StochasticSolver.n_epochs`."""
+        return self.max_epochs or max(_EPOCHS, -(-_STEPS // self.n_steps(problem)))
+
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        n_steps = max(1, problem.data.n_samples // self.batch_size)
-        return _AdamLagrangian(self, z, len(problem.component_names), n_steps)
+        n_components = len(problem.component_names)
+        return _AdamLagrangian(self, z, n_components, self.n_steps(problem), self.n_epochs(problem))
 
     def solve(
         self,
@@ -122,8 +134,9 @@ class AdamLagrangian(StochasticSolver):
 
 
 class _AdamLagrangian(Method):
-    def __init__(self, options: AdamLagrangian, z: np.ndarray, n_components: int, n_steps: int) -> None:
-        self._options, self._n_steps = options, n_steps
+    def __init__(self, options: AdamLagrangian, z: np.ndarray, n_components: int, n_steps: int, n_epochs: int) -> None:
+        self._options, self._update_steps = options, max(1, n_steps // options.updates)
+        self._planned = n_steps * n_epochs if options.decay else np.inf
         self.z, self._direction, self._step = z, AdamDirection(z.size), 0
         self._lambda = self._weights = np.zeros(n_components)
 
@@ -135,13 +148,12 @@ class _AdamLagrangian(Method):
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         o = self._options
-        if self._weights.size and self._step % max(1, self._n_steps // o.updates) == 0:
+        if self._weights.size and self._step % self._update_steps == 0:
             values = FullBatchView(problem).at(self.z).constraints
             self._lambda = np.maximum(self._lambda + o.dual_rate * values, 0.0)
             self._weights = np.maximum(self._lambda + o.penalty * values, 0.0)
-        remaining = 1 - self._step / (self._n_steps * o.max_epochs)
+        rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
-        rate = o.learning_rate * max(remaining, 0.01)  # more epochs than planned go on slowly
         gradient = source.batch().at(self.z).gradient(1.0, self._weights)
         self.z = problem.project(self.z - rate * self._direction.of(gradient))
 

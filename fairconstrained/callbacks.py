@@ -1,0 +1,160 @@
+"""What may watch, stop and save the training of a stochastic solver."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+import time
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from fairconstrained.exceptions import StopTraining
+from fairconstrained.problem import Start
+
+__all__ = ["Checkpoint", "HistoryCSV", "ProgressBar", "StopTraining", "TimeLimit", "TrainingCallback"]
+
+#: What a record holds besides numbers.
+_NOT_NUMBERS = ("params", "state", "multipliers")
+
+
+class TrainingCallback:
+    """What `fit` calls after every epoch; any function of one record serves as well.
+
+    A record is a dict: ``n_iter`` (the epoch), ``seconds``, ``n_evaluations``, ``objective``, the exact metric of every
+    constraint by its name, ``multipliers``, and the parameters ``params``. A callback that raises
+    `fairconstrained.exceptions.StopTraining` ends training; what has been learnt is kept.
+    """
+
+    def begin(self) -> Start | None:
+        """Called before the first epoch of a fit; may return a state to go on from."""
+        return None
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """Called with every record."""
+
+    def end(self) -> None:
+        """Called when training is over, however it ended."""
+
+
+class ProgressBar(TrainingCallback):
+    """A progress bar with an entry for every epoch, and the objective and the gaps beside it.
+
+    Parameters
+    ----------
+    total : int, optional
+        Epochs in all.
+    """
+
+    def __init__(self, total: int | None = None) -> None:
+        self.total = total
+
+    def begin(self) -> Start | None:
+        """See `TrainingCallback.begin`."""
+        self._bar = tqdm(total=self.total, unit="epoch", leave=False)
+        return None
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """See `TrainingCallback.__call__`."""
+        self._bar.update(record["n_iter"] - self._bar.n)
+        shown = {name: f"{value:.4g}" for name, value in record.items() if isinstance(value, float)}
+        self._bar.set_postfix({name: value for name, value in shown.items() if name != "seconds"})
+
+    def end(self) -> None:
+        """See `TrainingCallback.end`."""
+        self._bar.close()
+
+
+class TimeLimit(TrainingCallback):
+    """End training some seconds after it began, at the end of an epoch.
+
+    ``max_time`` of an estimator also ends it within an epoch.
+
+    Parameters
+    ----------
+    seconds : float
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def begin(self) -> Start | None:
+        """See `TrainingCallback.begin`."""
+        self._end = time.perf_counter() + self.seconds
+        return None
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """See `TrainingCallback.__call__`."""
+        if time.perf_counter() > self._end:
+            raise StopTraining
+
+
+class HistoryCSV(TrainingCallback):
+    """Write the numbers of every record to a file as soon as they are there.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Is written anew by every fit.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = path
+
+    def begin(self) -> Start | None:
+        """See `TrainingCallback.begin`."""
+        self._columns: list[str] = []
+        Path(self.path).write_text("", encoding="utf-8")
+        return None
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """See `TrainingCallback.__call__`."""
+        numbers = {name: value for name, value in record.items() if name not in _NOT_NUMBERS}
+        with Path(self.path).open("a", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self._columns or list(numbers))
+            if not self._columns:
+                self._columns = list(numbers)
+                writer.writeheader()
+            writer.writerow(numbers)
+
+
+class Checkpoint(TrainingCallback):
+    """Save the state of training, and go on from it where the file is there when `fit` begins.
+
+    A fit that was cut off and is called again, with the same data and parameters, ends with the very model that it
+    would have ended with. The file is a pickle: open only your own.
+
+    Parameters
+    ----------
+    path : str or path-like
+    every : int, default=1
+        Epochs between two savings.
+    resume : bool, default=True
+        False begins anew, and writes over a file that is there.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, every: int = 1, resume: bool = True) -> None:
+        self.path = path
+        self.every = every
+        self.resume = resume
+
+    def begin(self) -> Start | None:
+        """See `TrainingCallback.begin`."""
+        path = Path(self.path)
+        if not self.resume or not path.exists():
+            return None
+        with path.open("rb") as file:
+            return pickle.load(file)
+
+    def __call__(self, record: Mapping[str, Any]) -> None:
+        """See `TrainingCallback.__call__`."""
+        if record["n_iter"] % self.every or "state" not in record:
+            return
+        path = Path(self.path)
+        fresh = path.with_name(f"{path.name}.tmp")
+        with fresh.open("wb") as file:
+            pickle.dump(record["state"], file)
+        fresh.replace(path)  # whatever happens, one of the two is whole

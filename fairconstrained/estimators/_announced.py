@@ -1,0 +1,63 @@
+"""Classes and groups that a stream of rows is announced to have."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from fairconstrained.exceptions import FairnessWarning
+from fairconstrained.groups import GroupEncoder
+
+__all__ = ["announced_classes", "announced_groups", "codes_of"]
+
+
+def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
+    """Both classes, sorted; ``known`` are those of an earlier fit. Raises ValueError unless they are two."""
+    classes = known if classes is None else classes
+    if classes is None:
+        raise ValueError("classes must be given in the first call of partial_fit.")
+    classes = np.unique(classes)
+    if classes.size != 2:
+        raise ValueError(f"classes must be two, got {classes.tolist()}.")
+    return classes
+
+
+def announced_groups(sensitive_features: Any, groups: Any, bounded: bool) -> tuple:
+    """Labels of the groups that may come, ``(None,)`` where there are none; warns of a vacuous constraint.
+
+    Parameters
+    ----------
+    sensitive_features : array-like or None
+        Of the first rows.
+    groups : array-like or None
+        All groups; None: those of the first rows.
+    bounded : bool
+        Whether fairness is asked for.
+    """
+    known = sensitive_features if groups is None else groups
+    labels = GroupEncoder(known).labels if known is not None else (None,)
+    if len(labels) == 1 and bounded:
+        warnings.warn(
+            "There is only one group, so the fairness constraint holds vacuously. Announce all groups by groups= "
+            "in the first call of partial_fit, or set kappa=None.",
+            FairnessWarning,
+            stacklevel=6,
+        )
+    return labels
+
+
+def codes_of(y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels: tuple) -> np.ndarray:
+    """Group of every row; raises ValueError for a class or group that was not announced."""
+    unknown = np.setdiff1d(y, classes)
+    if unknown.size:
+        raise ValueError(f"y has the unknown classes {unknown.tolist()}; those of this stream are {classes}.")
+    if len(labels) > 1 and sensitive_features is None:
+        raise ValueError("partial_fit needs the sensitive_features of every row once there are groups.")
+    if sensitive_features is None:
+        return np.zeros(len(y), dtype=int)
+    codes = GroupEncoder.encode(sensitive_features, labels)
+    check_consistent_length(y, codes)
+    return codes

@@ -1,0 +1,408 @@
+"""Group-loss parity: neural networks whose groups have mean losses no more than ``kappa`` apart."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from fairconstrained._threads import limited_threads
+from fairconstrained.callbacks import ProgressBar, TrainingCallback
+from fairconstrained.constraints import Constraint, LossParity
+from fairconstrained.constraints.loss_parity import BoundLossParity
+from fairconstrained.data import FairData
+from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
+from fairconstrained.estimators._base import Fitted, Target, as_labels
+from fairconstrained.estimators._held_out import HoldsOut, StopEarly
+from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.metrics import loss_parity_gap
+from fairconstrained.metrics._group_losses import NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, Status, StochasticSolver
+
+__all__ = ["LossParityClassifier"]
+
+
+class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
+    r"""Neural network with a bound on the gaps between the groups' mean losses.
+
+    .. math:: \min_\theta \; \frac{1}{n} \sum_i \ell(h_\theta(x_i), y_i) + \frac{\alpha}{2} \|W\|^2 \quad \text{s.t.}
+              \quad |L_g - L_{g'}| \le \kappa \text{ for all groups } g, g', \qquad
+              L_g = \frac{1}{|g|} \sum_{i \in g} \ell(h_\theta(x_i), y_i),
+
+    or the same with the mean losses within the labels, see ``constraint``. ``kappa`` bounds the gap *measured on the
+    training data*: with ``solver="auto"``, the last layer is trained on all rows until it does.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.005
+        Bound on the gap, at least 0, in units of the loss (the log loss of a coin toss is 0.69). None: unconstrained,
+        for comparison.
+    constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
+        Whose mean losses are compared: those of all rows of a group, of its positive rows, or of its positive and of
+        its negative rows, the two gaps added up. The names are the paper's; see
+        `fairconstrained.metrics.loss_parity_gap`.
+    loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
+        Of the objective and of the constraint.
+    reference : {"pairwise", "overall"}, default="pairwise"
+        What the loss of a group is compared with: that of every other group, or that of all rows.
+    hidden_layer_sizes : sequence of int, default=(64, 32)
+        Widths of the hidden layers.
+    activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
+        Of the hidden layers.
+    module : torch.nn.Module or callable, optional
+        What computes the scores in place of these layers, see `PartialParityClassifier`.
+    solver : str, default="auto"
+        "auto" is "adam_lagrangian", the only one here that keeps the promise. The paper's "stochastic_ghost",
+        "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd", "adam" and "penalty"
+        bound nothing; all report the exact gap. "augmented_lagrangian" takes all rows in every step.
+    solver_options : dict, optional
+        Options of the solver, see its class in `fairconstrained.solvers`.
+    batch_size : int, default=256
+        Rows of a mini-batch, about; all rows, as they are, if there are no more. The paper's solvers were run with 8.
+    max_epochs : int or None, default=None
+        None is the solver's own default.
+    max_time : float or None, default=None
+        Seconds after which training on mini-batches ends.
+    learning_rate : float or None, default=None
+        None is the solver's own default.
+    alpha : float, default=0.0
+        Weight of the l2 penalty on the weights.
+    min_group_size : int, default=1
+        Rows that a group (or its rows of a label that is compared) needs to be compared.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of smaller groups: an error with their sizes, one group of all of them, or no constraint on them.
+    early_stopping : bool, default=False
+        Whether to set rows of every group and class aside, and end training on mini-batches when the loss on them has
+        not improved for ten epochs, at the parameters where it was least.
+    validation_fraction : float, default=0.1
+        Share of the rows that ``early_stopping`` sets aside; the promise is about the others.
+    device : str, default="auto"
+        "auto" is CUDA where there is one, else the CPU. The fitted model is on the CPU.
+    callbacks : sequence of callable, optional
+        Called with the record of every epoch, see `fairconstrained.callbacks`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the network, the mini-batches and the validation rows.
+    verbose : int, default=0
+        1: a progress bar. 2 and more: a line per epoch.
+    warm_start : bool, default=False
+        Go on from the last fit: with the same solver also from its multipliers, moments and epoch, so that a larger
+        ``max_epochs`` adds epochs.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        Maps rows to scores, on the CPU and in evaluation mode.
+    classes_ : ndarray of shape (2,)
+        The second one is the positive class.
+    groups_ : ndarray of shape (n_groups,)
+    status_ : {"completed", "optimal", "max_iter", "infeasible"}
+        "infeasible": the exact gap exceeds ``kappa``.
+    constraint_values_ : dict
+        The exact gap on the training data, as "loss_parity".
+    group_losses_ : DataFrame
+        By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
+        ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
+        constraint knows it, None for a group that it leaves out.
+    violation_ : float
+        What the gap exceeds ``kappa`` by, at least 0.
+    objective_ : float
+        Objective with its penalty.
+    multipliers_ : dict
+        Multipliers of the active comparisons: objective per unit of ``kappa``.
+    n_iter_, n_evaluations_ : int
+        Epochs, and passes over as many rows as there are.
+    history_ : list of dict
+        One record per epoch, and per iteration of what follows.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    Raises
+    ------
+    ValueError
+        From `fit`: for groups that are too small (with their sizes), a module of the wrong shape, an unknown device or
+        solver, or parameters out of range.
+
+    See Also
+    --------
+    fairconstrained.metrics.loss_parity_gap : The metric that ``kappa`` bounds.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, Benchmarking Stochastic Approximation Algorithms for Fairness-Constrained
+    Training of Deep Neural Networks, arXiv:2507.04033: Table 1 and eq. 4.
+
+    Examples
+    --------
+    >>> from fairconstrained import LossParityClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = LossParityClassifier(kappa=0.01, hidden_layer_sizes=(8,), random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["loss_parity"] <= 0.01 + 1e-6
+    True
+    """
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    # Not parameters: a probability of 1/2 divides the classes, and one model serves all groups.
+    threshold: ClassVar[float] = 0.0
+    group_interactions: ClassVar[bool] = False
+    _default_solver: ClassVar[str] = AdamLagrangian.name
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in ModuleScores._parameter_constraints.items()
+            if name not in ("max_iter", "tol", "group_interactions", "fit_intercept")
+        },
+        "kappa": [Interval(Real, 0, None, closed="left"), None],
+        "constraint": [StrOptions(set(NOTIONS))],
+        "loss": [StrOptions(set(ROW_LOSSES))],
+        "reference": [StrOptions({"pairwise", "overall"})],
+        "hidden_layer_sizes": ["array-like"],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "device": [str],
+        "callbacks": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        kappa: float | None = 0.005,
+        *,
+        constraint: str = "demographic_parity",
+        loss: str = "log_loss",
+        reference: str = "pairwise",
+        hidden_layer_sizes: Sequence[int] = (64, 32),
+        activation: str = "relu",
+        module: ModuleSpec | None = None,
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        batch_size: int = 256,
+        max_epochs: int | None = None,
+        max_time: float | None = None,
+        learning_rate: float | None = None,
+        alpha: float = 0.0,
+        min_group_size: int = 1,
+        small_groups: str = "error",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        device: str = "auto",
+        callbacks: Sequence[Callback] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.constraint = constraint
+        self.loss = loss
+        self.reference = reference
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.module = module
+        self.solver = solver
+        self.solver_options = solver_options
+        self.batch_size = batch_size
+        self.max_epochs = max_epochs
+        self.max_time = max_time
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.device = device
+        self.callbacks = callbacks
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sensitive_features: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
+
+        A stream is over when its user says so, and the rows before are gone: nothing is promised about ``kappa``, and
+        ``constraint_values_`` are those of these rows. Call `fit` for the promise.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            A thousand rows rather than one: rows of all groups should be among them.
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,)
+            Both classes; needed in the first call only, unless `fit` has seen them.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
+            All groups that may come. None: those of the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, without ``classes`` in the first call, or for a class or group that was not announced.
+        """
+        fitted = copy.copy(self)
+        fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        last: Fitted | None = getattr(self, "_fitted", None)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=last is None)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if last is None:
+            self.classes_ = announced_classes(classes, None)
+            labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None)
+            self.groups_ = as_labels(() if labels == (None,) else labels)
+        else:
+            labels = last.labels
+        codes = codes_of(y, sensitive_features, self.classes_, labels)
+        target = Target(np.where(y == self.classes_[1], 1.0, -1.0))
+        data = FairData.from_arrays(X, target.values, codes, labels, weights)
+        problem = self._problem(data, target)
+        start = None if last is None else last.start
+        n_epochs = 0 if start is None or start.state is None else start.state.epoch
+        solver = self._solver(problem, max_epochs=n_epochs + 1, polish=False, decay=False)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
+            result = solver.solve(problem, start, rng)
+        self._adopt(problem, result, target, labels)
+        self.status_ = Status.COMPLETED.value
+
+    def _model(self, data: FairData) -> Model:
+        _check_device(self.device)
+        size: dict[str, Any] = {"n_features": data.n_features, "alpha": self.alpha, "device": self.device}
+        if self.module is not None:
+            return ModuleModel(self.module, **size)
+        layers = partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
+        return Perceptron(layers, **size, activation=self.activation)
+
+    def _objective(self) -> Objective:
+        return ROW_LOSS_OBJECTIVES[self.loss]
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        names = LossParity().get_params()
+        return [LossParity(**{name: getattr(self, name) for name in names})]
+
+    def _held_out_share(self) -> float | None:
+        return self.validation_fraction if self.early_stopping else None
+
+    def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
+        return {
+            solver.iterations_option: self.max_epochs,
+            "batch_size": self.batch_size,
+            "max_time": self.max_time,
+            "learning_rate": self.learning_rate,
+            "verbose": max(int(self.verbose) - 1, 0),
+        }
+
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        """See `BaseFairEstimator._solve`; callbacks may know a state to go on from."""
+        callbacks = [*(self.callbacks or ())]
+        if self._held_out is not None:
+            callbacks.append(StopEarly(partial(self._held_out_loss, problem.model)))
+        if self.verbose == 1:
+            callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, StochasticSolver) else None))
+        with ExitStack() as at_end:
+            for callback in callbacks:
+                if isinstance(callback, TrainingCallback):
+                    at_end.callback(callback.end)
+                    start = self._checked(callback.begin(), problem.model) or start
+
+            def call(record: Mapping[str, Any]) -> None:
+                for callback in callbacks:
+                    callback(record)
+
+            return solver.solve(problem, start, rng, call if callbacks else None)
+
+    def _held_out_loss(self, model: Model, params: np.ndarray) -> float:
+        assert self._held_out is not None  # there is no stopping without
+        held = self._held_out
+        targets = np.where(held.y == self.classes_[1], 1.0, -1.0)
+        losses = ROW_LOSSES[self.loss](model.scores(params, held.X), targets)
+        return float(np.average(losses, weights=held.weights))
+
+    @staticmethod
+    def _checked(start: Start | None, model: Model) -> Start | None:
+        """A state that a callback knows, if it is one of this model."""
+        if start is not None and start.params.size != model.n_params:
+            raise ValueError(
+                f"a callback would go on from {start.params.size} parameters, but the model has {model.n_params}. "
+                "Remove the checkpoint of another model, or pass resume=False."
+            )
+        return start
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; also the table of the groups' losses."""
+        excess = super()._report(problem, params, result, target)
+        data = problem.data
+        result_by_group = loss_parity_gap(
+            data.y.numpy(),
+            problem.scores(params),
+            sensitive_features=data.codes,
+            sample_weight=data.weights.numpy(),
+            constraint=self.constraint,
+            loss=self.loss,
+            reference=cast(Reference, self.reference),
+            pos_label=1.0,
+            on_empty="nan",
+            return_groups=True,
+        )
+        table = cast(tuple[float, pd.DataFrame], result_by_group)[1]
+        present = table.index.to_numpy(dtype=int)  # a stream's rows may lack a group
+        table.index = pd.Index([data.labels[code] for code in present], name="group", tupleize_cols=False)
+        names: list[str | None] = [str(label) for label in data.labels]
+        for constraint in problem.constraints:
+            names = cast(BoundLossParity, constraint).groups.names
+        table["compared_as"] = [names[code] for code in present]
+        self.group_losses_ = table.rename(columns={"weight": "share"})
+        return excess
+
+
+def _check_device(device: str) -> None:
+    """Raise ValueError for a device that torch does not know or find."""
+    if device == "auto":
+        return
+    try:
+        kind = torch.device(device).type
+    except RuntimeError as error:
+        raise ValueError(f"device must be 'auto', 'cpu' or a CUDA device such as 'cuda', got {device!r}.") from error
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device={device!r}, but torch finds no CUDA device. Set device='auto' or 'cpu'.")
