@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -97,6 +98,9 @@ class LossParity(Constraint):
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} must be one of {sorted(known)}, got {getattr(self, name)!r}.")
+        least = self.min_group_size
+        if isinstance(least, bool) or not isinstance(least, Integral) or least < 0:
+            raise ValueError(f"min_group_size must be an integer of at least 0, got {least!r}.")
         notion = NOTIONS[self.constraint]
         groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
         return BoundLossParity(
@@ -263,8 +267,10 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """The middle of the groups' losses."""
+        if not self.n_aux:
+            return np.empty(0)  # there may be no group at all
         signed = signed_losses(self.mean_losses(scores), self.notion)
-        return ((signed.max(axis=1) + signed.min(axis=1)) / 2)[: self.n_aux]
+        return (signed.max(axis=1) + signed.min(axis=1)) / 2
 
     def fair_aux(self) -> np.ndarray:
         """See `BoundConstraint.fair_aux`."""

@@ -24,7 +24,7 @@ LOSSES = {
 each_notion = pytest.mark.parametrize("notion", NOTIONS)
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 each_reference = pytest.mark.parametrize("reference", ["pairwise", "overall"])
-each_count = pytest.mark.parametrize("n_groups", [2, 3, 8, 9, 12])
+each_count = pytest.mark.parametrize("n_groups", [2, 3, 8, 9])
 #: Corner of the hinge that the solvers see.
 ROUNDED = 1e-8
 
@@ -96,7 +96,7 @@ def test_the_largest_component_is_the_metric(draw_scores, evaluate, notion, loss
     scores = draw_scores(data, shift=0.2)
     constraint = bound(data, constraint=notion, loss=loss, reference=reference)
     gap = metric_of(data, scores, notion, loss=loss, reference=reference)
-    assert gap > 0.1
+    assert gap > 0.01
     assert constraint.metric(scores) == pytest.approx(gap)
     assert constraint.exact(scores) == pytest.approx(gap - KAPPA)
     largest = evaluate(constraint, "values", scores).max()
@@ -352,7 +352,8 @@ def test_merged_groups_are_one_group(draw_scores, evaluate, notion, reference):
     data = cells_of([(3, 3), (20, 20), (2, 3), (15, 11)])
     scores = draw_scores(data)
     options = {"constraint": notion, "reference": reference}
-    constraint = bound(data, min_group_size=5 if notion == "equal_opportunity" else 6, small_groups="merge", **options)
+    least = 7 if notion == "demographic_parity" else 4  # rows of a group, or rows of a label
+    constraint = bound(data, min_group_size=least, small_groups="merge", **options)
     assert constraint.groups.labels == ("b", "d", "(small groups)")
     other = "all" if reference == "overall" else "(small groups)"
     assert any(name.startswith(f"loss_parity[b - {other}") for name in constraint.component_names)
@@ -383,9 +384,8 @@ def test_merging_changes_the_number_of_components():
 def test_ignored_rows_stay_out(draw_scores, evaluate, notion):
     data = cells_of([(3, 3), (20, 20), (2, 3), (15, 11)])
     scores = draw_scores(data)
-    constraint = bound(data, constraint=notion, min_group_size=5, small_groups="ignore")
-    if notion == "demographic_parity":
-        constraint = bound(data, min_group_size=7, small_groups="ignore")
+    least = 7 if notion == "demographic_parity" else 4
+    constraint = bound(data, constraint=notion, min_group_size=least, small_groups="ignore")
     assert constraint.groups.labels == ("b", "d")
     kept = np.isin(data.codes, [1, 3])
     gap = metric_of(data, scores, notion, rows=kept)
@@ -445,7 +445,7 @@ def test_batches_are_unbiased(draw_scores, evaluate, reference, n_groups, balanc
     constraint = bound(data, reference=reference)
     aux = constraint.initial_aux(scores)
     draws = []
-    for batch in Sampler.of(data, 2 * n_groups, balance).batches(np.random.default_rng(0), 1500):
+    for batch in Sampler.of(data, 2 * n_groups, balance).batches(np.random.default_rng(0), 1000):
         drawn = positions(batch, data)
         draws.append(evaluate(constraint.on(batch), "values", scores[drawn], aux))
     deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
@@ -453,16 +453,15 @@ def test_batches_are_unbiased(draw_scores, evaluate, reference, n_groups, balanc
     assert (np.abs(np.mean(draws, axis=0) - evaluate(constraint, "values", scores, aux)) < 4.5 * deviation).all()
 
 
-def test_the_gradient_of_batches_is_unbiased(draw_scores):
+def test_the_gradient_of_batches_is_unbiased():
     data = draw_data(3)
-    scores = torch.from_numpy(draw_scores(data))
     constraint, multipliers = bound(data), np.linspace(-1, 1, 6)
-    draws = np.zeros((1500, data.n_samples))
+    draws = np.zeros((1000, data.n_samples))
     for draw, batch in zip(draws, Sampler.of(data, 9).batches(np.random.default_rng(0)), strict=False):
         np.add.at(draw, positions(batch, data), constraint.on(batch).row_weights(multipliers)[0])
     expected, _ = constraint.row_weights(multipliers)
     assert (np.abs(draws.mean(axis=0) - expected) < 4.5 * draws.std(axis=0) / np.sqrt(len(draws))).all()
-    assert scores.shape == expected.shape
+    assert expected.any()
 
 
 @pytest.mark.parametrize("n_groups", [4, 9])
@@ -520,10 +519,10 @@ def test_a_batch_knows_merged_groups(draw_scores, evaluate):
         ({"loss": "logistic"}, r"loss must be one of \['absolute', .*\], got 'logistic'"),
         ({"reference": "centre"}, r"reference must be one of \['overall', 'pairwise'\], got 'centre'"),
         ({"small_groups": "drop"}, r"small_groups must be one of \['error', 'ignore', 'merge'\], got 'drop'"),
-        ({"min_group_size": 0}, "min_group_size must be an integer of at least 1, got 0"),
-        ({"min_group_size": 2.5}, "min_group_size must be an integer of at least 1, got 2.5"),
-        ({"min_group_size": "5"}, "min_group_size must be an integer of at least 1, got '5'"),
-        ({"min_group_size": True}, "min_group_size must be an integer of at least 1, got True"),
+        ({"min_group_size": -1}, "min_group_size must be an integer of at least 0, got -1"),
+        ({"min_group_size": 2.5}, "min_group_size must be an integer of at least 0, got 2.5"),
+        ({"min_group_size": "5"}, "min_group_size must be an integer of at least 0, got '5'"),
+        ({"min_group_size": True}, "min_group_size must be an integer of at least 0, got True"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):
@@ -542,7 +541,7 @@ def test_parameters_are_stored_untouched():
         "small_groups": "merge",
     }
     constraint = LossParity(**parameters)
-    constraint.bind(draw_data(3))
+    assert constraint.bind(cells_of([(3, 3), (3, 4)])).groups.labels == ("a", "b")
     assert constraint.get_params() == parameters
     assert clone(constraint).get_params() == parameters
     assert clone(constraint).set_params(kappa=0.3).kappa == 0.3
