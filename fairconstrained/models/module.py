@@ -169,7 +169,8 @@ class ModuleModel(Model):
         if not linear or self.n_outputs > 1:
             return None
         name, layer = list(linear.items())[-1]
-        weight, bias = f"{name}.weight", f"{name}.bias"
+        within = name and f"{name}."  # the module may itself be the layer
+        weight, bias = f"{within}weight", f"{within}bias"
         known = weight in self._shapes and (layer.bias is None or bias in self._shapes)
         if layer.out_features != 1 or not known:
             return None
