@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fairconstrained.data import FairData
+from fairconstrained.data import FairData, Sampler
 
 CODES = np.array([1, 0, 2, 1, 0, 1, 2, 0])
 LABELS = ("a", "b", "c")
@@ -117,7 +117,7 @@ def test_sample_keeps_the_share_of_every_group(make_data, weighted):
 def test_weighted_means_over_samples_are_unbiased(make_data, weighted):
     data = make_data(counts=(15, 5, 25), weighted=weighted, classes=False)
     rng = np.random.default_rng(2)
-    batches = [data.sample(rng, 16) for _ in range(3000)]
+    batches = [data.sample(rng, 16) for _ in range(2000)]
     totals = np.array([(batch.weights @ batch.y).item() for batch in batches])
     expected = (data.weights @ data.y).item()
     assert abs(totals.mean() - expected) < 4 * totals.std() / np.sqrt(totals.size)
@@ -132,6 +132,175 @@ def test_sample_is_determined_by_the_generator(make_data):
     one, other = (data.sample(np.random.default_rng(7), 16) for _ in range(2))
     np.testing.assert_array_equal(one.order, other.order)
     assert not np.array_equal(one.order, data.sample(np.random.default_rng(8), 16).order)
+
+
+# --- streams of mini-batches
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Two hundred groups of one to twelve rows, with weights."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(200), rng.integers(1, 13, 200))
+    X = rng.normal(size=(codes.size, 2))
+    return FairData.from_arrays(X, X[:, 0] + codes / 50, codes, tuple(range(200)), rng.uniform(0.3, 3, codes.size))
+
+
+def places(data, batch):
+    """Where the rows of the batch stand in the data."""
+    position = np.empty(data.order.max() + 1, dtype=int)
+    position[data.order] = np.arange(data.n_samples)
+    return position[batch.order]
+
+
+def totals_by_row(data, batches):
+    """What every row of the data weighs in every batch; ndarray of shape (n_batches, n_samples)."""
+    totals = np.zeros((len(batches), data.n_samples))
+    for total, batch in zip(totals, batches, strict=True):
+        np.add.at(total, places(data, batch), batch.weights.numpy())
+    return totals
+
+
+def check_unbiased(draws, expected, bound=4.5):
+    """``bound`` standard errors; what does not vary has to be exact."""
+    deviation = draws.std(axis=0) / np.sqrt(len(draws))
+    assert (np.abs(draws.mean(axis=0) - expected) <= bound * deviation + 1e-12).all()
+
+
+@pytest.mark.parametrize(
+    ("balance", "expected"), [(0.0, [20, 4, 40]), (0.5, [21, 13, 31]), (1.0, [21, 21, 21])], ids=str
+)
+def test_balance_takes_the_groups_from_their_shares_to_equal_numbers(make_data, balance, expected):
+    data = make_data(counts=(50, 10, 100))
+    for batch in Sampler.of(data, 64, balance).batches(np.random.default_rng(0), 20):
+        assert list(batch.counts().values()) == expected
+        # the weights make up for it
+        shares = [batch.weights[rows].sum().item() for rows in batch.slices]
+        assert shares == pytest.approx([50 / 160, 10 / 160, 100 / 160])
+
+
+def test_shares_are_those_of_the_weights(make_data):
+    data = make_data(counts=(30, 30, 60), weighted=True)
+    shares = np.bincount(data.codes, data.weights.numpy())
+    batch = next(Sampler.of(data, 1000).batches(np.random.default_rng(0)))
+    np.testing.assert_array_equal(np.bincount(batch.codes), np.round(1000 * shares))
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_streams_are_unbiased(make_data, weighted, balance):
+    data = make_data(counts=(15, 5, 25), weighted=weighted)
+    batches = list(Sampler.of(data, 12, balance).batches(np.random.default_rng(0), 1500))
+    draws, weights = totals_by_row(data, batches), data.weights.numpy()
+    assert draws.std(axis=0).min() > 0
+    check_unbiased(draws, weights)
+    values = np.random.default_rng(1).normal(size=data.n_samples)
+    check_unbiased(draws @ values, weights @ values)
+    for rows in data.slices:
+        np.testing.assert_allclose(draws[:, rows].sum(axis=1), weights[rows].sum())
+        means = draws[:, rows] @ values[rows] / draws[:, rows].sum(axis=1)
+        check_unbiased(means, data.group_weights[rows].numpy() @ values[rows])
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.5, 1.0])
+def test_streams_of_many_groups(many, balance):
+    """Not every group has a row in a batch, which is as large as it is asked to be, and still unbiased."""
+    batches = list(Sampler.of(many, 64, balance).batches(np.random.default_rng(0), 2000))
+    assert {batch.n_samples for batch in batches} == {64}
+    draws, weights = totals_by_row(many, batches), many.weights.numpy()
+    check_unbiased(draws @ many.y.numpy(), weights @ many.y.numpy())
+    check_unbiased(draws.sum(axis=1), 1.0)
+    groups = np.eye(many.n_groups)[many.codes]
+    check_unbiased(draws @ groups, weights @ groups)
+    check_unbiased(draws @ (groups * many.y.numpy()[:, None]), weights @ (groups * many.y.numpy()[:, None]))
+    rates = np.array([np.bincount(batch.codes, minlength=many.n_groups) for batch in batches])
+    check_unbiased(rates, 64 * ((1 - balance) * weights @ groups + balance / many.n_groups))
+    assert rates.min() == 0
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+def test_labels_come_as_often_as_expected_up_to_rounding(make_data, balance):
+    data = make_data(counts=(40, 20, 90), weighted=True)
+    batches = list(Sampler.of(data, 30, balance).batches(np.random.default_rng(0), 200))
+    for group, rows in enumerate(data.slices):
+        positive = data.group_weights[rows][data.y[rows] > 0].sum().item()
+        expected = positive * batches[0].counts()["abc"[group]]
+        counts = [int((batch.y[batch.slices[group]] > 0).sum()) for batch in batches]
+        assert set(counts) == {int(np.floor(expected)), int(np.ceil(expected))}
+
+
+@pytest.mark.parametrize(("size", "n_rows"), [(1, 3), (2, 3), (3, 3), (12, 12)])
+def test_few_groups_have_a_row_in_every_batch_however_small(make_data, size, n_rows):
+    data = make_data(counts=(15, 5, 25))
+    for batch in Sampler.of(data, size).batches(np.random.default_rng(0), 50):
+        assert batch.n_samples == n_rows
+        assert min(batch.counts().values()) >= 1
+
+
+@pytest.mark.parametrize("size", [1, 10, 99])
+def test_many_groups_do_not_enlarge_a_small_batch(many, size):
+    assert {batch.n_samples for batch in Sampler.of(many, size).batches(np.random.default_rng(0), 20)} == {size}
+
+
+def test_groups_without_rows_are_passed_over(make_data):
+    data = make_data(counts=(40, 20, 90), weighted=True)
+    rows = np.flatnonzero(data.codes != 1)
+    part = data.at(rows, data.weights[rows] / data.weights[rows].sum())
+    for balance in (0.0, 1.0):
+        batches = list(Sampler.of(part, 20, balance).batches(np.random.default_rng(0), 500))
+        assert all(batch.counts()["b"] == 0 for batch in batches)
+        check_unbiased(totals_by_row(part, batches), part.weights.numpy())
+    assert batches[0].counts()["a"] == batches[0].counts()["c"]
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+def test_streams_are_determined_by_the_generator(make_data, balance):
+    sampler = Sampler.of(make_data(weighted=True), 16, balance)
+    orders = [[batch.order for batch in sampler.batches(np.random.default_rng(seed), 150)] for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(orders[0], orders[1])
+    assert not np.array_equal(orders[0], orders[2])
+    assert len(np.unique(orders[0], axis=0)) > 140  # the batches of a stream differ
+    endless = sampler.batches(np.random.default_rng(0))
+    np.testing.assert_array_equal([next(endless).order for _ in range(150)], orders[0])
+
+
+@pytest.mark.parametrize("balance", [0.0, 1.0])
+@pytest.mark.parametrize("n_features", [3, 1001], ids=["few features", "many features"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_batches_hold_the_rows_of_the_data_in_ascending_order(make_data, sparse, n_features, balance):
+    data = make_data(counts=(40, 3, 80), n_features=n_features, sparse=sparse, weighted=True)
+    full = dense(data.X)
+    for batch in Sampler.of(data, 12, balance).batches(np.random.default_rng(0), 70):
+        drawn = places(data, batch)
+        assert (np.diff(drawn) >= 0).all()
+        assert (np.diff(batch.codes) >= 0).all()
+        np.testing.assert_array_equal(dense(batch.X), full[drawn])
+        np.testing.assert_array_equal(np.vstack([dense(block) for block in batch.blocks]), full[drawn])
+        np.testing.assert_array_equal(batch.y, data.y[drawn])
+        np.testing.assert_array_equal(batch.codes, data.codes[drawn])
+        assert batch.labels == data.labels
+        if sp.issparse(batch.X):
+            product = batch.X @ np.ones(n_features), np.ones(batch.n_samples) @ batch.X
+            np.testing.assert_allclose(product[0], full[drawn].sum(axis=1))
+            np.testing.assert_allclose(product[1], full[drawn].sum(axis=0))
+    assert sp.issparse(batch.X) == (sparse and n_features > 1000)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_tables_of_rows(make_data, sparse):
+    """Given rows, some of them twice."""
+    data = make_data(counts=(10, 12), sparse=sparse, weighted=True)
+    table = np.array([[0, 0, 5, 11], [3, 10, 10, 21]])
+    weights = torch.tensor([[0.1, 0.2, 0.3, 0.4], [0.7, 0.1, 0.1, 0.1]], dtype=torch.float64)
+    for given in (None, weights):
+        for k, batch in enumerate(data.batches(table, given)):
+            one = data.at(table[k], None if given is None else given[k])
+            np.testing.assert_array_equal(dense(batch.X), dense(one.X))
+            np.testing.assert_array_equal(dense(batch.X), dense(data.X)[table[k]])
+            for name in ("y", "weights", "codes", "order"):
+                np.testing.assert_array_equal(getattr(batch, name), getattr(one, name))
+            expected = np.full(4, 0.25) if given is None else given[k]
+            np.testing.assert_allclose(batch.weights, expected)
 
 
 # --- fewer rows that stand for all
