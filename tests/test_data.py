@@ -229,7 +229,7 @@ def test_labels_come_as_often_as_expected_up_to_rounding(make_data, balance):
         assert set(counts) == {int(np.floor(expected)), int(np.ceil(expected))}
 
 
-@pytest.mark.parametrize(("size", "n_rows"), [(1, 3), (2, 3), (3, 3), (12, 12)])
+@pytest.mark.parametrize(("size", "n_rows"), [(1, 3), (2, 3), (3, 4), (12, 12)])
 def test_few_groups_have_a_row_in_every_batch_however_small(make_data, size, n_rows):
     data = make_data(counts=(15, 5, 25))
     for batch in Sampler.of(data, size).batches(np.random.default_rng(0), 50):

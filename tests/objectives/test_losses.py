@@ -1,21 +1,33 @@
 """Losses: their values, gradients, convex splits, limits and probabilities."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import torch
 from scipy.special import expit
 
-from fairconstrained.objectives import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.objectives import (
+    ROW_LOSS_OBJECTIVES,
+    Absolute,
+    Hinge,
+    Logistic,
+    Loss,
+    Squared,
+    TruncatedLogistic,
+    ZeroOne,
+)
 
 LOSSES = {
     "logistic": Logistic(),
     "truncated": TruncatedLogistic(0.5),
     "hinge": Hinge(0.2),
     "squared": Squared(),
+    "absolute": Absolute(),
     "zero-one": ZeroOne(0.3),
 }
 each_loss = pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
-classification = pytest.mark.parametrize("name", ["logistic", "truncated", "hinge", "zero-one", "squared"])
+classification = pytest.mark.parametrize("name", ["logistic", "truncated", "hinge", "zero-one", "squared", "absolute"])
 
 
 def column(*values):
@@ -34,6 +46,7 @@ def test_values():
     np.testing.assert_allclose(TruncatedLogistic(0.5).of(scores, targets), 0.5 * np.log(1 + 2 * logistic))
     np.testing.assert_allclose(Hinge(1e-9).of(scores, targets), [0, 2, 1], atol=1e-8)
     np.testing.assert_allclose(Squared().of(scores, targets), [0.5, 2, 0.5])
+    np.testing.assert_allclose(Absolute().of(scores, targets), [1, 2, 1])
     np.testing.assert_allclose(ZeroOne(0.5).of(scores, targets), expit(-margins / 0.5))
 
 
@@ -52,6 +65,43 @@ def test_gradients(loss, part, make_data):
     objective = loss.bind(make_data(weighted=True))
     scores = torch.from_numpy(np.random.default_rng(0).normal(size=objective.data.n_samples)).requires_grad_()
     assert torch.autograd.gradcheck(lambda s: getattr(objective, part)(s, column()), scores)
+
+
+@dataclass(frozen=True)
+class Cubed(Loss):
+    """A loss of somebody else, with no slope of its own."""
+
+    def of(self, scores, targets):
+        return (scores - targets).abs() ** 3
+
+    def split(self, scores, targets):
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+
+@pytest.mark.parametrize(
+    "loss", [*LOSSES.values(), ROW_LOSS_OBJECTIVES["hinge"], TruncatedLogistic(5.0), Hinge(1.0), Cubed()], ids=str
+)
+def test_slope_is_that_of_autograd(loss):
+    """Also where scores are large, and where the caller records a graph of its own or records none."""
+    spread = torch.tensor([1.0, 30.0], dtype=torch.float64).repeat_interleave(60)
+    scores = spread * torch.from_numpy(np.random.default_rng(0).normal(size=120))
+    targets = column(1.0, -1.0).repeat(60)
+    recorded = scores.clone().requires_grad_()
+    (expected,) = torch.autograd.grad(loss.of(recorded, targets).sum(), recorded)
+    assert expected.abs().max() > 0.1
+    for given in (scores, recorded):
+        with torch.no_grad():
+            slope = loss.slope(given, targets)
+        assert not slope.requires_grad
+        # torch has log(1 + e^z) = z from z = 20 on, where the slope is 2e-9 short of one
+        torch.testing.assert_close(slope, expected, rtol=3e-9, atol=1e-12)
+    numeric = (loss.of(scores + 1e-7, targets) - loss.of(scores - 1e-7, targets)) / 2e-7
+    torch.testing.assert_close(slope, numeric, rtol=1e-4, atol=1e-4)
+
+
+@each_loss
+def test_slope_is_finite_for_large_scores(loss):
+    assert torch.isfinite(loss.slope(column(1e4, -1e4, 0.0), column(-1.0, 1.0, 1.0))).all()
 
 
 @each_loss
@@ -153,6 +203,48 @@ def test_objective_is_the_weighted_mean(loss, make_data):
     difference = objective.plus(scores, column()) - objective.minus(scores, column())
     torch.testing.assert_close(difference, objective.values(scores, column()))
     assert objective.counts_errors == isinstance(loss, ZeroOne)
+
+
+@each_loss
+def test_the_row_losses_of_an_objective(loss, make_data):
+    data = make_data(weighted=True)
+    objective = loss.bind(data)
+    assert objective.row_loss == loss
+    scores = torch.from_numpy(np.random.default_rng(1).normal(size=data.n_samples))
+    losses = loss.of(scores, data.y).numpy()
+    none = np.empty(0)
+    expected = sum(weight * value for weight, value in zip(data.weights.tolist(), losses.tolist(), strict=True))
+    assert objective.of_losses(losses, none).tolist() == pytest.approx([expected])
+    # of a linear function: the slopes times the losses are its value
+    for factor in (0.0, 1.0, -2.5):
+        weights, aux = objective.row_weights(np.array([factor]))
+        np.testing.assert_allclose(weights, factor * data.weights.numpy())
+        assert weights @ losses == pytest.approx(factor * expected)
+        assert aux.shape == (0,)
+    other = np.random.default_rng(2).normal(size=losses.size)
+    together = objective.of_losses(losses + 3 * other, none)
+    np.testing.assert_allclose(together, objective.of_losses(losses, none) + 3 * objective.of_losses(other, none))
+
+
+@each_loss
+def test_values_have_the_gradient_of_slopes_and_row_weights(loss, make_data):
+    data = make_data(weighted=True)
+    objective = loss.bind(data)
+    scores = torch.from_numpy(np.random.default_rng(1).normal(size=data.n_samples)).requires_grad_()
+    (gradient,) = torch.autograd.grad(objective.values(scores, column()), scores)
+    (expected,) = torch.autograd.grad(data.weights @ loss.of(scores, data.y), scores)
+    torch.testing.assert_close(gradient, expected)
+    weights, _ = objective.row_weights(np.ones(1))
+    torch.testing.assert_close(loss.slope(scores, data.y) * torch.from_numpy(weights), expected)
+
+
+def test_row_weights_are_not_those_of_the_data_themselves(make_data):
+    """Who adds to them must not change the data."""
+    data = make_data(weighted=True)
+    before = data.weights.clone()
+    weights, _ = Logistic().bind(data).row_weights(np.ones(1))
+    weights += 1.0
+    assert torch.equal(data.weights, before)
 
 
 def test_objective_on_batches_is_unbiased(make_data):
