@@ -1,17 +1,32 @@
 """Problem: points and their gradients, the views it combines, and what it says when a view is missing."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from scipy.optimize import approx_fprime
 
-from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, LossParity, StatisticalParity
+from fairconstrained.data import FairData
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.objectives import Hinge, Logistic, Squared, TruncatedLogistic, ZeroOne
+from fairconstrained.models.module import mlp
+from fairconstrained.models.perceptron import Perceptron
+from fairconstrained.objectives import (
+    ROW_LOSS_OBJECTIVES,
+    CorrelationPenalty,
+    Hinge,
+    Logistic,
+    PairwiseAUC,
+    Squared,
+    TruncatedLogistic,
+    ZeroOne,
+)
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
-from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
+from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
 
 @pytest.fixture(scope="module", params=["logistic", "ramp", "smoothstep"])
@@ -191,7 +206,7 @@ def test_batches_are_unbiased_in_values_and_gradients(make_data, make_problem, m
     z, multipliers = random_z(problem), np.linspace(-1, 1, len(problem.component_names))
     stochastic, rng = problem.view(Stochastic), np.random.default_rng(0)
     draws = []
-    for _ in range(1500):
+    for _ in range(800):
         point = stochastic.sample(rng, 12).at(z)
         draws.append(np.concatenate([[point.objective], point.constraints, point.gradient(1.0, multipliers)]))
     point = problem.view(FullBatch).at(z)
@@ -199,6 +214,165 @@ def test_batches_are_unbiased_in_values_and_gradients(make_data, make_problem, m
     deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
     assert (np.abs(np.mean(draws, axis=0) - expected) <= 4.5 * deviation + 1e-12).all()
     assert deviation[0] > 0
+
+
+# --- problems that are linear in one loss of the rows
+
+
+class OnGraph(FullBatch, Stochastic):
+    """A term without the view `RowLosses`: what it has is asked of the term, what it is, is not."""
+
+    def __init__(self, term):
+        self.term = term
+
+    def __getattr__(self, name):
+        return getattr(self.term, name)
+
+    def values(self, scores, aux):
+        return self.term.values(scores, aux)
+
+    def on(self, data):
+        return OnGraph(self.term.on(data))
+
+
+def on_graph(problem):
+    terms = tuple(OnGraph(term) for term in problem.constraints)
+    return replace(problem, objective=OnGraph(problem.objective), constraints=terms)
+
+
+#: Constraints of one problem: none, one of them, several, with auxiliary variables (of more than eight groups).
+PARITIES = {
+    "none": [],
+    "unbounded": [{"kappa": None}],
+    "pairs": [{}],
+    "overall": [{"reference": "overall", "constraint": "equal_opportunity"}],
+    "two": [{"constraint": "equalized_odds", "reference": "overall"}, {}],
+}
+each_parities = pytest.mark.parametrize("parities", PARITIES.values(), ids=PARITIES.keys())
+each_row_loss = pytest.mark.parametrize("loss", sorted(ROW_LOSS_OBJECTIVES))
+
+
+@pytest.fixture(scope="module", params=[3, 10], ids=["three groups", "ten groups"])
+def grouped(request):
+    """Every group has rows of both labels."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(request.param), 6)
+    X = rng.normal(size=(codes.size, 3)) + codes[:, None] / 5
+    y = np.where(np.arange(codes.size) % 6 < 2, 1.0, -1.0)
+    return FairData.from_arrays(X, y, codes, tuple(range(request.param)), rng.uniform(0.3, 3.0, codes.size))
+
+
+@pytest.fixture(scope="module", params=["linear", "linear by group", "perceptron"])
+def make_model(request):
+    return {
+        "linear": lambda problem: problem.model,
+        "linear by group": lambda problem: replace(problem.model, n_copies=problem.data.n_groups),
+        "perceptron": lambda problem: Perceptron(
+            partial(mlp, hidden_layer_sizes=(4,), activation="tanh"), 3, alpha=0.05, device="cpu", activation="tanh"
+        ),
+    }[request.param]
+
+
+def parity_problem(make_problem, data, loss, parities, make_model=lambda problem: problem.model):
+    constraints = [LossParity(**{"kappa": 0.1, "loss": loss, **parity}).bind(data) for parity in parities]
+    problem = make_problem(data, *constraints, loss=ROW_LOSS_OBJECTIVES[loss])
+    return replace(problem, model=make_model(problem))
+
+
+def check_equal_points(point, other, n_components):
+    np.testing.assert_array_equal(point.scores, other.scores)
+    assert point.loss == pytest.approx(other.loss)
+    assert point.objective == pytest.approx(other.objective)
+    assert point.objective > point.loss  # with the penalty
+    np.testing.assert_allclose(point.constraints, other.constraints, atol=1e-12)
+    multipliers = np.random.default_rng(1).normal(size=(3, n_components))
+    for factor, row in zip((0.0, 1.0, -0.7), multipliers, strict=True):
+        np.testing.assert_allclose(point.gradient(factor, row), other.gradient(factor, row), atol=1e-9)
+        np.testing.assert_array_equal(point.gradient(factor, row), point.gradient(factor, row))
+    nothing = point.gradient(0.0, np.zeros(n_components))
+    np.testing.assert_array_equal(nothing, np.zeros(nothing.size))
+
+
+@each_parities
+@each_row_loss
+def test_points_without_a_graph_are_those_with_one(grouped, make_problem, make_model, loss, parities):
+    problem = parity_problem(make_problem, grouped, loss, parities, make_model)
+    plain = on_graph(problem)
+    assert problem.row_loss == ROW_LOSS_OBJECTIVES[loss]
+    assert plain.row_loss is None
+    z = random_z(problem)
+    point, other = (p.view(FullBatch).at(z) for p in (problem, plain))
+    assert type(point) is not type(other)
+    assert point.constraints.shape == (len(problem.component_names),)
+    check_equal_points(point, other, point.constraints.size)
+
+
+@each_parities
+def test_batches_without_a_graph_are_those_with_one(grouped, make_problem, make_model, parities):
+    """Batches so small that groups may lack a label."""
+    problem = parity_problem(make_problem, grouped, "log_loss", parities, make_model)
+    z, views = random_z(problem), [p.view(Stochastic) for p in (problem, on_graph(problem))]
+    for balance in (0.0, 1.0):
+        streams = [view.batches(np.random.default_rng(0), 12, balance, n_batches=4) for view in views]
+        for one, two in zip(*streams, strict=True):
+            point, other = one.at(z), two.at(z)
+            assert type(point) is not type(other)
+            check_equal_points(point, other, point.constraints.size)
+
+
+def test_gradients_of_points_without_a_graph(grouped, make_problem):
+    problem = parity_problem(make_problem, grouped, "log_loss", PARITIES["two"])
+    check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
+
+
+def test_no_graph_is_recorded(grouped, make_problem, monkeypatch):
+    problem = parity_problem(make_problem, grouped, "log_loss", PARITIES["two"])
+    z, multipliers = random_z(problem), np.ones(len(problem.component_names))
+    expected = on_graph(problem).view(FullBatch).at(z).gradient(1.0, multipliers)
+    monkeypatch.setattr(torch.autograd, "grad", lambda *_, **__: pytest.fail("a graph"))
+    np.testing.assert_allclose(problem.view(FullBatch).at(z).gradient(1.0, multipliers), expected, atol=1e-9)
+
+
+def test_points_do_not_change_data_or_arguments(grouped, make_problem):
+    problem = parity_problem(make_problem, grouped, "log_loss", PARITIES["two"])
+    z, multipliers = random_z(problem), np.ones(len(problem.component_names))
+    before = [array.copy() for array in (z, multipliers, grouped.weights.numpy(), grouped.y.numpy())]
+    point = problem.view(FullBatch).at(z)
+    constraints = point.constraints.copy()
+    point.gradient(1.0, multipliers)
+    for array, old in zip((z, multipliers, grouped.weights.numpy(), grouped.y.numpy()), before, strict=True):
+        np.testing.assert_array_equal(array, old)
+    np.testing.assert_array_equal(point.constraints, constraints)
+
+
+def test_the_row_loss_of_a_problem(data, make_problem, mean_gap):
+    def row_loss(*constraints, loss):
+        return make_problem(data, *constraints, loss=loss).row_loss
+
+    log_loss, squared = LossParity(loss="log_loss").bind(data), LossParity(loss="squared").bind(data)
+    assert row_loss(loss=Hinge(0.3)) == Hinge(0.3)
+    assert row_loss(log_loss, loss=Logistic()) == Logistic()
+    assert row_loss(log_loss, replace(log_loss, kappa=0.5), loss=Logistic()) == Logistic()
+    assert row_loss(squared, loss=Squared()) == Squared()
+    # other losses, or the same with other parameters
+    assert row_loss(squared, loss=Logistic()) is None
+    assert row_loss(log_loss, squared, loss=Logistic()) is None
+    assert row_loss(log_loss, loss=TruncatedLogistic()) is None
+    assert row_loss(LossParity(loss="hinge").bind(data), loss=Hinge(0.3)) is None
+    # a term that lacks the view
+    for constraint in (DemographicParity(0.2).bind(data), mean_gap(data, 0.1)):
+        assert not isinstance(constraint, RowLosses)
+        assert row_loss(constraint, loss=Logistic()) is None
+        assert row_loss(log_loss, constraint, loss=Logistic()) is None
+    for objective in (CorrelationPenalty(), PairwiseAUC()):
+        assert row_loss(loss=objective) is None
+        assert row_loss(log_loss, loss=objective) is None
+
+
+@pytest.mark.parametrize("loss", [TruncatedLogistic(), PairwiseAUC()], ids=["another loss", "another view"])
+def test_terms_of_different_losses_share_a_graph(data, make_problem, loss):
+    problem = make_problem(data, LossParity(0.1).bind(data), LossParity(0.2, loss="squared").bind(data), loss=loss)
+    check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
 
 
 # --- incompatible problems
