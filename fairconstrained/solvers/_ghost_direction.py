@@ -164,6 +164,8 @@ class _Dual(NamedTuple):
         ends = np.full(u.size, np.inf)
         ends[shrinks] = -u[shrinks] / step[shrinks]
         length = min(self._line_search(u, step, float(slope @ step)), ends.min())
+        if length == np.inf:  # rounding made the constraints contradict each other
+            return u
         return np.where(ends <= length, 0.0, u + length * step)
 
     def _line_search(self, u: np.ndarray, step: np.ndarray, slope: float) -> float:
@@ -173,6 +175,8 @@ class _Dual(NamedTuple):
         """
         speed = -(step @ self.jacobian) / self.tau
         moving = np.abs(speed) > _STILL * np.abs(speed).max()
+        if not moving.any():
+            return np.inf
         speed, at = speed[moving], -(self.gradient + u @ self.jacobian)[moving] / self.tau
         middle, half = -at / speed, self.beta / np.abs(speed)
         kinks = np.maximum(np.concatenate([middle - half, middle + half]), 0.0)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 
 from fairconstrained.exceptions import StopTraining
-from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
+from fairconstrained.problem import FullBatchView, Point, Problem, Start, StochasticView
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
@@ -30,19 +31,33 @@ class Source:
 
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int, balance: float) -> None:
         self._view, self._rng, self._size, self._balance = view, rng, size, balance
-        self._batches: dict[int, Iterator[FullBatchView]] = {}
+        self._batches: dict[tuple[int, float], Iterator[FullBatchView]] = {}
         self.n_rows = 0
 
-    def batch(self, size: int | None = None) -> FullBatchView:
-        """A new mini-batch, of the usual size if none is given; the whole problem if that has no more rows."""
-        size = self._size if size is None else size
-        if size >= self._view.problem.data.n_samples:
-            self.n_rows += self._view.problem.data.n_samples
-            return FullBatchView(self._view.problem)
-        if size not in self._batches:
-            self._batches[size] = self._view.batches(self._rng, size, self._balance)
+    def batch(self) -> FullBatchView:
+        """A new mini-batch of the usual kind; the whole problem if that has no more rows."""
+        problem = self._view.problem
+        if self._size >= problem.data.n_samples:
+            self.n_rows += problem.data.n_samples
+            return FullBatchView(problem)
+        return self._drawn(self._size, self._balance)
+
+    def even_batch(self, rows: int) -> FullBatchView:
+        """A new mini-batch with so many rows of every group."""
+        return self._drawn(rows * self._view.problem.data.n_groups, 1.0)
+
+    def part(self, batch: FullBatchView, rows: np.ndarray) -> FullBatchView:
+        """Some rows of a mini-batch, by their numbers there, in ascending order."""
+        problem = batch.problem
+        weights = problem.data.weights[torch.from_numpy(rows)]
+        self.n_rows += rows.size
+        return FullBatchView(problem.on(problem.data.at(rows, weights / weights.sum())))
+
+    def _drawn(self, size: int, balance: float) -> FullBatchView:
+        if (size, balance) not in self._batches:
+            self._batches[size, balance] = self._view.batches(self._rng, size, balance)
         self.n_rows += size
-        return next(self._batches[size])
+        return next(self._batches[size, balance])
 
 
 class Method(ABC):
@@ -86,6 +101,12 @@ class _State:
     best: np.ndarray | None = None
     least: float = np.inf
     records: tuple[dict[str, Any], ...] = ()
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether the variables and the multipliers are those of this problem."""
+        n_aux, n_multipliers = sum(c.n_aux for c in problem.constraints), self.method.multipliers.size
+        known = self.method.z.size == problem.n_params + n_aux
+        return known and n_multipliers in (0, len(problem.component_names))
 
 
 @dataclass(frozen=True)
@@ -132,7 +153,8 @@ class StochasticSolver(Solver):
         "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
         plus their granularity, and the method's own output where there is none.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none.
+        Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none. So it
+        is, in any case, where a loss is not finite.
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
@@ -187,6 +209,9 @@ class StochasticSolver(Solver):
         state = start.state if start is not None else None
         if not isinstance(state, _State) or state.solver != self.name:
             state = _State(self.name, self._method(problem, problem.fair_start(start, rng), rng))
+        elif not state.fits(problem):  # other comparisons than before: their multipliers are not known
+            method = self._method(problem, problem.fair_start(start, rng), rng)
+            state = replace(state, method=method, best=None, least=np.inf)
         training = _Training(self, problem, copy.deepcopy(state), rng, callback)
         try:
             while training.goes_on:
@@ -215,10 +240,15 @@ class _Training:
         if state.generator:
             rng.bit_generator.state = state.generator
         self._recorder = Recorder(callback, solver.verbose, state.records)
+        self._is_watched = callback is not None
         self._sampler, self._view = problem.view(Stochastic), FullBatchView(problem)
+        if state.best is not None:  # of another kappa, or of other rows
+            self._state = self._judged(replace(state, best=None, least=np.inf), state.best, self._view.at(state.best))
         self._begin = time.perf_counter() - state.seconds
         self._n_steps, self._n_epochs = solver.n_steps(problem), solver.n_epochs(problem)
-        self._is_late, self._message, self._step = False, "", 0
+        self._is_late, self._message, self._step, self._epoch = False, "", 0, 0
+        self._is_finite = True
+        self._chosen: np.ndarray | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -230,15 +260,16 @@ class _Training:
         method, limit = self._state.method, self._solver.max_time
         source = Source(self._sampler, self._rng, self._solver.batch_size, self._solver.balance)
         method.begin_epoch()
+        self._epoch = self._state.epoch + 1
         for step in range(1, self._n_steps + 1):
             self._step, last = step, method.z
             with np.errstate(over="ignore", invalid="ignore"):
                 method.step(source, self._problem)
             if not np.isfinite(method.z @ method.z):
-                method.z = last
+                method.z, self._is_finite = last, False
+                kept = "last finite parameters are" if self._state.best is None else "best model so far is"
                 self.give_up(
-                    "met a loss that is not finite; the last finite parameters are kept. Standardise the features or "
-                    "lower learning_rate."
+                    f"met a loss that is not finite; the {kept} kept. Standardise the features or lower learning_rate."
                 )
                 return
             self._is_late = limit is not None and time.perf_counter() - self._begin > limit
@@ -249,20 +280,17 @@ class _Training:
     def return_to(self, params: np.ndarray | None) -> None:
         """End with earlier parameters, if there are any."""
         if params is not None:
-            method = self._state.method
-            method.z = np.concatenate([params, method.z[params.size :]])
+            self._chosen = np.concatenate([params, self._state.method.z[params.size :]])
 
     def give_up(self, why: str) -> None:
         """End here."""
-        self._message = f"training stopped in step {self._step} of epoch {self._state.epoch + 1}: it {why}"
+        self._message = f"training stopped in step {self._step} of epoch {self._epoch}: it {why}"
 
     def _record(self, n_rows: int) -> None:
         """Measure the iterate on all rows, and pass the record on together with the state."""
         state, method, problem = self._state, self._state.method, self._problem
         point = self._view.at(method.z)
-        feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
-        if feasible and point.objective < state.least:
-            state = replace(state, best=method.z, least=point.objective)
+        state = self._judged(state, method.z, point)
         seconds = time.perf_counter() - self._begin
         record = {
             "n_iter": state.epoch + 1,
@@ -281,19 +309,26 @@ class _Training:
             generator=dict(self._rng.bit_generator.state),
             records=(*state.records, record),
         )
-        self._recorder.add(method.z[: problem.n_params], state=self._start(method.z), **record)
+        # the method's variables move on, so whoever watches gets a copy
+        kept = replace(self._state, method=copy.deepcopy(method)) if self._is_watched else None
+        params = method.z[: problem.n_params]
+        self._recorder.add(params, state=Start(params, state=kept), **record)
+
+    def _judged(self, state: _State, z: np.ndarray, point: Point) -> _State:
+        """``state`` with ``z`` as the best iterate, if it is feasible and better than the best one so far."""
+        feasible = all(c.exact(point.scores) <= c.granularity for c in self._problem.constraints)
+        return replace(state, best=z, least=point.objective) if feasible and point.objective < state.least else state
 
     def _n_passes(self, n_rows: int, n_epochs: int) -> int:
         return n_epochs + int(np.ceil(n_rows / self._problem.data.n_samples))
 
-    def _start(self, z: np.ndarray) -> Start:
-        return Start(z[: self._problem.n_params], state=self._state)
-
     def result(self) -> Trained:
-        """The chosen iterate."""
+        """The chosen iterate. What is not finite is not gone on from."""
         best, method = self._state.best, self._state.method
-        takes_best = best is not None and (self._solver.select == "best" or bool(self._message))
-        z = best if best is not None and takes_best else method.output()
+        z = method.output() if self._chosen is None else self._chosen
+        if best is not None and (self._solver.select == "best" or self._message):
+            z = best
+        start = Start(z[: self._problem.n_params], state=self._state if self._is_finite else None)
         n_epochs = self._state.epoch
         n_passes = self._n_passes(self._state.n_rows, n_epochs)
-        return Trained(z, method, self._start(z), self._recorder, n_epochs, n_passes, self._message)
+        return Trained(z, method, start, self._recorder, n_epochs, n_passes, self._message)

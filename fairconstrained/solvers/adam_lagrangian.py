@@ -69,6 +69,7 @@ class AdamLagrangian(StochasticSolver):
     """
 
     name: ClassVar[str] = "adam_lagrangian"
+    projects: ClassVar[bool] = False  # `AugmentedLagrangian` does not
 
     max_epochs: int | None = None  # type: ignore[assignment]  # the others have a number
     batch_size: int = 256
@@ -116,7 +117,7 @@ class AdamLagrangian(StochasticSolver):
     def _joined(
         self, problem: Problem, trained: SolverResult, polished: SolverResult, params: np.ndarray
     ) -> SolverResult:
-        point = FullBatchView(problem.without_constraints()).at(params)
+        point = FullBatchView(problem).at(problem.start(params))
         feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
         assert trained.start is not None  # every run can be gone on from
         return replace(
@@ -126,6 +127,7 @@ class AdamLagrangian(StochasticSolver):
             n_iter=trained.n_iter,
             n_evaluations=trained.n_evaluations + polished.n_evaluations,
             objective=point.objective,
+            surrogate_violation=float(point.constraints.max(initial=0.0)),
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
             history=(*trained.history, *polished.history),
             start=replace(trained.start, params=params),

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from fairconstrained.problem import Problem
+from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
@@ -24,13 +24,11 @@ class StochasticGhost(StochasticSolver):
               \kappa e, \quad \|d\|_\infty \le \beta
 
     on a mini-batch X (see `ghost_direction` for :math:`\kappa`), a geometric N of parameter :math:`p_0`, and
-    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the step is
+    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the latter in two halves, odd and even, the step is
 
     .. math:: x \leftarrow x + \alpha_k \left( d(X^1) + \frac{d(X^{2^{N+1}}) - \frac{1}{2} \bigl( d(\mathrm{odd}) +
               d(\mathrm{even}) \bigr)}{(1 - p_0)^N p_0} \right), \qquad
               \alpha_{k+1} = \alpha_k (1 - \hat\alpha \alpha_k).
-
-    The rows of the large mini-batch are the odd and the even ones together: its gradients and values are their means.
 
     N is capped so that the mini-batch is no larger than the smallest group: without a cap its mean size is infinite
     for :math:`p_0 < 1/2`. The estimate is unbiased for the mean direction on mini-batches of twice the cap's size, and
@@ -78,15 +76,12 @@ class StochasticGhost(StochasticSolver):
             raise ValueError(f"p0 must be in (0, 1), got {self.p0!r}.")
         smallest = min(rows.stop - rows.start for rows in problem.data.slices)
         largest = max(int(np.log2(smallest)) - 1, 0)
-        return _Ghost(self, z, problem, largest, rng.spawn(1)[0])
+        return _Ghost(self, z, largest, rng.spawn(1)[0])
 
 
 class _Ghost(Method):
-    def __init__(
-        self, options: StochasticGhost, z: np.ndarray, problem: Problem, largest: int, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, options: StochasticGhost, z: np.ndarray, largest: int, rng: np.random.Generator) -> None:
         self._options, self._largest, self._rng = options, largest, rng
-        self._n_groups = problem.data.n_groups
         self.z, self.rate = z, options.learning_rate
 
     def step(self, source: Source, problem: Problem) -> None:
@@ -101,25 +96,27 @@ class _Ghost(Method):
         level = min(int(self._rng.geometric(p0)) - 1, self._largest)
         # the cap has the probability of all that it stands for
         probability = (1 - p0) ** level * (p0 if level < self._largest else 1.0)
-        single = self._solve(self._linearised(source, 1))
-        odd, even = (self._linearised(source, 2**level) for _ in range(2))
-        both = _Linearised(*((a + b) / 2 for a, b in zip(odd, even, strict=True)))
-        return single + (self._solve(both) - (self._solve(odd) + self._solve(even)) / 2) / probability
+        single, large = source.even_batch(1), source.even_batch(2 ** (level + 1))
+        odd, even = self._halves(source, large)
+        correction = self._solved(large) - (self._solved(odd) + self._solved(even)) / 2
+        return self._solved(single) + correction / probability
 
-    def _linearised(self, source: Source, rows: int) -> _Linearised:
-        point = source.batch(rows * self._n_groups).at(self.z)
+    def _halves(self, source: Source, batch: FullBatchView) -> tuple[FullBatchView, FullBatchView]:
+        """One row of every two neighbours, which a coin tells, and the other rows.
+
+        Every row of a mini-batch comes from a part of its group of its own, see `Sampler`, so that the odd rows are no
+        mini-batch of half the size; either half is one this way.
+        """
+        first = np.arange(0, batch.problem.data.n_samples, 2)
+        coins = self._rng.integers(2, size=first.size)
+        return source.part(batch, first + coins), source.part(batch, first + 1 - coins)
+
+    def _solved(self, batch: FullBatchView) -> np.ndarray:
+        """The direction on a mini-batch (eq. 8); NaN where a value is not finite."""
+        o, point = self._options, batch.at(self.z)
         m = point.constraints.size
+        gradient = point.gradient(1.0, np.zeros(m))
         jacobian = np.stack([point.gradient(0.0, row) for row in np.eye(m)]) if m else np.empty((0, self.z.size))
-        return _Linearised(point.gradient(1.0, np.zeros(m)), point.constraints, jacobian)
-
-    def _solve(self, at: _Linearised) -> np.ndarray:
-        o = self._options
-        return ghost_direction(*at, tau=o.tau, beta=o.beta, rho=o.rho, share=o.share)
-
-
-class _Linearised(NamedTuple):
-    """Gradient of the objective, and values and Jacobian of the constraints."""
-
-    gradient: np.ndarray
-    values: np.ndarray
-    jacobian: np.ndarray
+        if not all(np.isfinite(part).all() for part in (gradient, point.constraints, jacobian)):
+            return np.full(self.z.size, np.nan)
+        return ghost_direction(gradient, point.constraints, jacobian, o.tau, o.beta, o.rho, o.share)
