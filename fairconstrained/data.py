@@ -233,7 +233,9 @@ class FairData:
             self, X=self.X[rows], y=self.y[rows], weights=weights, order=self.order[rows], codes=self.codes[rows]
         )
 
-    def batches(self, rows: np.ndarray, weights: torch.Tensor | None = None) -> Iterator[FairData]:
+    def batches(
+        self, rows: np.ndarray, weights: torch.Tensor | None = None, codes: np.ndarray | None = None
+    ) -> Iterator[FairData]:
         """The data `at` every row of a table of row numbers, for less than one by one: X is gathered once for all.
 
         Rows of a few sparse features come dense, since products with so small a matrix take no time but that of the
@@ -243,23 +245,27 @@ class FairData:
         ----------
         rows : ndarray of shape (n_batches, size)
             Numbers in the internal order, ascending in every batch.
-        weights : Tensor of shape (n_batches, size), optional
-            None: all count alike.
+        weights : Tensor of shape (n_batches, size) or (size,), optional
+            The latter where all batches have the same. None: all count alike.
+        codes : ndarray of shape (size,), optional
+            Groups, where they are known to be the same in all batches; these then share the very array.
         """
         n_batches, size = rows.shape
         X = self.X[rows.ravel()]
         if sp.issparse(X) and X.shape[1] <= _FEW_FEATURES:
             X = X.toarray()
-        targets, order, codes = self.y[torch.from_numpy(rows)], self.order[rows], self.codes[rows]
-        weights = _alike(size).expand(n_batches, size) if weights is None else weights
+        targets, order = self.y[torch.from_numpy(rows)], self.order[rows]
+        weights = _alike(size) if weights is None else weights
+        every_weights = [weights] * n_batches if weights.ndim == 1 else weights
+        every_codes = self.codes[rows] if codes is None else [codes] * n_batches
         for k in range(n_batches):
             yield FairData(
                 X=_rows(X, k * size, (k + 1) * size),
                 y=targets[k],
-                weights=weights[k],
+                weights=every_weights[k],
                 labels=self.labels,
                 order=order[k],
-                codes=codes[k],
+                codes=every_codes[k],
             )
 
 
@@ -276,7 +282,7 @@ class Sampler:
     data : FairData
     size : int
         Rows of a batch.
-    factors : ndarray of shape (n_groups,)
+    factors : ndarray of shape (n_samples,)
         How many times as often as its weight says a row is drawn; its weight in the batch makes up for it.
     """
 
@@ -285,7 +291,7 @@ class Sampler:
     factors: np.ndarray
 
     @classmethod
-    def of(cls, data: FairData, size: int, balance: float = 0.0) -> Self:
+    def of(cls, data: FairData, size: int, balance: float = 0.0, strata: np.ndarray | None = None) -> Self:
         """Batches of about ``size`` rows, with rows of every group unless the groups are too many for that.
 
         Parameters
@@ -295,20 +301,23 @@ class Sampler:
             At least 1.
         balance : float, default=0.0
             What becomes of the groups' shares: they stay as they are at 0 and are equal at 1.
+        strata : ndarray of shape (n_samples,), optional
+            Numbers from 0 on that stand for the groups here.
         """
-        shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
+        codes = data.codes if strata is None else strata
+        shares = np.bincount(codes, data.weights.numpy())
         there = shares > 0  # of a few rows, some groups may have none
         wanted = ((1 - balance) * shares + balance / there.sum()) * there
         counts = np.maximum(np.round(size * wanted), 1) * there
-        if counts.sum() <= max(2 * size, data.n_groups if data.n_groups <= _FEW_GROUPS else 0):
+        if counts.sum() <= max(2 * size, shares.size if shares.size <= _FEW_GROUPS else 0):
             # whole rows: every batch then has the same number of every group
             size, wanted = int(counts.sum()), counts / counts.sum()
-        return cls(data, size, np.divide(wanted, shares, out=np.zeros_like(shares), where=there))
+        return cls(data, size, np.divide(wanted, shares, out=np.zeros_like(shares), where=there)[codes])
 
     @cached_property
     def _ends(self) -> np.ndarray:
         """Where the part of every row ends, in rows of the batch; ndarray of shape (n_samples,)."""
-        ends = np.cumsum(self.data.weights.numpy() * self.factors[self.data.codes])
+        ends = np.cumsum(self.data.weights.numpy() * self.factors)
         return ends * (self.size / ends[-1])
 
     def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:
@@ -329,8 +338,18 @@ class Sampler:
     def _draw(self, rng: np.random.Generator, n_batches: int) -> Iterator[FairData]:
         at = np.arange(self.size) + rng.random((n_batches, self.size))
         rows = np.searchsorted(self._ends, at, side="right").clip(max=self.data.n_samples - 1)
-        weights = 1 / (self.size * self.factors[self.data.codes[rows]])
-        return self.data.batches(rows, torch.from_numpy(weights))
+        codes, factors = self.data.codes[rows], self.factors[rows]
+        usual_codes, usual_factors, usual_weights = self._usual
+        if (codes == usual_codes).all() and (factors == usual_factors).all():
+            return self.data.batches(rows, usual_weights, usual_codes)
+        return self.data.batches(rows, torch.from_numpy(1 / (self.size * factors)))
+
+    @cached_property
+    def _usual(self) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
+        """Groups, factors and weights of a batch, which are those of every batch if the parts end where groups end."""
+        rows = np.searchsorted(self._ends, np.arange(self.size) + 0.5, side="right").clip(max=self.data.n_samples - 1)
+        factors = self.factors[rows]
+        return self.data.codes[rows], factors, torch.from_numpy(1 / (self.size * factors))
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

@@ -52,8 +52,11 @@ class Start:
 class Point(Protocol):
     """A problem's values at one ``z``."""
 
-    objective: float
     constraints: np.ndarray
+
+    @property
+    def objective(self) -> float:
+        """Objective with its penalty."""
 
     @property
     def scores(self) -> np.ndarray:
@@ -186,11 +189,13 @@ class Problem:
 
     def on(self, data: FairData) -> Problem:
         """The same problem on other rows."""
-        return replace(
-            self,
-            data=data,
-            objective=cast(Stochastic, self.objective).on(data),
-            constraints=tuple(cast(Stochastic, term).on(data) for term in self.constraints),
+        return Problem(  # `replace` would take longer than a step of a small network may
+            self.model,
+            cast(Stochastic, self.objective).on(data),
+            tuple([cast(Stochastic, term).on(data) for term in self.constraints]),
+            data,
+            self.domain,
+            self.threshold,
         )
 
     def scores(self, z: np.ndarray) -> np.ndarray:
@@ -309,19 +314,20 @@ class _RowLossPoint:
         n_params = problem.n_params
         self._problem, self._row_loss, self._params = problem, loss, z[:n_params]
         self._scores, self._pullback = problem.model.forward(self._params, problem.data)
-        losses, aux = loss.of(self._scores, problem.data.y).numpy(), z[n_params:]
-        self.loss = float(self._of(problem.objective, losses, aux[:0])[0])
-        self.objective = self.loss + problem.model.penalty(self._params)[0]
-        parts = [
-            self._of(term, losses, aux[part.start - n_params : part.stop - n_params])
-            for term, part in zip(problem.constraints, problem.aux_slices, strict=True)
-        ]
-        self.constraints: np.ndarray = np.concatenate(parts) if parts else np.empty(0)
-        self._ends = list(accumulate((part.size for part in parts), initial=0))
+        losses = loss.of(self._scores, problem.data.y).numpy()
+        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses, z[:0])[0])
+        parts, first = [], n_params
+        for term in problem.constraints:
+            end = first + term.n_aux
+            parts.append(cast(RowLosses, term).of_losses(losses, z[first:end]))
+            first = end
+        self._sizes = [part.size for part in parts]
+        self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
-    @staticmethod
-    def _of(term: Any, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        return cast(RowLosses, term).of_losses(losses, aux)
+    @property
+    def objective(self) -> float:
+        """Loss and penalty."""
+        return self.loss + self._problem.model.penalty(self._params)[0]
 
     @property
     def scores(self) -> np.ndarray:
@@ -330,17 +336,20 @@ class _RowLossPoint:
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
-        weights = cast(RowLosses, self._problem.objective).row_weights(np.array([objective]))[0]
-        slopes_aux = []
-        for term, part in zip(self._problem.constraints, pairwise(self._ends), strict=True):
-            own, aux = cast(RowLosses, term).row_weights(multipliers[slice(*part)])
-            weights = weights + own
-            slopes_aux.append(aux)
-        slopes = self._row_loss.slope(self._scores, self._problem.data.y)
+        problem = self._problem
+        weights = cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0]
+        slopes_aux, first = [], 0
+        for term, size in zip(problem.constraints, self._sizes, strict=True):
+            own, aux = cast(RowLosses, term).row_weights(multipliers[first : first + size])
+            weights += own
+            first += size
+            if aux.size:
+                slopes_aux.append(aux)
+        slopes = self._row_loss.slope(self._scores, problem.data.y)
         gradient = self._pullback(slopes * torch.from_numpy(weights))
         if objective:
-            gradient += objective * self._problem.model.penalty(self._params)[1]
-        return np.concatenate([gradient, *slopes_aux])
+            gradient += objective * problem.model.penalty(self._params)[1]
+        return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
 
 
 class FullBatchView:
@@ -352,14 +361,16 @@ class FullBatchView:
         Points computed so far.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, row_loss: Loss | None = None) -> None:
+        """``row_loss`` is that of the problem, where it is known."""
         self.problem = problem
         self.n_evaluations = 0
+        self._row_loss = row_loss or problem.row_loss
 
     def at(self, z: np.ndarray) -> _Point | _RowLossPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
-        loss = self.problem.row_loss
+        loss = self._row_loss
         return _Point(self.problem, z, "values", "values") if loss is None else _RowLossPoint(self.problem, z, loss)
 
 
@@ -379,9 +390,17 @@ class StochasticView:
     ) -> Iterator[FullBatchView]:
         """The problem on mini-batches, for less than one by one; see `fairconstrained.data.Sampler`."""
         if (size, balance) not in self._samplers:
-            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance)
-        sampler = self._samplers[size, balance]
-        return (FullBatchView(self.problem.on(batch)) for batch in sampler.batches(rng, n_batches))
+            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance, self._strata)
+        sampler, loss = self._samplers[size, balance], self.problem.row_loss
+        problem = self.problem
+        for batch in sampler.batches(rng, n_batches):
+            problem = problem.on(batch)  # of the batch before: terms may keep what is the same in both
+            yield FullBatchView(problem, loss)
+
+    @property
+    def _strata(self) -> np.ndarray | None:
+        """The groups of the first constraint that has its own."""
+        return next((c.strata for c in self.problem.constraints if c.strata is not None), None)
 
 
 class DifferenceOfConvexView:

@@ -47,6 +47,11 @@ class BoundConstraint(Exact):
         return 1 / self.scale
 
     @property
+    def strata(self) -> np.ndarray | None:
+        """Groups that mini-batches should have rows of, as numbers; None: those of the data. Shape (n_samples,)."""
+        return None
+
+    @property
     @abstractmethod
     def component_names(self) -> tuple[str, ...]:
         """A name for every component of the surrogate."""

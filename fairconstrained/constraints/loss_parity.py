@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
@@ -9,6 +10,7 @@ from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from fairconstrained.constraints._base import BoundConstraint, Constraint, check_bound
 from fairconstrained.data import FairData
@@ -32,6 +34,10 @@ TOLERANCE = 1e-9
 FEW_GROUPS = 8
 #: What small groups are called when they are put together.
 MERGED = "(small groups)"
+#: What is kept from one mini-batch to the next where the groups of the rows are the same.
+_OF_GROUPS = ("_cells", "_mass", "_absent")
+#: Entries up to which the table of the components is dense.
+_SMALL = 10_000
 #: Small groups that a message lists.
 _SHOWN = 10
 _CHOICES = {
@@ -111,7 +117,7 @@ class LossParity(Constraint):
             notion=notion,
             reference=self.reference,
             groups=groups,
-            sides=_sides(len(groups.labels), self.reference, bounded=self.kappa is not None),
+            comparisons=Comparisons.of(groups.labels, notion, self.reference, bounded=self.kappa is not None),
         )
 
 
@@ -181,7 +187,7 @@ class ComparedGroups:
         n_groups, n_cells = len(self.labels), len(self.labels) * notion.signs.shape[1]
         groups = self.place[data.codes]
         if notion.targets is None:
-            return np.where(groups < n_groups, groups, n_cells)
+            return groups  # those left out have the number that follows already
         cells = np.full(groups.size, n_cells)
         targets = data.y.numpy()
         for block, target in enumerate(notion.targets):
@@ -190,35 +196,55 @@ class ComparedGroups:
         return cells
 
 
-class Sides(NamedTuple):
-    """What the components compare: numbers of groups; the one after the last is all rows, or the centre.
+class Comparisons(NamedTuple):
+    """What the components compare: tables that are linear in mean losses.
 
     Attributes
     ----------
-    first, second : ndarray of shape (n_pairs,)
+    cells : ndarray or csr_array of shape (n_components, n_cells)
+        Coefficients of the cells' mean losses.
+    blocks : ndarray of shape (n_components, n_blocks)
+        Coefficients of the mean losses of all rows in the blocks.
+    aux : ndarray of shape (n_components, n_aux)
+        Coefficients of the centres.
+    names : tuple of str
     share : float
-        Of kappa, that they may differ by.
+        Of kappa, that they may come to.
     """
 
-    first: np.ndarray
-    second: np.ndarray
-    share: float = 1.0
+    cells: Any
+    blocks: np.ndarray
+    aux: np.ndarray
+    names: tuple[str, ...]
+    share: float
 
-    def pulled(self, slopes: np.ndarray, size: int) -> np.ndarray:
-        """The transpose of ``values[first] - values[second]``, for ``size`` values."""
-        return np.bincount(self.first, slopes, minlength=size) - np.bincount(self.second, slopes, minlength=size)
-
-
-def _sides(n_groups: int, reference: str, bounded: bool) -> Sides:
-    groups = np.arange(n_groups)
-    if not bounded or n_groups < 2:
-        return Sides(groups[:0], groups[:0])
-    if reference == "pairwise" and n_groups <= FEW_GROUPS:
-        first, second = np.array(list(permutations(groups, 2))).T
-        return Sides(first, second)
-    other = np.full(n_groups, n_groups)
-    share = 1.0 if reference == "overall" else 0.5
-    return Sides(np.append(groups, other), np.append(other, groups), share)
+    @classmethod
+    def of(cls, labels: Sequence[str], notion: LossNotion, reference: str, bounded: bool) -> Self:
+        """Every pair of groups, or every group and all rows or the centre; both ways, for each of the signs."""
+        n_groups, n_signs = len(labels), len(notion.signs)
+        groups = np.arange(n_groups if bounded and n_groups > 1 else 0)
+        kind = reference if reference == "overall" or groups.size > FEW_GROUPS else "pairs"
+        if kind == "pairs":
+            first, second = np.array(list(permutations(groups, 2)), dtype=int).reshape(-1, 2).T
+        else:
+            other = np.full(groups.size, n_groups)
+            first, second = np.append(groups, other), np.append(other, groups)
+        ends = sp.csr_array(
+            (np.repeat([1.0, -1.0], first.size), (np.tile(np.arange(first.size), 2), np.append(first, second))),
+            shape=(first.size, n_groups + 1),
+        )
+        cells, last = sp.kron(notion.signs, ends[:, :n_groups], format="csr"), ends[:, [n_groups]].toarray()
+        nothing = np.empty((cells.shape[0], 0))
+        names = (*labels, "all" if kind == "overall" else "centre")
+        sums = [""] if n_signs == 1 else [", sum", ", difference"]
+        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+        return cls(
+            cells=cells.toarray() if cells.shape[0] * cells.shape[1] <= _SMALL else sp.csr_array(cells),
+            blocks=np.kron(notion.signs, last) if kind == "overall" else nothing,
+            aux=np.kron(np.eye(n_signs), last) if kind == "pairwise" else nothing,
+            names=tuple(f"[{names[a]} - {names[b]}{which}]" for which in sums for a, b in pairs),
+            share=0.5 if kind == "pairwise" else 1.0,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +258,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
     loss, reference : str
     notion : LossNotion
     groups : ComparedGroups
-    sides : Sides
+    comparisons : Comparisons
     margin : float
         What the tolerance falls short of ``kappa``.
     """
@@ -244,16 +270,18 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
     notion: LossNotion
     reference: Any
     groups: ComparedGroups
-    sides: Sides
+    comparisons: Comparisons
     margin: float = 0.0
 
     @property
     def component_names(self) -> tuple[str, ...]:
         """The two sides of every component."""
-        labels = (*self.groups.labels, "all" if self.reference == "overall" else "centre")
-        sums = [""] if len(self.notion.signs) == 1 else [", sum", ", difference"]
-        pairs = list(zip(self.sides.first.tolist(), self.sides.second.tolist(), strict=True))
-        return tuple(f"{self.name}[{labels[a]} - {labels[b]}{which}]" for which in sums for a, b in pairs)
+        return tuple(f"{self.name}{sides}" for sides in self.comparisons.names)
+
+    @property
+    def strata(self) -> np.ndarray:
+        """See `BoundConstraint.strata`: the groups that are compared, and all others together."""
+        return self.groups.place[self.data.codes]
 
     @property
     def granularity(self) -> float:
@@ -263,7 +291,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
     @property
     def n_aux(self) -> int:
         """One centre for each of the notion's signs, where there are too many pairs."""
-        return len(self.notion.signs) if self.sides.share < 1 else 0
+        return self.comparisons.aux.shape[1]
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """The middle of the groups' losses."""
@@ -297,7 +325,11 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""
-        return replace(self, data=data)
+        moved = replace(self, data=data)
+        if self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights:
+            kept = {name: value for name, value in self.__dict__.items() if name in _OF_GROUPS}
+            moved.__dict__.update(kept)
+        return moved
 
     @property
     def row_loss(self) -> Loss:
@@ -306,29 +338,29 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """See `RowLosses.of_losses`: the gaps minus what they may be."""
-        if not self.sides.first.size:
-            return np.empty(0)
-        signs = self.notion.signs
-        totals = np.bincount(self._cells, self._shares * losses, minlength=self._mass.size)
-        parts = [signs @ totals[:-1].reshape(self._shape)]
-        if self.reference == "overall":
-            parts.append((signs @ (self._block_shares @ losses))[:, None])
-        elif self.n_aux:
-            parts.append(aux[:, None])
-        values = np.concatenate(parts, axis=1)
-        gaps = (values[:, self.sides.first] - values[:, self.sides.second]) * self._is_there
-        return gaps.ravel() - max(self.kappa - self.margin, 0.0) * self.sides.share
+        table, cells = self.comparisons, self._cells
+        totals = np.bincount(cells, self.data.weights.numpy() * losses, minlength=self._mass.size)
+        values = table.cells @ (totals / self._mass)[:-1]
+        if table.blocks.size:
+            values += table.blocks @ (self._block_shares @ losses)
+        if table.aux.size:
+            values += table.aux @ aux
+        if self._absent is not None:
+            values[self._absent] = 0.0
+        values -= max(self.kappa - self.margin, 0.0) * table.share
+        return values
 
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `RowLosses.row_weights`."""
-        signs, (_, n_groups) = self.notion.signs, self._shape
-        slopes = multipliers.reshape(len(signs), -1) * self._is_there
-        values = np.stack([self.sides.pulled(row, n_groups + 1) for row in slopes])
-        totals = np.append(signs.T @ values[:, :-1], 0.0)
-        weights = totals[self._cells] * self._shares
-        if self.reference == "overall":
-            weights = weights + (signs.T @ values[:, -1]) @ self._block_shares
-        return weights, values[:, -1][: self.n_aux]
+        table = self.comparisons
+        if self._absent is not None:
+            multipliers = np.where(self._absent, 0.0, multipliers)
+        slopes = np.append(multipliers @ table.cells, 0.0) / self._mass
+        weights = slopes[self._cells]
+        weights *= self.data.weights.numpy()
+        if table.blocks.size:
+            weights += (multipliers @ table.blocks) @ self._block_shares
+        return weights, multipliers @ table.aux
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -351,14 +383,11 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     @cached_property
     def _mass(self) -> np.ndarray:
-        """Weight of every cell, and of the rows in none."""
+        """Weight of every cell, and of the rows in none; 1 where there are no rows."""
         n_blocks, n_groups = self._shape
-        return np.bincount(self._cells, self.data.weights.numpy(), minlength=n_blocks * n_groups + 1)
-
-    @cached_property
-    def _shares(self) -> np.ndarray:
-        """Weights that sum to one in every cell; ndarray of shape (n_samples,)."""
-        return self.data.weights.numpy() / self._mass[self._cells]
+        mass = np.bincount(self._cells, self.data.weights.numpy(), minlength=n_blocks * n_groups + 1)
+        mass[mass == 0] = 1.0
+        return mass
 
     @cached_property
     def _block_shares(self) -> np.ndarray:
@@ -368,10 +397,9 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
         return np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
 
     @cached_property
-    def _is_there(self) -> np.ndarray | float:
-        """1 for comparisons that have rows on both sides, 0 for the others; shape (n_pairs,) unless all have."""
-        there = (self._mass[:-1] > 0).reshape(self._shape).all(axis=0)
-        if there.all():
-            return 1.0
-        there = np.append(there, True)
-        return (there[self.sides.first] & there[self.sides.second]).astype(float)
+    def _absent(self) -> np.ndarray | None:
+        """Which components compare a cell without rows, if any does; boolean, of shape (n_components,)."""
+        counts = np.bincount(self._cells, minlength=self._mass.size)[:-1]
+        if counts.all():
+            return None
+        return abs(self.comparisons.cells) @ (counts == 0) > 0

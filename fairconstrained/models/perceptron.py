@@ -19,6 +19,10 @@ from fairconstrained.models.module import ModuleModel
 __all__ = ["Perceptron"]
 
 
+#: Weights of shape (n_out, n_in), and biases.
+_Layer = tuple[np.ndarray, np.ndarray]
+
+
 def _silu_slope(z: np.ndarray, _: np.ndarray) -> np.ndarray:
     share = expit(z)
     return share * (1 + z * (1 - share))
@@ -55,32 +59,39 @@ class Perceptron(ModuleModel):
         if self._device.type != "cpu":
             return super().forward(params, data)
         layers, chunks = self._layers(params), self._chunks(data.n_samples)
-        passes = [_Pass(layers, self.activation, data.X if len(chunks) == 1 else data.X[rows]) for rows in chunks]
-        scores = [self._of_groups(run.outputs, data.codes[rows]) for run, rows in zip(passes, chunks, strict=True)]
-        kept = passes if len(chunks) == 1 else None  # the layers of all rows would not fit
+        if len(chunks) == 1:
+            only = _Pass(layers, self.activation, data.X)
+            scores = self._of_groups(only.outputs, data.codes)
+        else:  # the layers of all rows would not fit
+            only, scores = None, self._scores(layers, data.X, data.codes)
 
         def pullback(cotangent: Tensor) -> np.ndarray:
+            slopes = cotangent.numpy()
+            if only is not None:
+                return only.gradient(self._to_groups(slopes, data.codes)).astype(float, copy=False)
             gradient = np.zeros(params.size)
-            for k, rows in enumerate(chunks):
-                run = kept[k] if kept else _Pass(layers, self.activation, data.X[rows])
-                self._add_gradient(run, self._to_groups(cotangent.numpy()[rows], data.codes[rows]), gradient)
+            for rows in chunks:
+                run = _Pass(layers, self.activation, data.X[rows])
+                gradient += run.gradient(self._to_groups(slopes[rows], data.codes[rows]))
             return gradient
 
-        return torch.from_numpy(np.concatenate(scores)).double(), pullback
+        return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         """See `Model.scores`."""
         if self._device.type != "cpu":
             return super().scores(params, X, codes)
-        layers = self._layers(params)
         codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+        return self._scores(self._layers(params), X, codes).astype(float, copy=False)
+
+    def _scores(self, layers: list[_Layer], X: Any, codes: np.ndarray) -> np.ndarray:
         parts = [
             self._of_groups(_Pass(layers, self.activation, X[rows]).outputs, codes[rows])
             for rows in self._chunks(X.shape[0])
         ]
-        return np.concatenate([np.empty(0), *parts])
+        return np.concatenate(parts) if parts else np.empty(0)
 
-    def _layers(self, params: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _layers(self, params: np.ndarray) -> list[_Layer]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""
         params = params.astype(self._numbers, copy=False)
         arrays = [params[rows].reshape(shape) for rows, shape in self._places]
@@ -108,18 +119,12 @@ class Perceptron(ModuleModel):
         np.put_along_axis(outputs, codes[:, None], slopes, axis=1)
         return outputs
 
-    def _add_gradient(self, run: _Pass, slopes: np.ndarray, gradient: np.ndarray) -> None:
-        last = 2 * len(run.layers) - 2
-        for k, (weights, bias) in enumerate(run.gradients(slopes)):
-            gradient[self._places[last - 2 * k][0]] += weights.ravel()
-            gradient[self._places[last - 2 * k + 1][0]] += bias
-
 
 class _Pass:
     """Some rows on their way through the layers."""
 
-    def __init__(self, layers: list[tuple[np.ndarray, np.ndarray]], activation: str, X: Any) -> None:
-        self.layers = layers
+    def __init__(self, layers: list[_Layer], activation: str, X: Any) -> None:
+        self._layers = layers
         function, self._slope = _FUNCTIONS[activation]
         self._inputs, self._sums = [X], []
         for weights, bias in layers[:-1]:
@@ -130,10 +135,12 @@ class _Pass:
         weights, bias = layers[-1]
         self.outputs: np.ndarray = self._inputs[-1] @ weights.T + bias
 
-    def gradients(self, slopes: np.ndarray) -> Any:
-        """Of every layer's weights and bias, the last layer first; ``slopes`` are those of the outputs."""
-        for k in reversed(range(len(self.layers))):
-            yield slopes.T @ self._inputs[k], slopes.sum(axis=0)
+    def gradient(self, slopes: np.ndarray) -> np.ndarray:
+        """Of the parameters, in their order; ``slopes`` are those of the outputs."""
+        parts = []
+        for k in reversed(range(len(self._layers))):
+            parts += [slopes.sum(axis=0), (slopes.T @ self._inputs[k]).ravel()]
             if k:
-                slopes = slopes @ self.layers[k][0]
+                slopes = slopes @ self._layers[k][0]
                 slopes *= self._slope(self._sums[k - 1], self._inputs[k])
+        return np.concatenate(parts[::-1])
