@@ -73,8 +73,8 @@ class FairData:
 
     Attributes
     ----------
-    X : ndarray or csr_array of shape (n_samples, n_features)
-        Features.
+    X : ndarray, csr_array or Tensor of shape (n_samples, n_features)
+        Features; a Tensor where a model has placed them on its device.
     y : Tensor of shape (n_samples,)
         Targets: -1 / +1 for classification, real values for regression.
     weights : Tensor of shape (n_samples,)
@@ -273,9 +273,9 @@ class FairData:
 class Sampler:
     """Mini-batches whose weighted means are unbiased.
 
-    The rows stand in the internal order, every one as long as its probability, and one is drawn from each of ``size``
-    parts of equal length. So a batch has as many rows of a group, and of a group and target, as are expected, rounded
-    up or down; and its rows ascend.
+    The rows stand by group and target, every one as long as its probability, and one is drawn from each of ``size``
+    parts of equal length. So where groups have whole numbers of rows in a batch, every batch has as many of them, and
+    as many of a group and target as are expected, rounded up or down. The rows of a batch ascend.
 
     Attributes
     ----------
@@ -284,11 +284,14 @@ class Sampler:
         Rows of a batch.
     factors : ndarray of shape (n_samples,)
         How many times as often as its weight says a row is drawn; its weight in the batch makes up for it.
+    order : ndarray of shape (n_samples,), optional
+        The rows by stratum and target. None: as they are.
     """
 
     data: FairData
     size: int
     factors: np.ndarray
+    order: np.ndarray | None = None
 
     @classmethod
     def of(cls, data: FairData, size: int, balance: float = 0.0, strata: np.ndarray | None = None) -> Self:
@@ -312,12 +315,14 @@ class Sampler:
         if counts.sum() <= max(2 * size, shares.size if shares.size <= _FEW_GROUPS else 0):
             # whole rows: every batch then has the same number of every group
             size, wanted = int(counts.sum()), counts / counts.sum()
-        return cls(data, size, np.divide(wanted, shares, out=np.zeros_like(shares), where=there)[codes])
+        factors = np.divide(wanted, shares, out=np.zeros_like(shares), where=there)[codes]
+        return cls(data, size, factors, None if strata is None else np.lexsort((data.y.numpy(), strata)))
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """Where the part of every row ends, in rows of the batch; ndarray of shape (n_samples,)."""
-        ends = np.cumsum(self.data.weights.numpy() * self.factors)
+        """Where the part of every row of ``order`` ends, in rows of the batch; ndarray of shape (n_samples,)."""
+        lengths = self.data.weights.numpy() * self.factors
+        ends = np.cumsum(lengths if self.order is None else lengths[self.order])
         return ends * (self.size / ends[-1])
 
     def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:

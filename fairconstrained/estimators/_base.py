@@ -188,9 +188,11 @@ class BaseFairEstimator(BaseEstimator, ABC):
         return excess
 
     def _problem(self, data: FairData, target: Target) -> Problem:
+        model = self._model(data)
+        data = model.placed(data)
         constraints = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
         return Problem(
-            model=self._model(data),
+            model=model,
             objective=self._objective().bind(data),
             constraints=constraints,
             data=data,

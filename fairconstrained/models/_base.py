@@ -99,6 +99,10 @@ class Model(ABC):
             gradient with respect to ``params``, an ndarray of shape (n_params,).
         """
 
+    def placed(self, data: FairData) -> FairData:
+        """The data with features where the model computes, so that they travel there once."""
+        return data
+
     @property
     @abstractmethod
     def n_heads(self) -> int:

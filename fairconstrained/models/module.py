@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -117,7 +117,7 @@ class ModuleModel(Model):
 
         def run(rows: slice, graph: bool) -> Tensor:
             with torch.set_grad_enabled(graph):
-                return self._run(flat, _dense(data.X[rows]), data.codes[rows])
+                return self._run(flat, data.X[rows], data.codes[rows])
 
         outputs = [run(rows, graph=len(chunks) == 1) for rows in chunks]
 
@@ -131,6 +131,12 @@ class ModuleModel(Model):
             return gradient
 
         return torch.cat([output.detach() for output in outputs]).to("cpu", torch.float64), pullback
+
+    def placed(self, data: FairData) -> FairData:
+        """See `Model.placed`; sparse features stay where they are, and become dense chunk by chunk."""
+        if self._device.type == "cpu" or sp.issparse(data.X):
+            return data
+        return replace(data, X=_as_tensor(data.X).to(self._device, self.dtype))
 
     @property
     def n_heads(self) -> int:
@@ -146,7 +152,7 @@ class ModuleModel(Model):
         codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
         flat = torch.tensor(params, dtype=self.dtype, device=self._device)
         with torch.no_grad():
-            parts = [self._run(flat, _dense(X[rows]), codes[rows]) for rows in self._chunks(X.shape[0])]
+            parts = [self._run(flat, X[rows], codes[rows]) for rows in self._chunks(X.shape[0])]
         return torch.cat(parts).to("cpu", torch.float64).numpy() if parts else np.empty(0)
 
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
@@ -236,10 +242,9 @@ class ModuleModel(Model):
     def _chunks(self, n_samples: int) -> list[slice]:
         return [slice(a, min(a + self.chunk_size, n_samples)) for a in range(0, n_samples, self.chunk_size)]
 
-    def _run(self, flat: Tensor, X: np.ndarray, codes: np.ndarray) -> Tensor:
-        """Scores of dense rows; Tensor of shape (n_rows,) with whatever graph is being recorded."""
-        # torch warns about arrays that must not be written to, although it would not write
-        inputs = torch.from_numpy(np.require(X, requirements=("C", "W"))).to(self._device, self.dtype)
+    def _run(self, flat: Tensor, X: Any, codes: np.ndarray) -> Tensor:
+        """Scores of rows; Tensor of shape (n_rows,) with whatever graph is being recorded."""
+        inputs = _as_tensor(X).to(self._device, self.dtype)
         parts = flat.split([shape.numel() for shape in self._shapes.values()])
         named = {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
         outputs = functional_call(self._module, named, (inputs,))
@@ -335,5 +340,8 @@ def _hidden_layers(n_features: int, widths: Sequence[int], activation: Callable[
         yield activation()
 
 
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
+def _as_tensor(X: Any) -> Tensor:
+    if isinstance(X, Tensor):
+        return X
+    # torch warns about arrays that must not be written to, although it would not write
+    return torch.from_numpy(np.require(X.toarray() if sp.issparse(X) else X, requirements=("C", "W")))

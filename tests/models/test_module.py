@@ -315,3 +315,23 @@ def test_nothing_to_train():
 def test_mlp_says_what_it_does_not_know(options, message):
     with pytest.raises(ValueError, match=message):
         mlp(3, **options)
+
+
+@pytest.mark.parametrize("part", ["sample", "thinned"])
+def test_features_may_be_a_tensor(make_data, part):
+    """As where a model has placed them on its device: mini-batches are gathered there."""
+    data = make_data(counts=(9, 5, 7))
+    placed = replace(data, X=torch.from_numpy(data.X))
+    model = ModuleModel(partial(mlp, hidden_layer_sizes=(4,)), 3, chunk_size=4)
+    params = draw(model)
+    batches = [getattr(own, part)(np.random.default_rng(0), 12) for own in (data, placed)]
+    for one, other in ((data, placed), batches):
+        assert isinstance(other.X, torch.Tensor)
+        (scores, pullback), (expected, reference) = (model.forward(params, rows) for rows in (other, one))
+        np.testing.assert_array_equal(scores.numpy(), expected.numpy())
+        np.testing.assert_array_equal(pullback(expected), reference(expected))
+
+
+def test_placed_data_stay_as_they_are_on_the_cpu(make_data):
+    data = make_data(counts=(9, 5))
+    assert MODELS["shared"].placed(data) is data
