@@ -316,7 +316,8 @@ class Sampler:
             # whole rows: every batch then has the same number of every group
             size, wanted = int(counts.sum()), counts / counts.sum()
         factors = np.divide(wanted, shares, out=np.zeros_like(shares), where=there)[codes]
-        return cls(data, size, factors, None if strata is None else np.lexsort((data.y.numpy(), strata)))
+        order = np.lexsort((data.y.numpy(), codes))
+        return cls(data, size, factors, order if (np.diff(order) < 0).any() else None)
 
     @cached_property
     def _ends(self) -> np.ndarray:
@@ -324,6 +325,11 @@ class Sampler:
         lengths = self.data.weights.numpy() * self.factors
         ends = np.cumsum(lengths if self.order is None else lengths[self.order])
         return ends * (self.size / ends[-1])
+
+    def _rows_at(self, at: np.ndarray) -> np.ndarray:
+        """The rows in whose parts these places are, ascending in every batch."""
+        rows = np.searchsorted(self._ends, at, side="right").clip(max=self.data.n_samples - 1)
+        return rows if self.order is None else np.sort(self.order[rows])
 
     def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:
         """Mini-batches, endless unless ``n_batches`` says how many.
@@ -342,7 +348,7 @@ class Sampler:
 
     def _draw(self, rng: np.random.Generator, n_batches: int) -> Iterator[FairData]:
         at = np.arange(self.size) + rng.random((n_batches, self.size))
-        rows = np.searchsorted(self._ends, at, side="right").clip(max=self.data.n_samples - 1)
+        rows = self._rows_at(at)
         codes, factors = self.data.codes[rows], self.factors[rows]
         usual_codes, usual_factors, usual_weights = self._usual
         if (codes == usual_codes).all() and (factors == usual_factors).all():
@@ -352,7 +358,7 @@ class Sampler:
     @cached_property
     def _usual(self) -> tuple[np.ndarray, np.ndarray, torch.Tensor]:
         """Groups, factors and weights of a batch, which are those of every batch if the parts end where groups end."""
-        rows = np.searchsorted(self._ends, np.arange(self.size) + 0.5, side="right").clip(max=self.data.n_samples - 1)
+        rows = self._rows_at(np.arange(self.size) + 0.5)
         factors = self.factors[rows]
         return self.data.codes[rows], factors, torch.from_numpy(1 / (self.size * factors))
 

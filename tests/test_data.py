@@ -253,6 +253,39 @@ def test_groups_without_rows_are_passed_over(make_data):
     assert batches[0].counts()["a"] == batches[0].counts()["c"]
 
 
+@pytest.mark.parametrize(("balance", "expected"), [(0.0, [6, 12, 2]), (1.0, [7, 7, 7])], ids=str)
+@pytest.mark.parametrize("names", [[0, 1, 2], [1, 0, 4]], ids=["in order", "with gaps"])
+def test_strata_that_are_not_next_to_each_other(make_data, names, balance, expected):
+    """The first, third and last of five groups, the second, and the fourth; a batch has as many rows of each."""
+    data = make_data(counts=(12, 60, 8, 10, 10))
+    strata = np.array([names[k] for k in (0, 1, 0, 2, 0)])[data.codes]
+    batches = list(Sampler.of(data, 20, balance, strata).batches(np.random.default_rng(0), 800))
+    for batch in batches:
+        drawn = places(data, batch)
+        assert (np.diff(drawn) >= 0).all()
+        np.testing.assert_array_equal(batch.y, data.y[drawn])
+        assert np.bincount(strata[drawn], minlength=5)[names].tolist() == expected
+    draws = totals_by_row(data, batches)
+    check_unbiased(draws, data.weights.numpy())
+    groups = [sum(rows.stop - rows.start for rows in (batch.slices[k] for k in (0, 2, 4))) for batch in batches]
+    assert set(groups) == {expected[0]}
+    positive = (data.y.numpy() > 0) & (strata == names[0])
+    counts = [positive[places(data, batch)].sum() for batch in batches]
+    mean = expected[0] * positive.sum() / (strata == names[0]).sum()
+    assert set(counts) == {np.floor(mean), np.ceil(mean)}
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.5, 1.0])
+def test_the_groups_as_strata_change_nothing(make_data, balance):
+    data = make_data(counts=(30, 8, 50), weighted=True)
+    streams = [
+        Sampler.of(data, 16, balance, strata).batches(np.random.default_rng(0), 5) for strata in (None, data.codes)
+    ]
+    for one, other in zip(*streams, strict=True):
+        np.testing.assert_array_equal(one.order, other.order)
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 def test_streams_are_determined_by_the_generator(make_data, balance):
     sampler = Sampler.of(make_data(weighted=True), 16, balance)

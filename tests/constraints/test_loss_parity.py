@@ -453,6 +453,51 @@ def test_batches_are_unbiased(draw_scores, evaluate, reference, n_groups, balanc
     assert (np.abs(np.mean(draws, axis=0) - evaluate(constraint, "values", scores, aux)) < 4.5 * deviation).all()
 
 
+@pytest.mark.parametrize("size", [3, 12])
+@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
+@each_reference
+def test_batches_of_merged_and_ignored_groups_are_unbiased(draw_scores, evaluate, reference, small_groups, size):
+    """Small groups stand between the others, and only together do they have a whole number of rows in a batch."""
+    data = cells_of([(2, 3), (25, 20), (3, 2), (11, 15), (2, 4)])
+    scores = draw_scores(data)
+    constraint = bound(data, reference=reference, min_group_size=10, small_groups=small_groups)
+    assert constraint.groups.labels[:2] == ("b", "d")
+    draws = []
+    for batch in Sampler.of(data, size, 0.0, constraint.strata).batches(np.random.default_rng(0), 1000):
+        draws.append(evaluate(constraint.on(batch), "values", scores[positions(batch, data)]))
+    deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
+    assert (np.abs(np.mean(draws, axis=0) - evaluate(constraint, "values", scores)) < 4.5 * deviation).all()
+    # no comparison is ever without rows, of which the value would be -kappa
+    assert np.abs(np.array(draws) + KAPPA).min() > 1e-9
+
+
+@pytest.mark.parametrize("n_groups", [3, 10])
+@each_reference
+@each_notion
+def test_a_batch_does_not_depend_on_the_batches_before(draw_scores, evaluate, notion, reference, n_groups):
+    """Whatever is kept from one batch to the next: batches of the same groups, with other targets or weights."""
+    data = draw_data(n_groups)
+    scores = draw_scores(data)
+    constraint = bound(data, constraint=notion, reference=reference)
+    aux = constraint.initial_aux(scores)
+    rng = np.random.default_rng(0)
+    batches = [
+        batch
+        for balance in (0.0, 1.0, 0.0)
+        for batch in Sampler.of(data, 3 * n_groups, balance, constraint.strata).batches(rng, 3)
+    ]
+    multipliers = rng.normal(size=len(constraint.component_names))
+
+    def evaluated(term, batch):
+        return evaluate(term, "values", scores[positions(batch, data)], aux), *term.row_weights(multipliers)
+
+    chained = constraint
+    for batch in [*batches, data, batches[0]]:
+        chained = chained.on(batch)
+        for one, other in zip(evaluated(chained, batch), evaluated(constraint.on(batch), batch), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
 def test_the_gradient_of_batches_is_unbiased():
     data = draw_data(3)
     constraint, multipliers = bound(data), np.linspace(-1, 1, 6)
