@@ -200,6 +200,13 @@ def test_the_same_on_cuda(data, activation, n_outputs):
         np.testing.assert_allclose(moved, scores, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(pull(cotangent), pullback(cotangent), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(other.scores(params, data.X, data.codes), scores, rtol=1e-9, atol=1e-9)
+        placed = other.placed(data)
+        assert sp.issparse(data.X) or placed.X.device.type == "cuda"
+        for rows, own in ((placed, data), (placed.at(np.arange(0, 20, 2)), data.at(np.arange(0, 20, 2)))):
+            moved, pull = other.forward(params, rows)
+            same, pull_same = model.forward(params, own)
+            np.testing.assert_allclose(moved, same, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(pull(same), pull_same(same), rtol=1e-9, atol=1e-9)
         if n_outputs == 1:
             layer, expected = other.last_layer(params, data), model.last_layer(params, data)
             np.testing.assert_allclose(layer.features, expected.features, rtol=1e-9, atol=1e-9)
