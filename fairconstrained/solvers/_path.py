@@ -70,7 +70,7 @@ class PathStart(Start):
             params,
             tuple(c.components for c in problem.constraints),
             tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
-            None if origin is None else origin.params,
+            previous=None if origin is None else origin.params,
         )
 
 

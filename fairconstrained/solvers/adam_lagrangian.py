@@ -104,11 +104,11 @@ class AdamLagrangian(StochasticSolver):
         exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose)
         layer = problem.model.last_layer(result.params, problem.data)
         if layer is None:
-            polished = exact.solve(problem, Start(result.params), random_state)
+            polished = exact.solve(problem, _start(problem, result, result.params), random_state)
             params = polished.params
         else:
             head = _head(problem, layer)
-            polished = exact.solve(head, Start(result.params[layer.entries]), random_state)
+            polished = exact.solve(head, _start(problem, result, result.params[layer.entries]), random_state)
             found = polished.params if polished.status != Status.INFEASIBLE else _shrunk(head, polished.params)
             params = result.params.copy()
             params[layer.entries] = found
@@ -158,6 +158,14 @@ class _AdamLagrangian(Method):
         self._step += 1
         gradient = source.batch().at(self.z).gradient(1.0, self._weights)
         self.z = problem.project(self.z - rate * self._direction.of(gradient))
+
+
+def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start:
+    """``params`` with the multipliers of training: with them the second part is a matter of a few iterations."""
+    multipliers = np.array([trained.multipliers.get(name, 0.0) for name in problem.component_names])
+    ends = np.cumsum([len(constraint.component_names) for constraint in problem.constraints])
+    components = tuple(constraint.components for constraint in problem.constraints)
+    return Start(params, components, tuple(np.split(multipliers, ends[:-1])))
 
 
 def _head(problem: Problem, layer: LastLayer) -> Problem:
