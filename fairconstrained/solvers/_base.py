@@ -90,7 +90,7 @@ class Solver(ABC):
     Parameters
     ----------
     verbose : int, default=0
-        Positive: print every history record.
+        Positive: print the numbers of every history record.
     """
 
     name: ClassVar[str]
@@ -175,7 +175,8 @@ class Recorder:
         """Append one record; the callback also gets the parameters, and the state that a solver may go on from."""
         self.records.append(record)
         if self._verbose:
-            print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in record.items()))
+            numbers = {name: value for name, value in record.items() if not isinstance(value, np.ndarray)}
+            print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()))
         if self._callback is not None:
             extras = {"params": params, "state": state}
             self._callback(record | {name: value for name, value in extras.items() if value is not None})
