@@ -125,7 +125,9 @@ class Checkpoint(TrainingCallback):
     """Save the state of training, and go on from it where the file is there when `fit` begins.
 
     A fit that was cut off and is called again, with the same data and parameters, ends with the very model that it
-    would have ended with. The file is a pickle: open only your own.
+    would have ended with (but ``early_stopping`` begins to count anew). Which data they were is not in the file: give
+    every fit a file of its own, and those of a search or a cross-validation none. The file is a pickle: open only your
+    own.
 
     Parameters
     ----------
@@ -134,9 +136,16 @@ class Checkpoint(TrainingCallback):
         Epochs between two savings.
     resume : bool, default=True
         False begins anew, and writes over a file that is there.
+
+    Raises
+    ------
+    ValueError
+        If ``every`` is below 1; in `fit`, if the file is no checkpoint, or that of a model of another size.
     """
 
     def __init__(self, path: str | PathLike[str], *, every: int = 1, resume: bool = True) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1, got {every!r}.")
         self.path = path
         self.every = every
         self.resume = resume
@@ -146,8 +155,13 @@ class Checkpoint(TrainingCallback):
         path = Path(self.path)
         if not self.resume or not path.exists():
             return None
-        with path.open("rb") as file:
-            return pickle.load(file)
+        try:
+            start = pickle.loads(path.read_bytes())
+        except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, ValueError) as error:
+            raise ValueError(f"{path} is not a checkpoint that this version can read: {error}") from error
+        if not isinstance(start, Start):
+            raise ValueError(f"{path} is not a checkpoint: it holds an object of {type(start)}.")
+        return start
 
     def __call__(self, record: Mapping[str, Any]) -> None:
         """See `TrainingCallback.__call__`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, cast
@@ -26,6 +27,7 @@ from fairconstrained.estimators._announced import announced_classes, announced_g
 from fairconstrained.estimators._base import Fitted, Target, as_labels
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics._group_losses import NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
@@ -163,6 +165,7 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
     # Not parameters: a probability of 1/2 divides the classes, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
+    _is_stream: bool = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
@@ -252,7 +255,8 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
 
         A stream is over when its user says so, and the rows before are gone: nothing is promised about ``kappa``, and
-        ``constraint_values_`` are those of these rows. Call `fit` for the promise.
+        ``constraint_values_`` are those of these rows, NaN if a group is not among them. All groups are compared,
+        whatever ``min_group_size`` is. Call `fit` for the promise.
 
         Parameters
         ----------
@@ -274,10 +278,13 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         Raises
         ------
         ValueError
-            For invalid data, without ``classes`` in the first call, or for a class or group that was not announced.
+            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, or a
+            solver that takes all rows in every step.
         """
         fitted = copy.copy(self)
+        fitted._is_stream = True
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
+        del fitted._is_stream
         self.__dict__ = fitted.__dict__
         return self
 
@@ -298,13 +305,23 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         data = FairData.from_arrays(X, target.values, codes, labels, weights)
         problem = self._problem(data, target)
         start = None if last is None else last.start
-        n_epochs = 0 if start is None or start.state is None else start.state.epoch
-        solver = self._solver(problem, max_epochs=n_epochs + 1, polish=False, decay=False)
+        solver = self._one_epoch(self._solver(problem, polish=False, decay=False), start)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
+        with limited_threads(data.n_samples if problem.model.uses_threads else 1), _quiet():
             result = solver.solve(problem, start, rng)
         self._adopt(problem, result, target, labels)
         self.status_ = Status.COMPLETED.value
+
+    def _one_epoch(self, solver: Solver, start: Start | None) -> StochasticSolver:
+        """The solver, limited to one epoch more than those that it has done."""
+        if not isinstance(solver, StochasticSolver):
+            raise ValueError(
+                f"partial_fit needs a solver on mini-batches; {solver.name!r} takes all rows in every step."
+            )
+        state = start.state if start is not None and getattr(start.state, "solver", None) == solver.name else None
+        n_epochs, seconds = (0, 0.0) if state is None else (state.epoch, state.seconds)
+        max_time = None if solver.max_time is None else seconds + solver.max_time
+        return replace(solver, max_epochs=n_epochs + 1, max_time=max_time)
 
     def _model(self, data: FairData) -> Model:
         _check_device(self.device)
@@ -318,8 +335,10 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         return ROW_LOSS_OBJECTIVES[self.loss]
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        names = LossParity().get_params()
-        return [LossParity(**{name: getattr(self, name) for name in names})]
+        options = {name: getattr(self, name) for name in LossParity().get_params()}
+        if self._is_stream:  # of some rows, any group may have too few or none
+            options["min_group_size"] = 0
+        return [LossParity(**options)]
 
     def _held_out_share(self) -> float | None:
         return self.validation_fraction if self.early_stopping else None
@@ -336,21 +355,31 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         """See `BaseFairEstimator._solve`; callbacks may know a state to go on from."""
         callbacks = [*(self.callbacks or ())]
+        for callback in callbacks:
+            if not callable(callback):
+                raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
         if self._held_out is not None:
             callbacks.append(StopEarly(partial(self._held_out_loss, problem.model)))
         if self.verbose == 1:
             callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, StochasticSolver) else None))
-        with ExitStack() as at_end:
+        with ExitStack() as at_end, _quiet():
             for callback in callbacks:
                 if isinstance(callback, TrainingCallback):
+                    known = callback.begin()
                     at_end.callback(callback.end)
-                    start = self._checked(callback.begin(), problem.model) or start
+                    start = self._checked(known, problem.model) or start
 
             def call(record: Mapping[str, Any]) -> None:
                 for callback in callbacks:
                     callback(record)
 
-            return solver.solve(problem, start, rng, call if callbacks else None)
+            try:
+                return solver.solve(problem, start, rng, call if callbacks else None)
+            except StopTraining as stop:  # solvers on mini-batches end and return what they have
+                raise ValueError(
+                    f"a callback (or early_stopping) ended the training, but solver {solver.name!r} takes all rows in "
+                    "every step and cannot be ended. Choose a solver on mini-batches."
+                ) from stop
 
     def _held_out_loss(self, model: Model, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
@@ -358,6 +387,12 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         targets = np.where(held.y == self.classes_[1], 1.0, -1.0)
         losses = ROW_LOSSES[self.loss](model.scores(params, held.X), targets)
         return float(np.average(losses, weights=held.weights))
+
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """See `BaseFairEstimator._adopt`; what was trained on another device predicts, and is unpickled, anywhere."""
+        excess = super()._adopt(problem, result, target, labels)
+        self._fitted = replace(self._fitted, model=replace(cast(ModuleModel, problem.model), device="cpu"))
+        return excess
 
     @staticmethod
     def _checked(start: Start | None, model: Model) -> Start | None:
@@ -391,9 +426,15 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         names: list[str | None] = [str(label) for label in data.labels]
         for constraint in problem.constraints:
             names = cast(BoundLossParity, constraint).groups.names
-        table["compared_as"] = [names[code] for code in present]
+        # of type object, as a column of strings would have NaN in place of None
+        table["compared_as"] = pd.Series([names[code] for code in present], index=table.index, dtype=object)
         self.group_losses_ = table.rename(columns={"weight": "share"})
         return excess
+
+
+def _quiet() -> np.errstate:
+    """NumPy's warnings of overflow left out: where training diverges, the solver says so."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _check_device(device: str) -> None:
@@ -401,8 +442,12 @@ def _check_device(device: str) -> None:
     if device == "auto":
         return
     try:
-        kind = torch.device(device).type
+        known = torch.device(device)
     except RuntimeError as error:
         raise ValueError(f"device must be 'auto', 'cpu' or a CUDA device such as 'cuda', got {device!r}.") from error
-    if kind == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device={device!r}, but torch finds no CUDA device. Set device='auto' or 'cpu'.")
+    if known.type not in ("cpu", "cuda"):
+        raise ValueError(f"device must be 'auto', 'cpu' or a CUDA device such as 'cuda', got {device!r}.")
+    n_found = torch.cuda.device_count()
+    if known.type == "cuda" and (known.index or 0) >= n_found:
+        found = f"{n_found} CUDA devices" if n_found else "no CUDA device"
+        raise ValueError(f"device={device!r}, but torch finds {found}. Set device='auto' or 'cpu'.")
