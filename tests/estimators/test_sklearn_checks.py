@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairconstrained import (
     AUCFairClassifier,
+    LossParityClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -16,6 +17,7 @@ from fairconstrained import (
 # moves the ten coefficients of fifteen rows by as much; hence the larger alphas, and a smooth network.
 # The checks pass no sensitive features, so there is one group, every constraint holds vacuously, and each fit
 # says so by a FairnessWarning, as it should. That the warning appears is tested in test_fit.py.
+# All rows of the checks make one mini-batch: every epoch is a step.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @parametrize_with_checks(
     [
@@ -29,6 +31,7 @@ from fairconstrained import (
         RegularizedParityClassifier(max_iter=50),
         AUCFairClassifier(),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit
+        LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.05, max_epochs=100),
     ]
 )
 def test_estimator_check(estimator, check):
