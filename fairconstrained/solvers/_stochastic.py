@@ -17,7 +17,12 @@ from fairconstrained.problem import FullBatchView, Point, Problem, Start, Stocha
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
-__all__ = ["Method", "Source", "StochasticSolver", "Trained"]
+__all__ = ["Method", "Source", "StochasticSolver", "Trained", "strata_of"]
+
+
+def strata_of(problem: Problem) -> np.ndarray:
+    """Number of the group of every row, as the problem's mini-batches tell groups apart; shape (n_samples,)."""
+    return next((c.strata for c in problem.constraints if c.strata is not None), problem.data.codes)
 
 
 class Source:
@@ -32,6 +37,7 @@ class Source:
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int, balance: float) -> None:
         self._view, self._rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[tuple[int, float], Iterator[FullBatchView]] = {}
+        self._n_strata = np.unique(strata_of(view.problem)).size
         self.n_rows = 0
 
     def batch(self) -> FullBatchView:
@@ -43,8 +49,8 @@ class Source:
         return self._drawn(self._size, self._balance)
 
     def even_batch(self, rows: int) -> FullBatchView:
-        """A new mini-batch with so many rows of every group."""
-        return self._drawn(rows * self._view.problem.data.n_groups, 1.0)
+        """A new mini-batch with so many rows of every stratum."""
+        return self._drawn(rows * self._n_strata, 1.0)
 
     def part(self, batch: FullBatchView, rows: np.ndarray) -> FullBatchView:
         """Some rows of a mini-batch, by their numbers there, in ascending order."""
@@ -299,7 +305,7 @@ class _Training:
             "objective": point.objective,
             **{c.name: c.metric(point.scores) for c in problem.constraints},
             "surrogate_violation": float(point.constraints.max(initial=0.0)),
-            "multipliers": method.multipliers.copy(),
+            "multipliers": tuple(method.multipliers.tolist()),
         }
         self._state = replace(
             state,

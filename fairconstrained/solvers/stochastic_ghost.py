@@ -9,7 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver, strata_of
 
 __all__ = ["StochasticGhost"]
 
@@ -24,7 +24,7 @@ class StochasticGhost(StochasticSolver):
               \kappa e, \quad \|d\|_\infty \le \beta
 
     on a mini-batch X (see `ghost_direction` for :math:`\kappa`), a geometric N of parameter :math:`p_0`, and
-    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the latter in two halves, odd and even, the step is
+    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the latter split in odd and even ones, the step is
 
     .. math:: x \leftarrow x + \alpha_k \left( d(X^1) + \frac{d(X^{2^{N+1}}) - \frac{1}{2} \bigl( d(\mathrm{odd}) +
               d(\mathrm{even}) \bigr)}{(1 - p_0)^N p_0} \right), \qquad
@@ -74,7 +74,7 @@ class StochasticGhost(StochasticSolver):
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         if not 0 < self.p0 < 1:
             raise ValueError(f"p0 must be in (0, 1), got {self.p0!r}.")
-        smallest = min(rows.stop - rows.start for rows in problem.data.slices)
+        smallest = np.unique(strata_of(problem), return_counts=True)[1].min()
         largest = max(int(np.log2(smallest)) - 1, 0)
         return _Ghost(self, z, largest, rng.spawn(1)[0])
 
@@ -104,12 +104,13 @@ class _Ghost(Method):
     def _halves(self, source: Source, batch: FullBatchView) -> tuple[FullBatchView, FullBatchView]:
         """One row of every two neighbours, which a coin tells, and the other rows.
 
-        Every row of a mini-batch comes from a part of its group of its own, see `Sampler`, so that the odd rows are no
-        mini-batch of half the size; either half is one this way.
+        Every row of a mini-batch comes from a part of its stratum of its own, see `Sampler`. So the odd rows are no
+        mini-batch of half the size, and would make a bias; either half is one this way.
         """
-        first = np.arange(0, batch.problem.data.n_samples, 2)
-        coins = self._rng.integers(2, size=first.size)
-        return source.part(batch, first + coins), source.part(batch, first + 1 - coins)
+        problem = batch.problem
+        neighbours = np.lexsort((problem.data.y.numpy(), strata_of(problem))).reshape(-1, 2)
+        halves = self._rng.permuted(neighbours, axis=1).T
+        return source.part(batch, np.sort(halves[0])), source.part(batch, np.sort(halves[1]))
 
     def _solved(self, batch: FullBatchView) -> np.ndarray:
         """The direction on a mini-batch (eq. 8); NaN where a value is not finite."""
