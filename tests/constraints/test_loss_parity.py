@@ -1,6 +1,7 @@
 """Loss parity: components against a plain restatement, the metric, small groups, and mini-batches without bias."""
 
 import re
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -492,7 +493,8 @@ def test_a_batch_does_not_depend_on_the_batches_before(draw_scores, evaluate, no
         return evaluate(term, "values", scores[positions(batch, data)], aux), *term.row_weights(multipliers)
 
     chained = constraint
-    for batch in [*batches, data, batches[0]]:
+    other_weights = replace(data, weights=data.weights**2)
+    for batch in [*batches, data, other_weights, batches[0]]:
         chained = chained.on(batch)
         for one, other in zip(evaluated(chained, batch), evaluated(constraint.on(batch), batch), strict=True):
             np.testing.assert_array_equal(one, other)
