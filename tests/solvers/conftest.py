@@ -10,6 +10,8 @@ import pytest
 import torch
 from scipy.optimize import minimize
 
+from fairconstrained.constraints import LossParity
+from fairconstrained.data import FairData
 from fairconstrained.objectives import Logistic, Squared
 from fairconstrained.problem import Problem
 from fairconstrained.views import FullBatch
@@ -71,6 +73,45 @@ def known(request: pytest.FixtureRequest, make_data: Any, make_problem: Any, mea
     if request.param == "squared":
         return solve_by_kkt(make_problem(data, constraint, loss=Squared()), 0.05)
     return solve_by_slsqp(make_problem(data, constraint, loss=Logistic()))
+
+
+class Unequal(NamedTuple):
+    """A problem with an active bound on the groups' losses, its optimum, and the optimum without the bound."""
+
+    problem: Problem
+    params: np.ndarray
+    objective: float
+    free: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def unequal(make_data: Any, make_problem: Any) -> Unequal:
+    """Log losses of a linear model within 0.05 of each other, where the labels of one group are noisier."""
+    data = make_data(counts=(60, 80), shift=0.8)
+    flipped = np.random.default_rng(1).random(60) < 0.35
+    y = data.y.clone()
+    y[:60][torch.from_numpy(flipped)] *= -1
+    codes, X = data.codes, data.X
+    data = FairData.from_arrays(X, y.numpy(), codes, data.labels)
+    problem = make_problem(data, LossParity(0.05).bind(data))
+    view, free = problem.view(FullBatch), problem.without_constraints().view(FullBatch)
+    unbounded = minimize(
+        lambda z: (free.at(z).objective, free.at(z).gradient(1.0, np.empty(0))), np.zeros(4), jac=True, tol=1e-12
+    )
+    found = minimize(
+        lambda z: (view.at(z).objective, view.at(z).gradient(1.0, np.zeros(2))),
+        np.zeros(4),
+        jac=True,
+        method="SLSQP",
+        constraints={
+            "type": "ineq",
+            "fun": lambda z: -view.at(z).constraints,
+            "jac": lambda z: -np.stack([view.at(z).gradient(0.0, unit) for unit in np.eye(2)]),
+        },
+        options={"ftol": 1e-15, "maxiter": 500},
+    )
+    assert problem.constraints[0].metric(problem.scores(unbounded.x)) > 0.09  # the bound is active
+    return Unequal(problem, found.x, found.fun, unbounded.x)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,220 @@
+"""The (smoothed) augmented Lagrangian on mini-batches: every update, and known optima, primal and dual."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import LossParity
+from fairconstrained.domains import Box
+from fairconstrained.objectives import Logistic
+from fairconstrained.problem import Start
+from fairconstrained.solvers import SSLALM, StochasticALM
+from fairconstrained.views import FullBatch
+
+
+@dataclass
+class Batch:
+    """``f = |z - target|^2 / 2`` and ``c = (|z|^2 / 2 - radius, slope z - bound)`` of one mini-batch."""
+
+    target: np.ndarray
+    radius: float
+    slope: np.ndarray
+    bound: float
+
+    def at(self, z):
+        return Point(self, z)
+
+    def values(self, z):
+        return np.array([z @ z / 2 - self.radius, self.slope @ z - self.bound])
+
+    def jacobian(self, z):
+        return np.stack([z, self.slope])
+
+
+class Point:
+    def __init__(self, batch, z):
+        self._batch, self._z = batch, z
+        self.constraints = batch.values(z)
+
+    def gradient(self, objective, multipliers):
+        return objective * (self._z - self._batch.target) + multipliers @ self._batch.jacobian(self._z)
+
+
+class Prescribed:
+    """A source of given mini-batches, one after the other and from the beginning again."""
+
+    def __init__(self, batches):
+        self._batches, self.n_drawn = batches, 0
+
+    def batch(self):
+        self.n_drawn += 1
+        return self._batches[(self.n_drawn - 1) % len(self._batches)]
+
+
+class Plane:
+    """All that a method asks of a problem besides its mini-batches."""
+
+    component_names = ("disk", "line")
+
+    def __init__(self, domain=None):
+        self.domain = domain
+
+    def project(self, z):
+        return z if self.domain is None else self.domain.project(z)
+
+
+def random_batches(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [Batch(rng.normal(size=2) * 2, rng.uniform(0.2, 1), rng.normal(size=2), rng.normal()) for _ in range(n)]
+
+
+def paper(options, batches, n_steps, project=lambda z: z):
+    """Algorithm 2 in the joint variables (x, s), of which the second half is at least 0."""
+    o, x, y, z = options, np.array([1.5, -0.5, 0.0, 0.0]), np.zeros(2), np.array([1.5, -0.5, 0.0, 0.0])
+    for k in range(n_steps):
+        one, two = batches[2 * k], batches[2 * k + 1]
+        y = y + o.dual_rate * (one.values(x[:2]) + x[2:])
+        if np.sqrt((y**2).sum()) >= o.max_multiplier:
+            y = np.zeros(2)
+        jacobian = np.hstack([one.jacobian(x[:2]), np.eye(2)])
+        gradient = np.append(x[:2] - one.target, np.zeros(2)) + jacobian.T @ y
+        gradient += o.penalty * jacobian.T @ (two.values(x[:2]) + x[2:]) + o.smoothing * (x - z)
+        moved = x - o.learning_rate * gradient
+        z = z + o.averaging * (x - z)
+        x = np.append(project(moved[:2]), np.maximum(moved[2:], 0))
+        yield x, y, z
+
+
+OPTIONS = {
+    "ssl_alm": SSLALM(),
+    "alm": StochasticALM(),
+    "long steps": SSLALM(learning_rate=0.1, dual_rate=0.3, penalty=0.7, smoothing=0.9, averaging=0.2),
+    "small multipliers": SSLALM(learning_rate=0.05, dual_rate=0.8, max_multiplier=1.5),
+    "no penalty": StochasticALM(learning_rate=0.2, dual_rate=0.4, penalty=0.0),
+}
+
+
+# --- the updates
+
+
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+@pytest.mark.parametrize("domain", [None, Box(-0.7, 1.6)], ids=["plane", "box"])
+def test_the_steps_are_those_of_the_paper(options, domain):
+    problem, batches = Plane(domain), random_batches(60)
+    method, source = options._method(problem, np.array([1.5, -0.5]), np.random.default_rng(0)), Prescribed(batches)
+    for k, (x, y, z) in enumerate(paper(options, batches, 30, problem.project)):
+        method.step(source, problem)
+        np.testing.assert_allclose(np.append(method.z, method.slack), x, atol=1e-12)
+        np.testing.assert_allclose(method.multipliers, y, atol=1e-12)
+        np.testing.assert_allclose(np.append(method.center, method.slack_center), z, atol=1e-12)
+        assert source.n_drawn == 2 * k + 2
+
+
+def test_the_multipliers_begin_anew_when_they_are_too_long():
+    batches = random_batches(200)
+    seen = {}
+    for bound in (1.5, 1e6):
+        options = SSLALM(learning_rate=0.05, dual_rate=0.8, max_multiplier=bound)
+        method, source = options._method(Plane(), np.array([1.5, -0.5]), np.random.default_rng(0)), Prescribed(batches)
+        seen[bound] = []
+        for _ in range(100):
+            method.step(source, Plane())
+            seen[bound].append(np.linalg.norm(method.multipliers))
+    assert max(seen[1.5]) < 1.5 < max(seen[1e6])
+    assert 0 < seen[1.5].count(0.0) < 50  # the very zero, and not always
+    assert seen[1e6].count(0.0) == 0
+
+
+def test_slacks_are_never_negative_and_take_up_what_is_not_needed():
+    batches = [Batch(np.array([2.0, 0.0]), 0.5, np.array([1.0, 0.0]), 3.0)]  # the line is far beyond the disk
+    options = StochasticALM(learning_rate=0.1, dual_rate=0.1)
+    method, source = options._method(Plane(), np.zeros(2), np.random.default_rng(0)), Prescribed(batches)
+    least = np.inf
+    for _ in range(2000):
+        method.step(source, Plane())
+        least = min(least, method.slack.min())
+    assert least == 0.0
+    np.testing.assert_allclose(method.z, [1.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(method.slack, [0.0, 2.0], atol=1e-6)  # c + s = 0
+    np.testing.assert_allclose(method.multipliers, [1.0, 0.0], atol=1e-6)  # (2 - 1) = y z
+
+
+def test_alm_is_ssl_alm_without_smoothing():
+    plain = SSLALM(smoothing=0.0, averaging=1.0)
+    assert (StochasticALM().smoothing, StochasticALM().averaging) == (0.0, 1.0)
+    iterates = []
+    for options in (plain, StochasticALM()):
+        method, source = options._method(Plane(), np.ones(2), np.random.default_rng(0)), Prescribed(random_batches(20))
+        for _ in range(10):
+            method.step(source, Plane())
+        iterates.append(method.z)
+    np.testing.assert_array_equal(*iterates)
+
+
+def test_smoothing_holds_the_iterate_near_its_centre():
+    batches = [Batch(np.array([2.0, 1.0]), 9.0, np.zeros(2), 1.0)]
+    for smoothing in (0.0, 2.0):
+        # neither constraints nor a centre that moves
+        options = SSLALM(learning_rate=0.1, smoothing=smoothing, averaging=0.0, dual_rate=0.0, penalty=0.0)
+        method, source = options._method(Plane(), np.zeros(2), np.random.default_rng(0)), Prescribed(batches)
+        for _ in range(300):
+            method.step(source, Plane())
+        np.testing.assert_allclose(method.z, np.array([2.0, 1.0]) / (1 + smoothing), atol=1e-4)
+        np.testing.assert_array_equal(method.center, 0)
+
+
+def test_defaults_are_the_published_parameters():
+    o = SSLALM()
+    published = {"smoothing": 2.0, "penalty": 1.0, "learning_rate": 0.01, "dual_rate": 0.05, "averaging": 0.5}
+    assert {name: getattr(o, name) for name in published} == published
+    assert (o.max_multiplier, o.batch_size, o.balance) == (10.0, 8, 1.0)
+
+
+# --- optima
+
+
+@pytest.mark.parametrize("solver", [SSLALM, StochasticALM])
+def test_known_optimum_primal_and_dual(known, solver):
+    """With all rows in every batch there is no noise, and the method ends at the KKT point."""
+    n = known.problem.data.n_samples
+    options = solver(max_epochs=600, batch_size=n, learning_rate=0.2, dual_rate=0.4)
+    result = options.solve(known.problem, None, np.random.default_rng(0))
+    np.testing.assert_allclose(result.params, known.params, atol=1e-4)
+    assert result.objective == pytest.approx(known.objective, abs=1e-5)
+    assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=1e-5)
+    multipliers = {name: value for name, value in result.multipliers.items() if value > 1e-3}
+    assert multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, abs=1e-4)}
+
+
+@pytest.mark.parametrize("solver", [SSLALM, StochasticALM])
+def test_the_loss_gap_at_the_optimum(unequal, solver):
+    """A bound on the groups' losses, the optimum by SLSQP; and the same from mini-batches up to their noise."""
+    problem, optimum, objective, free = unequal
+    n = problem.data.n_samples
+    exact = solver(max_epochs=1500, batch_size=n, learning_rate=0.2, dual_rate=0.4)
+    result = exact.solve(problem, None, np.random.default_rng(0))
+    np.testing.assert_allclose(result.params, optimum, atol=1e-3)
+    assert result.constraint_values["loss_parity"] == pytest.approx(0.05, abs=1e-4)
+    last, noisy = [], solver(max_epochs=150, batch_size=24, learning_rate=0.05, dual_rate=0.2)
+    noisy.solve(problem, Start(optimum), np.random.default_rng(0), lambda r: last.append(r["params"].copy()))
+    mean = np.mean(last[50:], axis=0)
+    assert np.abs(mean - optimum).max() < 0.1
+    near, far = (problem.constraints[0].metric(problem.scores(params)) for params in (mean, free))
+    assert abs(near - 0.05) < 0.02 < far - 0.05
+    assert problem.without_constraints().view(FullBatch).at(mean).objective == pytest.approx(objective, abs=0.01)
+
+
+def test_more_components_than_multipliers_of_a_warm_start(make_data, make_problem):
+    """Other comparisons than in the run before: their multipliers begin at zero, and nothing breaks."""
+    data = make_data(counts=(40, 50, 30), shift=0.8)
+    one, other = (
+        make_problem(data, LossParity(0.01, constraint=notion).bind(data), loss=Logistic())
+        for notion in ("demographic_parity", "equalized_odds")
+    )
+    assert len(one.component_names) < len(other.component_names)
+    first = SSLALM(max_epochs=2).solve(one, None, np.random.default_rng(0))
+    then = SSLALM(max_epochs=3).solve(other, first.start, np.random.default_rng(0))
+    assert then.n_iter == 3
+    assert len(then.history[-1]["multipliers"]) == len(other.component_names)
+    assert then.history[:2] == first.history[:2]
