@@ -46,11 +46,11 @@ def run(tmp_path_factory):
 
 
 def test_there_is_something_to_run():
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
     assert len(SNIPPETS) >= 5
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=["quick start", "grid search", "auc fairness"])
+@pytest.mark.parametrize("block", BLOCKS, ids=["quick start", "grid search", "auc fairness", "loss parity"])
 def test_readme(run, block, tmp_path):
     script = tmp_path / "block.py"
     script.write_text(block, encoding="utf8")
