@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,8 +13,11 @@ from scipy.optimize import minimize
 
 from fairconstrained.constraints import LossParity
 from fairconstrained.data import FairData
+from fairconstrained.domains import Domain
 from fairconstrained.objectives import Logistic, Squared
 from fairconstrained.problem import Problem
+from fairconstrained.solvers import StochasticSolver
+from fairconstrained.solvers._stochastic import Method
 from fairconstrained.views import FullBatch
 
 
@@ -112,6 +116,75 @@ def unequal(make_data: Any, make_problem: Any) -> Unequal:
     )
     assert problem.constraints[0].metric(problem.scores(unbounded.x)) > 0.09  # the bound is active
     return Unequal(problem, found.x, found.fun, unbounded.x)
+
+
+@dataclass(frozen=True)
+class PlaneBatch:
+    """A mini-batch in the plane: ``f = |z - target|^2 / 2``, ``c = (|z|^2 / 2 - radius, slope z - bound)``."""
+
+    target: np.ndarray
+    radius: float
+    slope: np.ndarray
+    bound: float
+
+    def at(self, z: np.ndarray) -> PlanePoint:
+        return PlanePoint(self, z)
+
+    def values(self, z: np.ndarray) -> np.ndarray:
+        return np.array([z @ z / 2 - self.radius, self.slope @ z - self.bound])
+
+    def jacobian(self, z: np.ndarray) -> np.ndarray:
+        return np.stack([z, self.slope])
+
+
+class PlanePoint:
+    def __init__(self, batch: PlaneBatch, z: np.ndarray) -> None:
+        self._batch, self._z = batch, z
+        self.constraints = batch.values(z)
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        return objective * (self._z - self._batch.target) + multipliers @ self._batch.jacobian(self._z)
+
+
+class Plane:
+    """All that a method on mini-batches asks of its problem, and of the source of them.
+
+    The batches are given; they come one after the other, and from the beginning again.
+    """
+
+    component_names = ("disk", "line")
+
+    def __init__(self, batches: list[PlaneBatch], domain: Domain | None = None) -> None:
+        self.batches, self._domain, self.n_drawn = batches, domain, 0
+
+    def project(self, z: np.ndarray) -> np.ndarray:
+        return z if self._domain is None else self._domain.project(z)
+
+    def batch(self) -> PlaneBatch:
+        self.n_drawn += 1
+        return self.batches[(self.n_drawn - 1) % len(self.batches)]
+
+    def method(self, options: StochasticSolver, start: Any, seed: int = 0) -> Method:
+        return options._method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))
+
+
+@pytest.fixture(scope="session")
+def make_plane() -> Callable[..., Plane]:
+    """``make_plane(targets, radius, slope, bound, domain)``, a batch for every target; or random ones, by their number."""
+
+    def make(
+        targets: Any, radius: float = 0.5, slope: Any = (0.0, 0.0), bound: float = 1.0, domain: Domain | None = None
+    ) -> Plane:
+        if not isinstance(targets, int):
+            return Plane([PlaneBatch(np.asarray(t), radius, np.asarray(slope), bound) for t in targets], domain)
+        rng = np.random.default_rng(0)
+        batches = [
+            PlaneBatch(rng.normal(size=2) * 2, rng.uniform(0.2, 1), rng.normal(size=2), rng.normal())
+            for _ in range(targets)
+        ]
+        return Plane(batches, domain)
+
+    return make
 
 
 @pytest.fixture(scope="session")

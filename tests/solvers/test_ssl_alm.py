@@ -1,7 +1,5 @@
 """The (smoothed) augmented Lagrangian on mini-batches: every update, and known optima, primal and dual."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
@@ -12,68 +10,14 @@ from fairconstrained.problem import Start
 from fairconstrained.solvers import SSLALM, StochasticALM
 from fairconstrained.views import FullBatch
 
-
-@dataclass
-class Batch:
-    """``f = |z - target|^2 / 2`` and ``c = (|z|^2 / 2 - radius, slope z - bound)`` of one mini-batch."""
-
-    target: np.ndarray
-    radius: float
-    slope: np.ndarray
-    bound: float
-
-    def at(self, z):
-        return Point(self, z)
-
-    def values(self, z):
-        return np.array([z @ z / 2 - self.radius, self.slope @ z - self.bound])
-
-    def jacobian(self, z):
-        return np.stack([z, self.slope])
+START = (1.5, -0.5)
 
 
-class Point:
-    def __init__(self, batch, z):
-        self._batch, self._z = batch, z
-        self.constraints = batch.values(z)
-
-    def gradient(self, objective, multipliers):
-        return objective * (self._z - self._batch.target) + multipliers @ self._batch.jacobian(self._z)
-
-
-class Prescribed:
-    """A source of given mini-batches, one after the other and from the beginning again."""
-
-    def __init__(self, batches):
-        self._batches, self.n_drawn = batches, 0
-
-    def batch(self):
-        self.n_drawn += 1
-        return self._batches[(self.n_drawn - 1) % len(self._batches)]
-
-
-class Plane:
-    """All that a method asks of a problem besides its mini-batches."""
-
-    component_names = ("disk", "line")
-
-    def __init__(self, domain=None):
-        self.domain = domain
-
-    def project(self, z):
-        return z if self.domain is None else self.domain.project(z)
-
-
-def random_batches(n, seed=0):
-    rng = np.random.default_rng(seed)
-    return [Batch(rng.normal(size=2) * 2, rng.uniform(0.2, 1), rng.normal(size=2), rng.normal()) for _ in range(n)]
-
-
-def paper(options, batches, n_steps, project=lambda z: z):
+def paper(o, plane, n_steps):
     """Algorithm 2 in the joint variables (x, s), of which the second half is at least 0."""
-    o, x, y, z = options, np.array([1.5, -0.5, 0.0, 0.0]), np.zeros(2), np.array([1.5, -0.5, 0.0, 0.0])
+    x, y, z = np.append(START, [0.0, 0.0]), np.zeros(2), np.append(START, [0.0, 0.0])
     for k in range(n_steps):
-        one, two = batches[2 * k], batches[2 * k + 1]
+        one, two = plane.batches[2 * k], plane.batches[2 * k + 1]
         y = y + o.dual_rate * (one.values(x[:2]) + x[2:])
         if np.sqrt((y**2).sum()) >= o.max_multiplier:
             y = np.zeros(2)
@@ -82,7 +26,7 @@ def paper(options, batches, n_steps, project=lambda z: z):
         gradient += o.penalty * jacobian.T @ (two.values(x[:2]) + x[2:]) + o.smoothing * (x - z)
         moved = x - o.learning_rate * gradient
         z = z + o.averaging * (x - z)
-        x = np.append(project(moved[:2]), np.maximum(moved[2:], 0))
+        x = np.append(plane.project(moved[:2]), np.maximum(moved[2:], 0))
         yield x, y, z
 
 
@@ -100,39 +44,37 @@ OPTIONS = {
 
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 @pytest.mark.parametrize("domain", [None, Box(-0.7, 1.6)], ids=["plane", "box"])
-def test_the_steps_are_those_of_the_paper(options, domain):
-    problem, batches = Plane(domain), random_batches(60)
-    method, source = options._method(problem, np.array([1.5, -0.5]), np.random.default_rng(0)), Prescribed(batches)
-    for k, (x, y, z) in enumerate(paper(options, batches, 30, problem.project)):
-        method.step(source, problem)
+def test_the_steps_are_those_of_the_paper(make_plane, options, domain):
+    plane = make_plane(60, domain=domain)
+    method = plane.method(options, START)
+    for k, (x, y, z) in enumerate(paper(options, plane, 30)):
+        method.step(plane, plane)
         np.testing.assert_allclose(np.append(method.z, method.slack), x, atol=1e-12)
         np.testing.assert_allclose(method.multipliers, y, atol=1e-12)
         np.testing.assert_allclose(np.append(method.center, method.slack_center), z, atol=1e-12)
-        assert source.n_drawn == 2 * k + 2
+        assert plane.n_drawn == 2 * k + 2
 
 
-def test_the_multipliers_begin_anew_when_they_are_too_long():
-    batches = random_batches(200)
+def test_the_multipliers_begin_anew_when_they_are_too_long(make_plane):
     seen = {}
     for bound in (1.5, 1e6):
-        options = SSLALM(learning_rate=0.05, dual_rate=0.8, max_multiplier=bound)
-        method, source = options._method(Plane(), np.array([1.5, -0.5]), np.random.default_rng(0)), Prescribed(batches)
+        plane = make_plane(200)
+        method = plane.method(SSLALM(learning_rate=0.05, dual_rate=0.8, max_multiplier=bound), START)
         seen[bound] = []
         for _ in range(100):
-            method.step(source, Plane())
+            method.step(plane, plane)
             seen[bound].append(np.linalg.norm(method.multipliers))
     assert max(seen[1.5]) < 1.5 < max(seen[1e6])
     assert 0 < seen[1.5].count(0.0) < 50  # the very zero, and not always
     assert seen[1e6].count(0.0) == 0
 
 
-def test_slacks_are_never_negative_and_take_up_what_is_not_needed():
-    batches = [Batch(np.array([2.0, 0.0]), 0.5, np.array([1.0, 0.0]), 3.0)]  # the line is far beyond the disk
-    options = StochasticALM(learning_rate=0.1, dual_rate=0.1)
-    method, source = options._method(Plane(), np.zeros(2), np.random.default_rng(0)), Prescribed(batches)
+def test_slacks_are_never_negative_and_take_up_what_is_not_needed(make_plane):
+    plane = make_plane([(2.0, 0.0)], radius=0.5, slope=(1.0, 0.0), bound=3.0)  # the line is far beyond the disk
+    method = plane.method(StochasticALM(learning_rate=0.1, dual_rate=0.1), (0, 0))
     least = np.inf
     for _ in range(2000):
-        method.step(source, Plane())
+        method.step(plane, plane)
         least = min(least, method.slack.min())
     assert least == 0.0
     np.testing.assert_allclose(method.z, [1.0, 0.0], atol=1e-6)
@@ -140,26 +82,26 @@ def test_slacks_are_never_negative_and_take_up_what_is_not_needed():
     np.testing.assert_allclose(method.multipliers, [1.0, 0.0], atol=1e-6)  # (2 - 1) = y z
 
 
-def test_alm_is_ssl_alm_without_smoothing():
-    plain = SSLALM(smoothing=0.0, averaging=1.0)
+def test_alm_is_ssl_alm_without_smoothing(make_plane):
     assert (StochasticALM().smoothing, StochasticALM().averaging) == (0.0, 1.0)
     iterates = []
-    for options in (plain, StochasticALM()):
-        method, source = options._method(Plane(), np.ones(2), np.random.default_rng(0)), Prescribed(random_batches(20))
+    for options in (SSLALM(smoothing=0.0, averaging=1.0), StochasticALM()):
+        plane = make_plane(20)
+        method = plane.method(options, START)
         for _ in range(10):
-            method.step(source, Plane())
+            method.step(plane, plane)
         iterates.append(method.z)
     np.testing.assert_array_equal(*iterates)
 
 
-def test_smoothing_holds_the_iterate_near_its_centre():
-    batches = [Batch(np.array([2.0, 1.0]), 9.0, np.zeros(2), 1.0)]
+def test_smoothing_holds_the_iterate_near_its_centre(make_plane):
     for smoothing in (0.0, 2.0):
+        plane = make_plane([(2.0, 1.0)])
         # neither constraints nor a centre that moves
         options = SSLALM(learning_rate=0.1, smoothing=smoothing, averaging=0.0, dual_rate=0.0, penalty=0.0)
-        method, source = options._method(Plane(), np.zeros(2), np.random.default_rng(0)), Prescribed(batches)
+        method = plane.method(options, (0, 0))
         for _ in range(300):
-            method.step(source, Plane())
+            method.step(plane, plane)
         np.testing.assert_allclose(method.z, np.array([2.0, 1.0]) / (1 + smoothing), atol=1e-4)
         np.testing.assert_array_equal(method.center, 0)
 
