@@ -25,7 +25,7 @@ def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
     return classes
 
 
-def announced_groups(sensitive_features: Any, groups: Any, bounded: bool) -> tuple:
+def announced_groups(sensitive_features: Any, groups: Any, bounded: bool, depth: int) -> tuple:
     """Labels of the groups that may come, ``(None,)`` where there are none; warns of a vacuous constraint.
 
     Parameters
@@ -36,6 +36,8 @@ def announced_groups(sensitive_features: Any, groups: Any, bounded: bool) -> tup
         All groups; None: those of the first rows.
     bounded : bool
         Whether fairness is asked for.
+    depth : int
+        Calls from the user's down to this function, for the warning.
     """
     known = sensitive_features if groups is None else groups
     labels = GroupEncoder(known).labels if known is not None else (None,)
@@ -44,7 +46,7 @@ def announced_groups(sensitive_features: Any, groups: Any, bounded: bool) -> tup
             "There is only one group, so the fairness constraint holds vacuously. Announce all groups by groups= "
             "in the first call of partial_fit, or set kappa=None.",
             FairnessWarning,
-            stacklevel=6,
+            stacklevel=depth,
         )
     return labels
 

@@ -161,6 +161,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
                 raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
         target = self._encode_target(y, sample_weight)
         codes, labels = _encode_groups(sensitive_features, y, sample_weight)
         data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
@@ -184,8 +185,14 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
         start = replace(result.start or Start(params), params=params)
-        self._fitted = Fitted(problem.model, labels, start, target.offset, target.scale)
+        self._fitted = Fitted(problem.model.portable(), labels, start, target.offset, target.scale)
         return excess
+
+    def _set_aside(
+        self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray | None
+    ) -> np.ndarray | None:
+        """The weights to fit with; rows that are not to be seen have none."""
+        return sample_weight
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         model = self._model(data)

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
-from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
@@ -111,21 +111,25 @@ class StopEarly(TrainingCallback):
 class HoldsOut(BaseFairEstimator):
     """Estimators that may set rows aside before they train on the others."""
 
-    _held_out: HeldOut | None
+    _held_out: HeldOut | None = None
 
     def _held_out_share(self) -> float | None:
         """What share of the rows is set aside; None for none."""
         return None
 
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+    def _set_aside(
+        self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray | None
+    ) -> np.ndarray | None:
         self._held_out, share = None, self._held_out_share()
-        if share is not None:
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
-            sample_weight = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-            )
-            seed = check_random_state(self.random_state).randint(2**31)
-            self._held_out = HeldOut.of(X, y, sensitive_features, sample_weight, share, seed)
-            sample_weight[self._held_out.rows] = 0.0  # as if these rows had never been given
-        super()._fit(X, y, sensitive_features, sample_weight)
+        if share is None:
+            return sample_weight
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight.copy()
+        seed = check_random_state(self.random_state).randint(2**31)
+        self._held_out = HeldOut.of(X, y, sensitive_features, weights, share, seed)
+        weights[self._held_out.rows] = 0.0  # as if these rows had never been given
+        return weights
+
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """See `BaseFairEstimator._adopt`; the rows have done what they were for."""
         self._held_out = None
+        return super()._adopt(problem, result, target, labels)

@@ -153,7 +153,7 @@ class MomentStreaming(BaseFairEstimator):
 
     def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
         self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
-        labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None)
+        labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None, depth=6)
         self.groups_ = as_labels(() if labels == (None,) else labels)
         return MomentStream(labels)
 

@@ -226,9 +226,10 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
     def _auto_solver(self, problem: Problem) -> str:
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
 
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """See `BaseFairEstimator._adopt`; a stream before this fit is forgotten."""
         self._stream = None
-        super()._fit(X, y, sensitive_features, sample_weight)
+        return super()._adopt(problem, result, target, labels)
 
     def _held_out_share(self) -> float | None:
         return self.validation_fraction

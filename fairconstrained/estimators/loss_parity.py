@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
-from fairconstrained._threads import limited_threads
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.loss_parity import BoundLossParity
 from fairconstrained.data import FairData
-from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import Fitted, Target, as_labels
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.exceptions import StopTraining
@@ -34,12 +28,12 @@ from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, Status, StochasticSolver
+from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, StochasticSolver
 
 __all__ = ["LossParityClassifier"]
 
 
-class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
+class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
     r"""Neural network with a bound on the gaps between the groups' mean losses.
 
     .. math:: \min_\theta \; \frac{1}{n} \sum_i \ell(h_\theta(x_i), y_i) + \frac{\alpha}{2} \|W\|^2 \quad \text{s.t.}
@@ -160,12 +154,9 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
     True
     """
 
-    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
     # Not parameters: a probability of 1/2 divides the classes, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
-    _is_stream: bool = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
@@ -241,88 +232,6 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         self.verbose = verbose
         self.warm_start = warm_start
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sensitive_features: Any = None,
-        *,
-        groups: Any = None,
-        sample_weight: Any = None,
-    ) -> Self:
-        """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
-
-        A stream is over when its user says so, and the rows before are gone: nothing is promised about ``kappa``, and
-        ``constraint_values_`` are those of these rows, NaN if a group is not among them. All groups are compared,
-        whatever ``min_group_size`` is. Call `fit` for the promise.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            A thousand rows rather than one: rows of all groups should be among them.
-        y : array-like of shape (n_samples,)
-        classes : array-like of shape (2,)
-            Both classes; needed in the first call only, unless `fit` has seen them.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
-            All groups that may come. None: those of the first call.
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error occurs.
-
-        Raises
-        ------
-        ValueError
-            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, or a
-            solver that takes all rows in every step.
-        """
-        fitted = copy.copy(self)
-        fitted._is_stream = True
-        fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
-        del fitted._is_stream
-        self.__dict__ = fitted.__dict__
-        return self
-
-    def _partial_fit(
-        self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
-    ) -> None:
-        last: Fitted | None = getattr(self, "_fitted", None)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=last is None)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if last is None:
-            self.classes_ = announced_classes(classes, None)
-            labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None)
-            self.groups_ = as_labels(() if labels == (None,) else labels)
-        else:
-            labels = last.labels
-        codes = codes_of(y, sensitive_features, self.classes_, labels)
-        target = Target(np.where(y == self.classes_[1], 1.0, -1.0))
-        data = FairData.from_arrays(X, target.values, codes, labels, weights)
-        problem = self._problem(data, target)
-        start = None if last is None else last.start
-        solver = self._one_epoch(self._solver(problem, polish=False, decay=False), start)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples if problem.model.uses_threads else 1), _quiet():
-            result = solver.solve(problem, start, rng)
-        self._adopt(problem, result, target, labels)
-        self.status_ = Status.COMPLETED.value
-
-    def _one_epoch(self, solver: Solver, start: Start | None) -> StochasticSolver:
-        """The solver, limited to one epoch more than those that it has done."""
-        if not isinstance(solver, StochasticSolver):
-            raise ValueError(
-                f"partial_fit needs a solver on mini-batches; {solver.name!r} takes all rows in every step."
-            )
-        state = start.state if start is not None and getattr(start.state, "solver", None) == solver.name else None
-        n_epochs, seconds = (0, 0.0) if state is None else (state.epoch, state.seconds)
-        max_time = None if solver.max_time is None else seconds + solver.max_time
-        return replace(solver, max_epochs=n_epochs + 1, max_time=max_time)
-
     def _model(self, data: FairData) -> Model:
         _check_device(self.device)
         size: dict[str, Any] = {"n_features": data.n_features, "alpha": self.alpha, "device": self.device}
@@ -362,12 +271,12 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
             callbacks.append(StopEarly(partial(self._held_out_loss, problem.model)))
         if self.verbose == 1:
             callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, StochasticSolver) else None))
-        with ExitStack() as at_end, _quiet():
+        with ExitStack() as at_end:
             for callback in callbacks:
                 if isinstance(callback, TrainingCallback):
                     known = callback.begin()
                     at_end.callback(callback.end)
-                    start = self._checked(known, problem.model) or start
+                    start = self._checked(known, problem) or start
 
             def call(record: Mapping[str, Any]) -> None:
                 for callback in callbacks:
@@ -388,19 +297,20 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         losses = ROW_LOSSES[self.loss](model.scores(params, held.X), targets)
         return float(np.average(losses, weights=held.weights))
 
-    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
-        """See `BaseFairEstimator._adopt`; what was trained on another device predicts, and is unpickled, anywhere."""
-        excess = super()._adopt(problem, result, target, labels)
-        self._fitted = replace(self._fitted, model=replace(cast(ModuleModel, problem.model), device="cpu"))
-        return excess
-
     @staticmethod
-    def _checked(start: Start | None, model: Model) -> Start | None:
-        """A state that a callback knows, if it is one of this model."""
-        if start is not None and start.params.size != model.n_params:
+    def _checked(start: Start | None, problem: Problem) -> Start | None:
+        """A state that a callback knows, if it is one of this model and these data."""
+        if start is None:
+            return None
+        if start.params.size != problem.n_params:
             raise ValueError(
-                f"a callback would go on from {start.params.size} parameters, but the model has {model.n_params}. "
+                f"a callback would go on from {start.params.size} parameters, but the model has {problem.n_params}. "
                 "Remove the checkpoint of another model, or pass resume=False."
+            )
+        if getattr(start.state, "fingerprint", problem.data.fingerprint) != problem.data.fingerprint:
+            raise ValueError(
+                "a callback would go on from a state that was reached with other data. Remove the checkpoint, or pass "
+                "resume=False; in a search every fit needs a file of its own."
             )
         return start
 
@@ -430,11 +340,6 @@ class LossParityClassifier(HoldsOut, FairClassifierMixin, ModuleScores):
         table["compared_as"] = pd.Series([names[code] for code in present], index=table.index, dtype=object)
         self.group_losses_ = table.rename(columns={"weight": "share"})
         return excess
-
-
-def _quiet() -> np.errstate:
-    """NumPy's warnings of overflow left out: where training diverges, the solver says so."""
-    return np.errstate(over="ignore", invalid="ignore")
 
 
 def _check_device(device: str) -> None:

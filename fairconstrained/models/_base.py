@@ -103,6 +103,10 @@ class Model(ABC):
         """The data with features where the model computes, so that they travel there once."""
         return data
 
+    def portable(self) -> Model:
+        """The same model where it can be unpickled and predict anywhere: on the CPU."""
+        return self
+
     @property
     @abstractmethod
     def n_heads(self) -> int:

@@ -138,6 +138,10 @@ class ModuleModel(Model):
             return data
         return replace(data, X=_as_tensor(data.X).to(self._device, self.dtype))
 
+    def portable(self) -> ModuleModel:
+        """See `Model.portable`."""
+        return replace(self, device="cpu")
+
     @property
     def n_heads(self) -> int:
         """See `Model.n_heads`."""

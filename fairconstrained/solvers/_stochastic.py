@@ -96,10 +96,12 @@ class Method(ABC):
 
 @dataclass(frozen=True)
 class _State:
-    """How far training has come. The generator's state is that at the end of the epoch."""
+    """How far training has come: ``names`` are those of the components, the generator is that after the epoch."""
 
     solver: str
     method: Method
+    names: tuple[str, ...]
+    fingerprint: int
     epoch: int = 0
     n_rows: int = 0
     seconds: float = 0.0
@@ -107,12 +109,6 @@ class _State:
     best: np.ndarray | None = None
     least: float = np.inf
     records: tuple[dict[str, Any], ...] = ()
-
-    def fits(self, problem: Problem) -> bool:
-        """Whether the variables and the multipliers are those of this problem."""
-        n_aux, n_multipliers = sum(c.n_aux for c in problem.constraints), self.method.multipliers.size
-        known = self.method.z.size == problem.n_params + n_aux
-        return known and n_multipliers in (0, len(problem.component_names))
 
 
 @dataclass(frozen=True)
@@ -207,21 +203,28 @@ class StochasticSolver(Solver):
             message=trained.message,
         )
 
+    def known_state(self, problem: Problem, start: Start | None) -> _State | None:
+        """What ``start`` knows of an earlier run of this solver, with the same variables and comparisons."""
+        state = None if start is None else start.state
+        n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
+        known = isinstance(state, _State) and (state.solver, state.names) == (self.name, problem.component_names)
+        return state if known and state is not None and state.method.z.size == n_variables else None
+
     def train(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> Trained:
         """Run the method until a limit is reached, a callback raises `StopTraining`, or a parameter is not finite."""
         check_choice("select", self.select, ("last", "best"))
-        state = start.state if start is not None else None
-        if not isinstance(state, _State) or state.solver != self.name:
-            state = _State(self.name, self._method(problem, problem.fair_start(start, rng), rng))
-        elif not state.fits(problem):  # other comparisons than before: their multipliers are not known
+        state = copy.deepcopy(self.known_state(problem, start))
+        if state is None:
             method = self._method(problem, problem.fair_start(start, rng), rng)
-            state = replace(state, method=method, best=None, least=np.inf)
-        training = _Training(self, problem, copy.deepcopy(state), rng, callback)
+            state = _State(self.name, method, problem.component_names, problem.data.fingerprint)
+        training = _Training(self, problem, state, rng, callback)
         try:
-            while training.goes_on:
-                training.run_epoch()
+            # where training diverges, the message says so
+            with np.errstate(over="ignore", invalid="ignore"):
+                while training.goes_on:
+                    training.run_epoch()
         except StopTraining as stop:
             training.return_to(stop.params)
         except KeyboardInterrupt:
@@ -253,7 +256,7 @@ class _Training:
         self._begin = time.perf_counter() - state.seconds
         self._n_steps, self._n_epochs = solver.n_steps(problem), solver.n_epochs(problem)
         self._is_late, self._message, self._step, self._epoch = False, "", 0, 0
-        self._is_finite = True
+        self._is_finite, self._safe = True, state.method.z
         self._chosen: np.ndarray | None = None
 
     @property
@@ -269,19 +272,26 @@ class _Training:
         self._epoch = self._state.epoch + 1
         for step in range(1, self._n_steps + 1):
             self._step, last = step, method.z
-            with np.errstate(over="ignore", invalid="ignore"):
-                method.step(source, self._problem)
+            method.step(source, self._problem)
             if not np.isfinite(method.z @ method.z):
-                method.z, self._is_finite = last, False
-                kept = "last finite parameters are" if self._state.best is None else "best model so far is"
-                self.give_up(
-                    f"met a loss that is not finite; the {kept} kept. Standardise the features or lower learning_rate."
-                )
+                self._diverged(last)
                 return
             self._is_late = limit is not None and time.perf_counter() - self._begin > limit
             if self._is_late:
                 break
-        self._record(source.n_rows)
+        point = self._view.at(method.z)
+        if not np.isfinite(point.objective):
+            self._diverged(self._safe)
+            return
+        self._safe = method.z
+        self._record(point, source.n_rows)
+
+    def _diverged(self, last: np.ndarray) -> None:
+        """End at ``last``, or where the epoch began if the loss is not finite there either."""
+        self._is_finite = False
+        self._state.method.z = last if np.isfinite(self._view.at(last).objective) else self._safe
+        kept = "last finite parameters are" if self._state.best is None else "best model so far is"
+        self.give_up(f"met a loss that is not finite; the {kept} kept. Standardise X or lower learning_rate.")
 
     def return_to(self, params: np.ndarray | None) -> None:
         """End with earlier parameters, if there are any."""
@@ -292,10 +302,9 @@ class _Training:
         """End here."""
         self._message = f"training stopped in step {self._step} of epoch {self._epoch}: it {why}"
 
-    def _record(self, n_rows: int) -> None:
+    def _record(self, point: Point, n_rows: int) -> None:
         """Measure the iterate on all rows, and pass the record on together with the state."""
         state, method, problem = self._state, self._state.method, self._problem
-        point = self._view.at(method.z)
         state = self._judged(state, method.z, point)
         seconds = time.perf_counter() - self._begin
         record = {

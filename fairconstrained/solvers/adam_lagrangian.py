@@ -18,8 +18,13 @@ __all__ = ["AdamLagrangian"]
 
 #: Halvings of the interval in which scores are shrunk until they are fair.
 _HALVINGS = 50
+#: Newton steps to fairness.
+_NEWTON = 20
+#: A factor below this leaves nothing of a model.
+_ALMOST_NOTHING = 0.01
+_NOTHING_LEFT = "kappa is met by scores that are all but the same for all rows. Raise it, or merge groups."
 #: Epochs, and the steps that they make up at least.
-_EPOCHS, _STEPS = 20, 500
+_EPOCHS, _STEPS = 30, 500
 
 
 @dataclass(frozen=True)
@@ -33,14 +38,14 @@ class AdamLagrangian(StochasticSolver):
     2. The last layer of the network is trained again, with all rows and what the other layers make of them as features,
        by `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
        such a layer are trained on as a whole.
-    3. If that ends outside ``kappa``, the parameters of the last layer are multiplied by the largest factor in [0, 1]
-       with which the metric is within it. There is one: with zero all scores are equal, and so is what groups are
-       compared by.
+    3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, the parameters of the last
+       layer are multiplied by the largest factor in [0, 1] with which the metric is within ``kappa``. There is one:
+       with zero all scores are equal, and so is what groups are compared by.
 
     Parameters
     ----------
     max_epochs : int or None, default=None
-        Epochs of the first part. None is 20, or as many as make up 500 steps.
+        Epochs of the first part. None is 30, or as many as make up 500 steps.
     max_time, keep_on_interrupt
         See `StochasticSolver`; they are about the first part. After an interruption the other two still take place.
     batch_size : int, default=256
@@ -109,16 +114,23 @@ class AdamLagrangian(StochasticSolver):
         else:
             head = _head(problem, layer)
             polished = exact.solve(head, _start(problem, result, result.params[layer.entries]), random_state)
-            found = polished.params if polished.status != Status.INFEASIBLE else _shrunk(head, polished.params)
             params = result.params.copy()
-            params[layer.entries] = found
+            params[layer.entries] = polished.params
+            if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
+                restored = _restored(head, polished.params)
+                factor = _fair_factor(head, restored)
+                params[layer.entries] = factor * restored
+                if not _is_fair(problem, params):  # scores so large that rounding decides
+                    params[layer.entries] = factor = 0.0
+                if factor < _ALMOST_NOTHING:
+                    result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
         return self._joined(problem, result, polished, params)
 
     def _joined(
         self, problem: Problem, trained: SolverResult, polished: SolverResult, params: np.ndarray
     ) -> SolverResult:
         point = FullBatchView(problem).at(problem.start(params))
-        feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
+        feasible = _is_fair(problem, params)
         assert trained.start is not None  # every run can be gone on from
         return replace(
             polished,
@@ -176,12 +188,32 @@ def _head(problem: Problem, layer: LastLayer) -> Problem:
     return replace(problem, model=model, data=data)
 
 
-def _shrunk(head: Problem, params: np.ndarray) -> np.ndarray:
-    """``params`` times the largest factor found with which all constraints hold; zero, if they hold nowhere else."""
+def _is_fair(problem: Problem, params: np.ndarray, share: float = 1.0) -> bool:
+    """Whether all constraints hold up to a share of their granularity."""
+    scores = problem.scores(params)
+    return all(c.exact(scores) <= share * c.granularity for c in problem.constraints)
+
+
+def _restored(head: Problem, params: np.ndarray) -> np.ndarray:
+    """Nearby parameters that are fair, by Newton steps of least length; ``params`` themselves if there are none."""
+    view, found = FullBatchView(head), head.start(params)
+    for _ in range(_NEWTON):
+        point = view.at(found)
+        violated = np.flatnonzero(point.constraints > 0)
+        if not violated.size:
+            break
+        rows = np.eye(point.constraints.size)[violated]
+        jacobian = np.stack([point.gradient(0.0, row) for row in rows])
+        found = found - np.linalg.lstsq(jacobian, point.constraints[violated], rcond=None)[0]
+    return found[: head.n_params] if _is_fair(head, found[: head.n_params], share=0.5) else params
+
+
+def _fair_factor(head: Problem, params: np.ndarray) -> float:
+    """The largest factor found with which ``params`` are fair; zero, if they are with no other."""
+    if _is_fair(head, params, share=0.5):
+        return 1.0
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        scores = head.scores(middle * params)
-        fair = all(c.exact(scores) <= c.granularity for c in head.constraints)
-        low, high = (middle, high) if fair else (low, middle)
-    return low * params
+        low, high = (middle, high) if _is_fair(head, middle * params, share=0.5) else (low, middle)
+    return low

@@ -456,7 +456,7 @@ def test_validation_needs_two_rows_of_every_group_and_class(biased):
     groups = biased.groups.copy()
     groups[np.flatnonzero(biased.y == 1)[0]] = 2
     groups[np.flatnonzero(biased.y == 0)[:5]] = 2
-    with pytest.raises(ValueError, match="two rows of every group and class"):
+    with pytest.raises(ValueError, match="takes two of every group and class"):
         stream(validation_fraction=0.2).fit(biased.X, biased.y, sensitive_features=groups)
 
 

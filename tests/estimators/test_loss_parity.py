@@ -389,7 +389,7 @@ def test_a_network_with_something_behind_its_last_layer(biased):
         ({"module": lambda n, k: nn.Linear(n + 1, k)}, "does not take rows of 4 features"),
         ({"module": lambda n, k: nn.Flatten()}, r"shape \(n_rows, 1\)"),
     ],
-    ids=str,
+    ids=lambda part: part if isinstance(part, str) else "-".join(part),  # an address differs from process to process
 )
 def test_mistakes(biased, options, message):
     model = classifier(**options)
@@ -519,7 +519,8 @@ def test_a_loss_that_is_not_finite(biased, solver):
 
 
 def test_the_promise_survives_a_learning_rate_that_is_far_too_large(biased):
-    model = fit(classifier(learning_rate=1e9), biased)
+    with pytest.warns(ConvergenceWarning, match="all but the same for all rows"):
+        model = fit(classifier(learning_rate=1e9), biased)
     assert check_report(model, biased) <= 0.02 + TOLERANCE
 
 

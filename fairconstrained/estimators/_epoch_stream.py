@@ -1,0 +1,116 @@
+"""`partial_fit` by stochastic solvers: an epoch of mini-batches for every part of a stream."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from fairconstrained._threads import limited_threads
+from fairconstrained.data import FairData
+from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
+from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target, as_labels
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import Solver, Status, StochasticSolver
+
+__all__ = ["EpochStreaming"]
+
+
+class EpochStreaming(BaseFairEstimator):
+    """Estimators whose solvers go on from their own state; a solver's option that it has not is left out."""
+
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    kappa: float | None
+    random_state: Any
+    classes_: np.ndarray
+    #: Whether the rows at hand are a part of a stream, of which any group may have too few or none.
+    _is_stream: bool = False
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sensitive_features: Any = None,
+        *,
+        groups: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
+
+        A stream is over when its user says so, and the rows before are gone: nothing is promised about ``kappa``, and
+        ``constraint_values_`` are those of these rows, NaN if a group is not among them. All groups are compared,
+        whatever ``min_group_size`` is. Call `fit` for the promise.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            A thousand rows rather than one: rows of all groups should be among them.
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (2,)
+            Both classes; needed in the first call only, unless `fit` has seen them.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+        groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
+            All groups that may come. None: those of the first call.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, or a
+            solver that takes all rows in every step.
+        """
+        fitted = copy.copy(self)
+        fitted._is_stream = True
+        fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
+        del fitted._is_stream
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
+    ) -> None:
+        last: Fitted | None = getattr(self, "_fitted", None)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=last is None)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if last is None:
+            self.classes_ = announced_classes(classes, None)
+            labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None, depth=5)
+            self.groups_ = as_labels(() if labels == (None,) else labels)
+        else:
+            labels = last.labels
+        codes = codes_of(y, sensitive_features, self.classes_, labels)
+        target = Target(np.where(y == self.classes_[1], 1.0, -1.0))
+        data = FairData.from_arrays(X, target.values, codes, labels, weights)
+        problem = self._problem(data, target)
+        start = None if last is None else last.start
+        solver = self._one_epoch(self._solver(problem, polish=False, decay=False), problem, start)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
+            result = solver.solve(problem, start, rng)
+        self._adopt(problem, result, target, labels)
+        self.status_ = Status.COMPLETED.value
+
+    @staticmethod
+    def _one_epoch(solver: Solver, problem: Problem, start: Start | None) -> StochasticSolver:
+        """The solver, limited to one epoch more than those that it has done."""
+        if not isinstance(solver, StochasticSolver):
+            raise ValueError(
+                f"partial_fit needs a solver on mini-batches; {solver.name!r} takes all rows in every step."
+            )
+        state = solver.known_state(problem, start)
+        n_epochs, seconds = (0, 0.0) if state is None else (state.epoch, state.seconds)
+        max_time = None if solver.max_time is None else seconds + solver.max_time
+        return replace(solver, max_epochs=n_epochs + 1, max_time=max_time)
