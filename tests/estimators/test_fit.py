@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
 from fairconstrained.problem import SOLVER_REQUIREMENTS
-from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status
+from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, StochasticSolver
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 FITTED = [
@@ -39,6 +39,7 @@ FITTED = [
 
 #: Every solver for parity of rates, and options that make short runs of those whose iterations are many steps.
 SHORT = {"idca": {"max_inner": 40}, "stochastic_idca": {"max_inner": 20}, "proxy_lagrangian": {"n_records": 5}}
+SHORT |= {name: {"batch_size": 200} for name, solver in SOLVERS.items() if issubclass(solver, StochasticSolver)}
 SOLVER_OPTIONS = {
     name: SHORT.get(name)
     for name, solver in sorted(SOLVERS.items())
