@@ -170,7 +170,7 @@ class Plane:
 
 @pytest.fixture(scope="session")
 def make_plane() -> Callable[..., Plane]:
-    """``make_plane(targets, radius, slope, bound, domain)``, a batch for every target; or random ones, by their number."""
+    """``make_plane(targets, radius, slope, bound, domain)`` with a batch for every target, or that many random ones."""
 
     def make(
         targets: Any, radius: float = 0.5, slope: Any = (0.0, 0.0), bound: float = 1.0, domain: Domain | None = None
