@@ -1,0 +1,166 @@
+"""A task: one run of a method with one seed, its metrics on both parts, and where it was on the way."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from scipy.special import expit
+
+from benchmarks._common import RESULTS
+from benchmarks._runner import Row
+from benchmarks.loss_parity.constraints import constraints
+from benchmarks.loss_parity.datasets import Part, Parts, load_parts
+from benchmarks.loss_parity.discovery import missing
+from benchmarks.loss_parity.methods import Setting, Visit, methods
+from benchmarks.loss_parity.network import scores
+from fairconstrained.metrics import inaccuracy, independence_gap, separation_gap, sufficiency_gap, wasserstein_gap
+
+#: The published bound, number of runs and seconds of a run (section 4.2 and the authors' configuration).
+KAPPA = 0.005
+N_SEEDS = 10
+SECONDS = 30.0
+#: What the gap may exceed kappa by.
+TOLERANCE = 1e-6
+PARTS = ("train", "test")
+METRICS = ("Ind", "Sp", "Ina", "Sf", "Wd", "gap", "loss")
+
+_SHARED = ("dataset", "constraint", "method", "seed", "limit")
+COLUMNS = (
+    "task",
+    *_SHARED,
+    "status",
+    "seconds",
+    "cpu_seconds",
+    "iterations",
+    "objective",
+    *(f"{part}_{metric}" for part in PARTS for metric in METRICS),
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run; ``limit`` is its time in seconds, None for methods that end by themselves."""
+
+    dataset: str
+    constraint: str
+    method: str
+    seed: int
+    limit: float | None
+    stem: str = "loss_parity"
+
+    @property
+    def name(self) -> str:
+        """See `benchmarks._runner.Task`."""
+        return "|".join(str(getattr(self, name)) for name in _SHARED)
+
+    @property
+    def columns(self) -> Row:
+        """See `benchmarks._runner.Task`."""
+        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+
+
+def all_tasks(chosen: Sequence[Sequence[str]], seeds: int, seconds: float, stem: str = "loss_parity") -> Iterator[Task]:
+    """The tasks of the chosen data sets, constraints and methods, seed 0 first; without what is not installed."""
+    known = methods()
+    names = [name for name in chosen[2] if not missing(known[name])]
+    for name in set(chosen[2]) - set(names):
+        print(f"{name} is left out: {', '.join(missing(known[name]))} not installed")
+    for seed, dataset, constraint, name in product(range(seeds), *chosen[:2], names):
+        ends_itself = getattr(known[name], "ENDS_ITSELF", False)
+        yield Task(dataset, constraint, name, seed, None if ends_itself else seconds, stem)
+
+
+def run_task(task: Task) -> list[Row]:
+    """Train and measure; the way there goes to a file of its own, see `trace_of`."""
+    torch.set_num_threads(1)
+    parts = load_parts(task.dataset, task.seed)
+    constraint = constraints()[task.constraint]
+    run, begin = methods()[task.method].run, time.process_time()
+    setting = Setting(parts.train, constraint, KAPPA, task.seed, task.limit)
+    outcome = run(setting)
+    seconds, cpu_seconds = setting.elapsed, time.process_time() - begin
+    row: Row = {"seconds": seconds, "cpu_seconds": cpu_seconds, "iterations": outcome.iterations}
+    for name, part in zip(PARTS, parts, strict=True):
+        row |= {f"{name}_{metric}": value for metric, value in measures(part, outcome.params, constraint).items()}
+    row["objective"] = row["train_loss"]
+    row["status"] = "completed" if row["train_gap"] <= KAPPA + TOLERANCE else "infeasible"
+    visits = [*setting.visits, Visit(seconds, outcome.iterations, outcome.params)]
+    _save_trace(task, parts, visits, constraint)
+    return [task.columns | row]
+
+
+def measures(part: Part, params: np.ndarray, constraint: object) -> dict[str, float]:
+    """The metrics of the paper (section 2) and the mean loss; NaN where a rate has no rows."""
+    found = scores(params, part.X)
+    predicted, groups = np.where(found > 0, 1, -1), {"sensitive_features": part.groups}
+    loss, gap = _loss_and_gap(part, found, constraint)
+    return {
+        "Ind": independence_gap(part.y, predicted, **groups),
+        "Sp": separation_gap(part.y, predicted, **groups, on_empty="nan"),
+        "Ina": inaccuracy(part.y, predicted),
+        "Sf": sufficiency_gap(part.y, predicted, **groups, on_empty="nan"),
+        "Wd": wasserstein_gap(None, expit(found), **groups),
+        "gap": gap,
+        "loss": loss,
+    }
+
+
+def _loss_and_gap(part: Part, found: np.ndarray, constraint: object) -> tuple[float, float]:
+    return float(np.logaddexp(0, -part.y * found).mean()), constraint.gap(part.y, found, part.groups)
+
+
+def trace_of(task: Task) -> Path:
+    """Where the way of a run is, and the probabilities of its test rows."""
+    return RESULTS / f"{task.stem}_runs" / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', task.name)}.npz"
+
+
+def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: object) -> None:
+    way = []
+    for visit in visits:
+        values = [_loss_and_gap(part, scores(visit.params, part.X), constraint) for part in parts]
+        way.append([visit.seconds, visit.iterations, *np.ravel(values)])
+    path = trace_of(task)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    probabilities = expit(scores(visits[-1].params, parts.test.X)).astype(np.float32)
+    np.savez_compressed(path, way=np.array(way), probabilities=probabilities, groups=parts.test.groups)
+
+
+#: Of the table of `histories`.
+HISTORY = ("seconds", "iterations", "train_loss", "train_gap", "test_loss", "test_gap")
+
+
+def _tasks_of(results: pd.DataFrame, stem: str) -> Iterator[Task]:
+    for values in results[list(_SHARED)].itertuples(index=False):
+        limit = None if pd.isna(values.limit) else float(values.limit)
+        yield Task(values.dataset, values.constraint, values.method, int(values.seed), limit, stem)
+
+
+def histories(results: pd.DataFrame, stem: str) -> pd.DataFrame:
+    """Loss and gap on both parts on the way of every run; the last line of each is what it returned."""
+    tables = []
+    for task in _tasks_of(results, stem):
+        if trace_of(task).exists():
+            with np.load(trace_of(task)) as trace:
+                tables.append(pd.DataFrame(trace["way"], columns=list(HISTORY)).assign(**task.columns))
+    names = ["task", *_SHARED, *HISTORY]
+    return pd.concat(tables)[names] if tables else pd.DataFrame(columns=names)
+
+
+def probabilities(results: pd.DataFrame, stem: str) -> pd.DataFrame:
+    """Probabilities of the test rows of all runs: columns dataset, constraint, method, group, probability."""
+    tables = []
+    for task in _tasks_of(results, stem):
+        if trace_of(task).exists():
+            with np.load(trace_of(task)) as trace:
+                own = {name: getattr(task, name) for name in ("dataset", "constraint", "method")}
+                values = {"group": trace["groups"], "probability": trace["probabilities"]}
+                tables.append(pd.DataFrame(values).assign(**own))
+    return pd.concat(tables) if tables else pd.DataFrame(columns=["dataset", "constraint", "method"])
