@@ -1,0 +1,72 @@
+"""What `LossParityClassifier` and its solvers promise: a module for each, with
+
+``measure(quick: bool) -> dict of str to DataFrame``
+    The tables by their names; with ``quick``, of little data, to see that it works.
+``REQUIRES`` : tuple of str, optional
+    Modules without which it is left out.
+``PLACE`` : int, optional
+    Among the others, see `benchmarks.loss_parity.discovery`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from benchmarks.loss_parity.datasets import Part
+from benchmarks.loss_parity.discovery import modules_of
+from benchmarks.loss_parity.network import layers
+from fairconstrained.constraints import LossParity
+from fairconstrained.data import FairData
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.models import Perceptron
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import StochasticSolver
+from fairconstrained.solvers._stochastic import Source
+from fairconstrained.views import Stochastic
+
+__all__ = ["problem_of", "promises", "side_by_side", "stepper"]
+
+
+def promises() -> dict[str, ModuleType]:
+    """All promises by name."""
+    return modules_of("promises")
+
+
+def problem_of(part: Part, kappa: float) -> Problem:
+    """What `LossParityClassifier` solves on these rows."""
+    encoder = GroupEncoder(part.groups)
+    data = FairData.from_arrays(part.X, part.y.astype(float), encoder.codes, encoder.labels)
+    return Problem(
+        model=Perceptron(layers, data.n_features, device="cpu"),
+        objective=ROW_LOSS_OBJECTIVES["log_loss"].bind(data),
+        constraints=(LossParity(kappa).bind(data),),
+        data=data,
+    )
+
+
+def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:
+    """A function that takes one step of the solver; epochs and records are left out."""
+    rng = np.random.default_rng(seed)
+    method = solver._method(problem, problem.fair_start(None, rng), rng)
+    source = Source(problem.view(Stochastic), rng, solver.batch_size, solver.balance)
+    return lambda: method.step(source, problem)
+
+
+def side_by_side(functions: Sequence[Callable[[], Any]], calls: int, repeats: int) -> list[float]:
+    """Seconds of processor time of a call of each, medians over turns: what else the machine does hits all alike."""
+    times = []
+    for _ in range(repeats + 1):
+        turn = []
+        for function in functions:
+            begin = time.process_time()
+            for _ in range(calls):
+                function()
+            turn.append((time.process_time() - begin) / calls)
+        times.append(turn)
+    return np.median(times[1:], axis=0).tolist()  # the first turn was to warm up
