@@ -1,0 +1,124 @@
+"""``python -m benchmarks.loss_parity``: the paper's experiment, and what `LossParityClassifier` promises.
+
+``--only runs`` (many runs of half a minute) does what is missing in ``benchmarks/results/loss_parity.csv``: stop it
+whenever you like. ``--only throughput,ghost,groups,auto`` measures the promises, each a CSV of its own. ``--plots``
+draws what there is, and ``--docs`` also puts figures and tables where the documentation takes them from. ``--quick`` is
+a run of a few minutes with files of its own, to see that everything works; its numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks._common import RESULTS, save
+from benchmarks._runner import read, run_all
+from benchmarks.loss_parity.constraints import constraints
+from benchmarks.loss_parity.datasets import datasets
+from benchmarks.loss_parity.discovery import missing
+from benchmarks.loss_parity.figures import draw_all, draw_steps
+from benchmarks.loss_parity.methods import methods
+from benchmarks.loss_parity.promises import promises
+from benchmarks.loss_parity.tables import with_limit, write_tables
+from benchmarks.loss_parity.tasks import (
+    COLUMNS,
+    N_SEEDS,
+    SECONDS,
+    all_tasks,
+    histories,
+    probabilities,
+    run_task,
+)
+
+DOCS = Path(__file__).parents[2] / "docs"
+QUICK = {"seeds": 2, "seconds": 2.0}
+
+
+def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What reads a list of known names from the command line."""
+
+    def read_names(text: str) -> list[str]:
+        names = text.split(",")
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {unknown}; there are {list(known)}")
+        return names
+
+    return read_names
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    everything = [*promises(), "runs"]
+    folders = {"datasets": list(datasets()), "constraints": list(constraints()), "methods": list(methods())}
+    chosen = folders | {"constraints": ["demographic_parity"]}
+    parser.add_argument("--only", type=_names(everything), default=everything, help=", ".join(everything))
+    for name, known in folders.items():
+        parser.add_argument(f"--{name}", type=_names(known), default=chosen[name], help=", ".join(known))
+    parser.add_argument("--quick", action="store_true", help="two seeds, two seconds a run, little data")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--seconds", type=float, help="of a run that does not end by itself")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each: time limits are wall-clock")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    defaults = QUICK if arguments.quick else {"seeds": N_SEEDS, "seconds": SECONDS}
+    for name, value in defaults.items():
+        if getattr(arguments, name) is None:
+            setattr(arguments, name, value)
+    return arguments
+
+
+def main() -> None:
+    arguments = _arguments()
+    stem = "loss_parity_quick" if arguments.quick else "loss_parity"
+    path = RESULTS / f"{stem}.csv"
+    if not arguments.plots:
+        for name, module in promises().items():
+            if name in arguments.only and not missing(module):
+                for table, frame in module.measure(arguments.quick).items():
+                    save(significant(frame), f"{stem}_{table}")
+        if "runs" in arguments.only:
+            chosen = (arguments.datasets, arguments.constraints, arguments.methods)
+            tasks = all_tasks(chosen, arguments.seeds, arguments.seconds, stem)
+            run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
+    figures = _show(with_limit(read(path, COLUMNS), arguments.seconds), stem)
+    if arguments.docs:
+        for figure in figures:
+            shutil.copy(figure, DOCS / "images" / figure.name)
+        for table in RESULTS.glob("loss_parity_*.csv"):
+            if "quick" not in table.name and table.name != f"{stem}_history.csv":
+                shutil.copy(table, DOCS / "benchmarks" / table.name)
+
+
+def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
+    """Numbers with as many digits as mean something."""
+    numbers = frame.select_dtypes("float")
+    return frame.assign(
+        **{name: [float(f"{value:.{digits}g}") for value in column] for name, column in numbers.items()}
+    )
+
+
+def _show(results: pd.DataFrame, stem: str) -> list[Path]:
+    """Write tables and figures; returns the figures."""
+    figures = draw_steps(RESULTS, stem)
+    if len(results):
+        tables = {
+            "results": results,
+            "histories": histories(results, stem),
+            "probabilities": probabilities(results, stem),
+        }
+        save(tables["histories"], f"{stem}_history", show=False)
+        write_tables(results, RESULTS, stem)
+        figures += draw_all(tables, RESULTS, stem)
+    return figures
+
+
+if __name__ == "__main__":
+    main()
