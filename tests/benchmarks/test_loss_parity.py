@@ -1,0 +1,143 @@
+"""The loss parity benchmark: what its folders hold, a tiny run of methods, and the tables made of it."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+pytest.importorskip("tqdm")
+pytest.importorskip("matplotlib")
+
+from benchmarks._common import Table
+from benchmarks._runner import read, run_all
+from benchmarks.loss_parity import datasets, figures, tables, tasks
+from benchmarks.loss_parity.constraints import constraints
+from benchmarks.loss_parity.datasets import Part, load_parts
+from benchmarks.loss_parity.discovery import missing
+from benchmarks.loss_parity.methods import methods
+from benchmarks.loss_parity.methods._ours import _Counter
+from benchmarks.loss_parity.methods._torch import Rows, even_batches
+from benchmarks.loss_parity.network import new_network, parameters_of, scores
+from fairconstrained.datasets import make_biased_classification
+
+TINY = "tiny"
+
+
+@pytest.fixture
+def tiny(monkeypatch, tmp_path):
+    """A data set of 300 rows beside the others, and a folder for the results."""
+    X, y, groups = make_biased_classification(n_samples=300, n_features=4, random_state=0)
+    table = Table(TINY, X, np.where(y == y.max(), 1, -1), np.asarray(groups).astype(str))
+    module = SimpleNamespace(TITLE="tiny", load=lambda: table)
+    known = {**datasets.datasets(), TINY: module}
+    monkeypatch.setattr(datasets, "datasets", lambda: known)
+    monkeypatch.setattr(figures, "datasets", lambda: known)
+    monkeypatch.setattr(tasks, "RESULTS", tmp_path)
+    load_parts.cache_clear()
+    yield tmp_path
+    load_parts.cache_clear()
+
+
+def test_folders_are_complete():
+    for module in methods().values():
+        assert module.LABEL
+        assert callable(module.run)
+    assert len({module.LABEL for module in methods().values()}) == len(methods())
+    for module in datasets.datasets().values():
+        assert module.TITLE
+        assert callable(module.load)
+    assert next(iter(constraints())) == "demographic_parity"
+
+
+@pytest.mark.parametrize("name", ["demographic_parity", "equal_opportunity", "equalized_odds"])
+def test_differences_in_torch_are_the_metric(name):
+    rng = np.random.default_rng(0)
+    y, groups = rng.choice([-1, 1], 60), rng.choice(["a", "b", "c"], 60)
+    found = rng.normal(size=60)
+    member = torch.from_numpy((groups[:, None] == np.unique(groups)).astype(float))
+    losses = torch.from_numpy(np.logaddexp(0, -y * found))
+    module = constraints()[name]
+    differences = module.differences(losses, torch.from_numpy(y), member)
+    assert differences.max().item() == pytest.approx(module.gap(y, found, groups), abs=1e-12)
+
+
+def test_a_group_without_positive_rows_is_not_compared():
+    y, member = torch.tensor([1.0, 1.0, -1.0]), torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    losses = torch.tensor([1.0, 3.0, 7.0])
+    assert constraints()["equal_opportunity"].differences(losses, y, member).tolist() == [0.0, 0.0]
+    assert constraints()["demographic_parity"].differences(losses, y, member).tolist() == [-5.0, 5.0]
+
+
+def test_parameters_are_those_of_the_network():
+    network = new_network(3, seed=0)
+    torch.nn.init.normal_(network[-1].weight)
+    X = np.random.default_rng(0).normal(size=(5, 3))
+    with torch.no_grad():
+        expected = network(torch.from_numpy(X).float()).squeeze(1).numpy()
+    np.testing.assert_allclose(scores(parameters_of(network), X), expected, atol=1e-5)
+
+
+def test_even_batches_and_weights_make_up_all_rows():
+    part = Part(np.arange(10.0)[:, None], np.ones(10), np.repeat(["a", "b"], [8, 2]))
+    rows = Rows.of(part)
+    batch = next(even_batches(rows, 4, seed=0))
+    assert batch.member.sum(dim=0).tolist() == [2, 2]
+    assert rows.group_weights.tolist() == pytest.approx([1.6, 0.4])
+
+
+def test_iterations_of_a_run_that_is_cut_off():
+    counter = _Counter(steps=100, limit=2.5)
+    assert counter.after({"seconds": 1.0, "n_iter": 1}) == 100
+    assert counter.after({"seconds": 2.0, "n_iter": 2}) == 200
+    assert counter.after({"seconds": 2.5, "n_iter": 3}) == pytest.approx(250)
+    assert np.isnan(_Counter(steps=100, limit=1.0).after({"seconds": 1.0, "n_iter": 1}))
+
+
+def test_a_tiny_run(tiny):
+    chosen = ("ssl_alm", "sgd_fairret", "auto", "humancompatible_ssl_alm")
+    names = [name for name in chosen if not missing(methods()[name])]
+    todo = list(tasks.all_tasks(([TINY], ["demographic_parity"], names), seeds=1, seconds=0.02))
+    path = tiny / "loss_parity.csv"
+    run_all(todo, tasks.run_task, path, tasks.COLUMNS, jobs=1)
+    results = read(path, tasks.COLUMNS)
+    assert tuple(results.columns) == tasks.COLUMNS
+    assert results.method.tolist() == names
+    values = results[[f"{part}_{name}" for part in tasks.PARTS for name in ("Ind", "Sp", "Ina", "Wd", "gap", "loss")]]
+    assert np.isfinite(values.to_numpy()).all()
+    (auto,) = results[results.method == "auto"].to_dict("records")
+    assert auto["status"] == "completed"
+    assert auto["train_gap"] <= tasks.KAPPA + tasks.TOLERANCE
+    assert np.isnan(auto["limit"])
+
+    history = tasks.histories(results, "loss_parity")
+    assert tuple(history.columns) == ("task", "dataset", "constraint", "method", "seed", "limit", *tasks.HISTORY)
+    last = history.groupby("task").last()
+    expected = results.set_index("task").loc[last.index]
+    np.testing.assert_allclose(last[["train_loss", "test_gap"]], expected[["train_loss", "test_gap"]], atol=1e-12)
+    predictions = tasks.probabilities(results, "loss_parity")
+    assert set(predictions.columns) == {"group", "probability", "dataset", "constraint", "method"}
+    assert predictions.groupby("method").size().eq(60).all()
+
+    made = {"results": results, "histories": history, "probabilities": predictions}
+    assert all(path.exists() for path in figures.draw_all(made, tiny, "loss_parity"))
+    assert len(list(tiny.glob("*.png"))) == len(figures.FIGURES)
+
+
+def test_tables_stand_beside_the_published_ones():
+    shared = {"dataset": "acs_income_ok", "constraint": "demographic_parity", "method": "ssl_alm", "limit": 30.0}
+    numbers = dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
+    rows = [shared | numbers | {"seed": s, "status": "infeasible", "test_Ind": v} for s, v in enumerate((0.1, 0.3))]
+    results = pd.DataFrame([*rows, rows[0] | {"limit": 2.0, "test_Ind": 9.0}])
+    (line,) = tables.summary(tables.with_limit(results, 30.0)).to_dict("records")
+    assert line["runs"] == 2
+    assert line["within_kappa"] == 0
+    assert line["test_Ind_mean"] == pytest.approx(0.2)
+    assert line["test_Ind_sd"] == pytest.approx(np.sqrt(0.02))
+    assert line["test_Ind_published"] == 0.066
+    assert line["train_gap_published"] == 0.026
+    ours, published = tables.for_reading(pd.DataFrame([line]), "test").to_dict("records")
+    assert ours["Ind"] == "0.200 ± 0.141"
+    assert ours["within kappa"] == "0 of 2"
+    assert published["Ind"] == "0.066"
