@@ -77,9 +77,11 @@ def draw_way(history: pd.DataFrame) -> Figure:
 
 
 def _quartiles(ax: Axes, history: pd.DataFrame, value: str, part: str) -> None:
-    grid = np.geomspace(history.groupby("task").seconds.min().max(), history.seconds.max(), POINTS)
+    first = history.groupby("task").seconds.min().max()  # from when on all runs have a record
+    grid = np.geomspace(first, history.seconds.max(), POINTS).clip(min=first)
     low, middle, high = np.nanquantile(on_grid(history, value, grid), (0.25, 0.5, 0.75), axis=0)
-    ax.plot(grid, middle, color=PART_COLORS[part], linewidth=1.2, label=f"{part}, median")
+    style = {"linewidth": 1.2, "marker": ".", "markevery": [-1], "label": f"{part}, median"}  # a dot where it ends
+    ax.plot(grid, middle, color=PART_COLORS[part], **style)
     ax.fill_between(grid, low, high, color=PART_COLORS[part], alpha=0.25, linewidth=0, label=f"{part}, quartiles")
 
 
@@ -88,7 +90,7 @@ def _share_limits(rows: list[np.ndarray], n_panels: int, most: float) -> None:
     axes = [ax for row in rows for ax in row][:n_panels]
     limits = np.array([ax.get_ylim() for ax in axes])
     for ax in axes:
-        ax.set_ylim(limits[:, 0].min(), min(limits[:, 1].max(), most))
+        ax.set_ylim(max(limits[:, 0].min(), 0.0), min(limits[:, 1].max(), most))
         if ax is not axes[0] and ax not in [row[0] for row in rows]:
             ax.tick_params(labelleft=False)
 
