@@ -20,7 +20,7 @@ __all__ = ["AdamLagrangian"]
 _HALVINGS = 50
 #: Newton steps to fairness.
 _NEWTON = 20
-#: A factor below this leaves nothing of a model.
+#: A range of the scores below this share of what it was leaves nothing of a model.
 _ALMOST_NOTHING = 0.01
 _NOTHING_LEFT = "kappa is met by scores that are all but the same for all rows. Raise it, or merge groups."
 #: Epochs, and the steps that they make up at least.
@@ -38,9 +38,9 @@ class AdamLagrangian(StochasticSolver):
     2. The last layer of the network is trained again, with all rows and what the other layers make of them as features,
        by `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
        such a layer are trained on as a whole.
-    3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, the parameters of the last
-       layer are multiplied by the largest factor in [0, 1] with which the metric is within ``kappa``. There is one:
-       with zero all scores are equal, and so is what groups are compared by.
+    3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, or if that is the better
+       model, the parameters of the last layer are multiplied by the largest factor in [0, 1] with which the metric is
+       within ``kappa``. There is one: with zero all scores are equal, and so is what groups are compared by.
 
     Parameters
     ----------
@@ -110,19 +110,17 @@ class AdamLagrangian(StochasticSolver):
         layer = problem.model.last_layer(result.params, problem.data)
         if layer is None:
             polished = exact.solve(problem, _start(problem, result, result.params), random_state)
-            params = polished.params
+            params = polished.params if _is_fair(problem, polished.params) else _restored(problem, polished.params)
         else:
             head = _head(problem, layer)
             polished = exact.solve(head, _start(problem, result, result.params[layer.entries]), random_state)
             params = result.params.copy()
             params[layer.entries] = polished.params
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
-                restored = _restored(head, polished.params)
-                factor = _fair_factor(head, restored)
-                params[layer.entries] = factor * restored
+                params[layer.entries] = _made_fair(head, polished.params)
                 if not _is_fair(problem, params):  # scores so large that rounding decides
-                    params[layer.entries] = factor = 0.0
-                if factor < _ALMOST_NOTHING:
+                    params[layer.entries] = 0.0
+                if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.params)):
                     result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
         return self._joined(problem, result, polished, params)
 
@@ -192,6 +190,14 @@ def _is_fair(problem: Problem, params: np.ndarray, share: float = 1.0) -> bool:
     """Whether all constraints hold up to a share of their granularity."""
     scores = problem.scores(params)
     return all(c.exact(scores) <= share * c.granularity for c in problem.constraints)
+
+
+def _made_fair(head: Problem, params: np.ndarray) -> np.ndarray:
+    """The better one of what Newton steps and shrinking make of ``params``."""
+    candidates = [_restored(head, params), _fair_factor(head, params) * params]
+    fair = [candidate for candidate in candidates if _is_fair(head, candidate, share=0.5)]
+    view = FullBatchView(head.without_constraints())
+    return min(fair, key=lambda candidate: view.at(candidate).objective, default=np.zeros_like(params))
 
 
 def _restored(head: Problem, params: np.ndarray) -> np.ndarray:
