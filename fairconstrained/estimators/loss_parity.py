@@ -63,9 +63,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     module : torch.nn.Module or callable, optional
         What computes the scores in place of these layers, see `PartialParityClassifier`.
     solver : str, default="auto"
-        "auto" is "adam_lagrangian", the only one here that keeps the promise. The paper's "stochastic_ghost",
-        "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and "sgd", "adam" and "penalty"
-        bound nothing; all report the exact gap. "augmented_lagrangian" takes all rows in every step.
+        "auto" is "adam_lagrangian". It and "augmented_lagrangian", which takes all rows in every step, keep the promise.
+        The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and
+        "sgd", "adam" and "penalty" bound nothing; all report the exact gap.
     solver_options : dict, optional
         Options of the solver, see its class in `fairconstrained.solvers`.
     batch_size : int, default=256
@@ -113,7 +113,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     group_losses_ : DataFrame
         By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
         ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
-        constraint knows it, None for a group that it leaves out.
+        constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to those.
     violation_ : float
         What the gap exceeds ``kappa`` by, at least 0.
     objective_ : float

@@ -76,10 +76,15 @@ class Method(ABC):
     """
 
     z: np.ndarray
+    _options: Any
 
     @abstractmethod
     def step(self, source: Source, problem: Problem) -> None:
         """One update of ``z``; ``problem`` is there for its projection."""
+
+    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+        """Called before the first epoch of a run that goes on from another one: the options are this run's."""
+        self._options = solver
 
     def begin_epoch(self) -> None:  # noqa: B027 - most methods have nothing to do
         """Called before the first step of every epoch."""
@@ -219,6 +224,8 @@ class StochasticSolver(Solver):
         if state is None:
             method = self._method(problem, problem.fair_start(start, rng), rng)
             state = _State(self.name, method, problem.component_names, problem.data.fingerprint)
+        else:
+            state.method.go_on(self, problem)
         training = _Training(self, problem, state, rng, callback)
         try:
             # where training diverges, the message says so

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,12 +36,13 @@ class SGD(StochasticSolver):
     """
 
     name: ClassVar[str] = "sgd"
+    weight: ClassVar[float] = 0.0
 
     balance: float = 0.0
     learning_rate: float = 0.01
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _Penalised(z, self.learning_rate, 0.0)
+        return _Penalised(self, z)
 
 
 @dataclass(frozen=True)
@@ -76,18 +77,19 @@ class StochasticPenalty(StochasticSolver):
     weight: float = 1.0
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _Penalised(z, self.learning_rate, self.weight)
+        return _Penalised(self, z)
 
 
 class _Penalised(Method):
-    def __init__(self, z: np.ndarray, learning_rate: float, weight: float) -> None:
-        self.z, self._rate, self._weight = z, learning_rate, weight
+    def __init__(self, options: SGD | StochasticPenalty, z: np.ndarray) -> None:
+        self._options: Any = options
+        self.z = z
 
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         point = source.batch().at(self.z)
-        weights = self._weight * (point.constraints > 0)
-        self.z = problem.project(self.z - self._rate * point.gradient(1.0, weights))
+        weights = self._options.weight * (point.constraints > 0)
+        self.z = problem.project(self.z - self._options.learning_rate * point.gradient(1.0, weights))
 
 
 @dataclass(frozen=True)
@@ -117,18 +119,19 @@ class Adam(StochasticSolver):
     learning_rate: float = 0.001
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _Adam(z, self.learning_rate)
+        return _Adam(self, z)
 
 
 class _Adam(Method):
-    def __init__(self, z: np.ndarray, learning_rate: float) -> None:
-        self.z, self._rate, self._direction = z, learning_rate, AdamDirection(z.size)
+    def __init__(self, options: Adam, z: np.ndarray) -> None:
+        self._options: Any = options
+        self.z, self._direction = z, AdamDirection(z.size)
 
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         point = source.batch().at(self.z)
         gradient = point.gradient(1.0, np.zeros(point.constraints.size))
-        self.z = problem.project(self.z - self._rate * self._direction.of(gradient))
+        self.z = problem.project(self.z - self._options.learning_rate * self._direction.of(gradient))
 
 
 class AdamDirection:
