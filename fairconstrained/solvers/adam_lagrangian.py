@@ -92,8 +92,7 @@ class AdamLagrangian(StochasticSolver):
         return self.max_epochs or max(_EPOCHS, -(-_STEPS // self.n_steps(problem)))
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        n_components = len(problem.component_names)
-        return _AdamLagrangian(self, z, n_components, self.n_steps(problem), self.n_epochs(problem))
+        return _AdamLagrangian(self, z, problem)
 
     def solve(
         self,
@@ -146,11 +145,16 @@ class AdamLagrangian(StochasticSolver):
 
 
 class _AdamLagrangian(Method):
-    def __init__(self, options: AdamLagrangian, z: np.ndarray, n_components: int, n_steps: int, n_epochs: int) -> None:
-        self._options, self._update_steps = options, max(1, n_steps // options.updates)
-        self._planned = n_steps * n_epochs if options.decay else np.inf
+    def __init__(self, options: AdamLagrangian, z: np.ndarray, problem: Problem) -> None:
         self.z, self._direction, self._step = z, AdamDirection(z.size), 0
-        self._lambda = self._weights = np.zeros(n_components)
+        self._lambda = self._weights = np.zeros(len(problem.component_names))
+        self.go_on(options, problem)
+
+    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+        """See `Method.go_on`."""
+        self._options, n_steps = solver, solver.n_steps(problem)
+        self._update_steps = max(1, n_steps // self._options.updates)
+        self._planned = n_steps * solver.n_epochs(problem) if self._options.decay else np.inf
 
     @property
     def multipliers(self) -> np.ndarray:
