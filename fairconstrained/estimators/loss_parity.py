@@ -64,8 +64,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         What computes the scores in place of these layers, see `PartialParityClassifier`.
     solver : str, default="auto"
         "auto" is "adam_lagrangian". It keeps the promise, and so does "augmented_lagrangian", which takes all rows in
-        every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and
-        "sgd", "adam" and "penalty" bound nothing; all report the exact gap.
+        every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of
+        mini-batches, and "sgd", "adam" and "penalty" bound nothing; all report the exact gap.
     solver_options : dict, optional
         Options of the solver, see its class in `fairconstrained.solvers`.
     batch_size : int, default=256
