@@ -74,15 +74,19 @@ class StochasticGhost(StochasticSolver):
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         if not 0 < self.p0 < 1:
             raise ValueError(f"p0 must be in (0, 1), got {self.p0!r}.")
-        smallest = np.unique(strata_of(problem), return_counts=True)[1].min()
-        largest = max(int(np.log2(smallest)) - 1, 0)
-        return _Ghost(self, z, largest, rng.spawn(1)[0])
+        return _Ghost(self, z, problem, rng.spawn(1)[0])
 
 
 class _Ghost(Method):
-    def __init__(self, options: StochasticGhost, z: np.ndarray, largest: int, rng: np.random.Generator) -> None:
-        self._options, self._largest, self._rng = options, largest, rng
-        self.z, self.rate = z, options.learning_rate
+    def __init__(self, options: StochasticGhost, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> None:
+        self.z, self.rate, self._rng = z, options.learning_rate, rng
+        self.go_on(options, problem)
+
+    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+        """See `Method.go_on`; the cap is that of these rows."""
+        super().go_on(solver, problem)
+        smallest = np.unique(strata_of(problem), return_counts=True)[1].min()
+        self._largest = max(int(np.log2(smallest)) - 1, 0)
 
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""

@@ -259,6 +259,19 @@ def test_a_result_can_be_gone_on_from(unequal, name):
     assert done.n_iter == 5
 
 
+@each_solver
+def test_a_run_that_goes_on_takes_its_own_options(unequal, name):
+    first = solve(unequal.problem, name, max_epochs=2)
+    options = {"learning_rate": 0.0} | ({"constraint_rate": 0.0} if name == "stochastic_switching" else {})
+    still = solve(unequal.problem, name, start=first.start, max_epochs=4, **options)
+    seen = [record["objective"] for record in still.history]
+    assert seen[0] != seen[1]
+    if name == "stochastic_ghost":  # its step length is a recursion, not an option, once it has begun
+        assert seen[3] != seen[2] != seen[1]
+    else:
+        assert seen[3] == seen[2] == seen[1]
+
+
 @pytest.mark.parametrize("other", ["sgd", "ssl_alm"])
 def test_the_state_of_another_solver_is_a_start_without_one(unequal, other):
     first = solve(unequal.problem, other)

@@ -267,6 +267,17 @@ def test_the_cap_fits_the_smallest_group(make_data, make_problem, counts, larges
     assert min(sizes) == 1
 
 
+def test_the_cap_follows_the_rows_that_a_run_goes_on_with(make_data, make_problem):
+    problems = []
+    for counts in ((40, 50), (10, 50)):
+        data = make_data(counts=counts)
+        problems.append(make_problem(data, LossParity(0.05).bind(data)))
+    method, _ = method_and_source(problems[0], np.zeros(4))
+    assert method._largest == 4
+    method.go_on(StochasticGhost(), problems[1])
+    assert method._largest == 2
+
+
 def test_a_value_that_is_not_finite_gives_no_direction(make_data, make_problem):
     data = make_data(counts=(40, 40, 40))  # six components: the linear program takes no NaN
     problem = make_problem(data, LossParity(0.05).bind(data))
