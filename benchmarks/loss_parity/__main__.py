@@ -35,7 +35,7 @@ from benchmarks.loss_parity.tasks import (
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
-QUICK = {"seeds": 2, "seconds": 2.0}
+QUICK = {"seeds": 1, "seconds": 2.0}
 
 
 def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
@@ -59,7 +59,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", type=_names(everything), default=everything, help=", ".join(everything))
     for name, known in folders.items():
         parser.add_argument(f"--{name}", type=_names(known), default=chosen[name], help=", ".join(known))
-    parser.add_argument("--quick", action="store_true", help="two seeds, two seconds a run, little data")
+    parser.add_argument("--quick", action="store_true", help="one seed, two seconds a run, little data")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seconds", type=float, help="of a run that does not end by itself")
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each: time limits are wall-clock")
