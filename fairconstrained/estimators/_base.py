@@ -170,7 +170,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         start = self._warm_start(problem.model, labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
+        with limited_threads(data.n_samples if problem.model.uses_threads and solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
         excess = self._adopt(problem, replace(result, params=problem.finish(result.params)), target, labels)
         self._warn(problem, solver.name, excess, result.message)

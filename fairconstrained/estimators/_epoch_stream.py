@@ -98,7 +98,7 @@ class EpochStreaming(BaseFairEstimator):
         start = None if last is None else last.start
         solver = self._one_epoch(self._solver(problem, polish=False, decay=False), problem, start)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples if problem.model.uses_threads else 1):
+        with limited_threads(1):
             result = solver.solve(problem, start, rng)
         self._adopt(problem, result, target, labels)
         self.status_ = Status.COMPLETED.value

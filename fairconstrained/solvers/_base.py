@@ -97,6 +97,8 @@ class Solver(ABC):
     requires: ClassVar[tuple[type, ...]]
     #: Whether the solver keeps the parameters in the problem's domain.
     projects: ClassVar[bool] = True
+    #: Whether it takes many rows at a time, so that another thread may be worth while.
+    takes_all_rows: ClassVar[bool] = True
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
 

@@ -166,6 +166,7 @@ class StochasticSolver(Solver):
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
     iterations_option: ClassVar[str] = "max_epochs"
+    takes_all_rows: ClassVar[bool] = False
 
     max_epochs: int = 20
     batch_size: int = 8

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class AdamLagrangian(StochasticSolver):
     r"""The default for networks: Adam until the network is about right, then the exact metric, by its last layer.
 
     1. Adam on mini-batches of :math:`f(x) + \sum_j w_j c_j(x)`. The weights come from the constraints' values c on
-       *all* rows, which are computed ``updates`` times an epoch:
+       *all* rows (or a sample that stands for them), which are computed every few steps:
        :math:`\lambda \leftarrow \max(\lambda + \eta c, 0)` and :math:`w = \max(\lambda + \rho c, 0)`. A value on a
        mini-batch is noisy, and of a small group there may be none. The step length decreases linearly to zero.
     2. The last layer of the network is trained again, with all rows and what the other layers make of them as features,
@@ -59,8 +59,11 @@ class AdamLagrangian(StochasticSolver):
         Whether the step length decreases.
     dual_rate, penalty : float, default=2.0 and 5.0
         :math:`\eta` and :math:`\rho`, in units of the objective per unit of a constraint, squared.
-    updates : int, default=2
-        Passes over all rows in every epoch.
+    update_steps : int, default=10
+        Steps between two of these computations, of which there is one at the beginning of every epoch. With fixed weights the Lagrangian of a network is not bounded from
+        below: the loss of a group whose weight has become negative would be driven up and up.
+    update_rows : int, default=10000
+        Rows that stand for all in them, where there are more.
     polish : bool, default=True
         False ends after the first part, as `StochasticSolver` does.
     tol : float, default=5e-4
@@ -83,7 +86,8 @@ class AdamLagrangian(StochasticSolver):
     decay: bool = True
     dual_rate: float = 2.0
     penalty: float = 5.0
-    updates: int = 2
+    update_steps: int = 10
+    update_rows: int = 10_000
     polish: bool = True
     tol: float = 5e-4
 
@@ -92,7 +96,7 @@ class AdamLagrangian(StochasticSolver):
         return self.max_epochs or max(_EPOCHS, -(-_STEPS // self.n_steps(problem)))
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _AdamLagrangian(self, z, problem)
+        return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
 
     def solve(
         self,
@@ -145,16 +149,21 @@ class AdamLagrangian(StochasticSolver):
 
 
 class _AdamLagrangian(Method):
-    def __init__(self, options: AdamLagrangian, z: np.ndarray, problem: Problem) -> None:
-        self.z, self._direction, self._step = z, AdamDirection(z.size), 0
+    _view: FullBatchView | None = None
+
+    def __init__(self, options: AdamLagrangian, z: np.ndarray, problem: Problem, seed: int) -> None:
+        self.z, self._direction, self._step, self._seed = z, AdamDirection(z.size), 0, seed
         self._lambda = self._weights = np.zeros(len(problem.component_names))
         self.go_on(options, problem)
 
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
         """See `Method.go_on`."""
-        self._options, n_steps = solver, solver.n_steps(problem)
-        self._update_steps = max(1, n_steps // self._options.updates)
-        self._planned = n_steps * solver.n_epochs(problem) if self._options.decay else np.inf
+        self._options = solver
+        self._planned = solver.n_steps(problem) * solver.n_epochs(problem) if self._options.decay else np.inf
+
+    def begin_epoch(self) -> None:
+        """See `Method.begin_epoch`; the rows that stand for all are not part of the state."""
+        self._view = None
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -164,14 +173,26 @@ class _AdamLagrangian(Method):
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         o = self._options
-        if self._weights.size and self._step % self._update_steps == 0:
-            values = FullBatchView(problem).at(self.z).constraints
+        if self._weights.size and (self._step % o.update_steps == 0 or self._view is None):
+            values = self._sample(problem).at(self.z).constraints
             self._lambda = np.maximum(self._lambda + o.dual_rate * values, 0.0)
             self._weights = np.maximum(self._lambda + o.penalty * values, 0.0)
         rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
         gradient = source.batch().at(self.z).gradient(1.0, self._weights)
         self.z = problem.project(self.z - rate * self._direction.of(gradient))
+
+    def _sample(self, problem: Problem) -> FullBatchView:
+        """All rows, or those that stand for them, always the same."""
+        if self._view is None:
+            data, size = problem.data, self._options.update_rows
+            few = data.n_samples <= size
+            rows = problem if few else problem.on(data.thinned(np.random.default_rng(self._seed), size))
+            self._view = FullBatchView(rows)
+        return self._view
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_view": None}
 
 
 def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start:
@@ -186,7 +207,10 @@ def _head(problem: Problem, layer: LastLayer) -> Problem:
     """The problem of the last layer alone."""
     alpha = getattr(problem.model, "alpha", 0.0)
     model = LinearModel(layer.coef.size, 1, layer.intercept.size > 0, alpha)
-    data = replace(problem.data, X=np.ascontiguousarray(layer.features))
+    # the same coefficients for all groups, so that the model need not know of thousands of them
+    n_samples = problem.data.n_samples
+    features, one = np.ascontiguousarray(layer.features), np.zeros(n_samples, dtype=int)
+    data = replace(problem.data, X=features, labels=(None,), codes=one)
     return replace(problem, model=model, data=data)
 
 
