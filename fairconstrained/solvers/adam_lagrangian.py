@@ -60,8 +60,9 @@ class AdamLagrangian(StochasticSolver):
     dual_rate, penalty : float, default=2.0 and 5.0
         :math:`\eta` and :math:`\rho`, in units of the objective per unit of a constraint, squared.
     update_steps : int, default=10
-        Steps between two of these computations, of which there is one at the beginning of every epoch. With fixed weights the Lagrangian of a network is not bounded from
-        below: the loss of a group whose weight has become negative would be driven up and up.
+        Steps between two of these computations, of which there is one at the beginning of every epoch. With fixed
+        weights the Lagrangian of a network is not bounded from below: the loss of a group whose weight has become
+        negative would be driven up and up.
     update_rows : int, default=10000
         Rows that stand for all in them, where there are more.
     polish : bool, default=True
