@@ -58,9 +58,16 @@ class PathStart(Start):
     ----------
     previous : ndarray of shape (n_params,) or None
         Parameters that the run to this solution was warm-started from; None after a cold one.
+    fingerprint : int or None
+        Of the data.
     """
 
     previous: np.ndarray | None = None
+    fingerprint: int | None = None
+
+    def on(self, problem: Problem) -> Start:
+        """What holds for a problem: of other rows no more than the parameters, from which to look further."""
+        return self if self.fingerprint == problem.data.fingerprint else Start(self.params)
 
     @classmethod
     def of(cls, problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None) -> Self:
@@ -71,6 +78,7 @@ class PathStart(Start):
             tuple(c.components for c in problem.constraints),
             tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
             previous=None if origin is None else origin.params,
+            fingerprint=problem.data.fingerprint,
         )
 
 

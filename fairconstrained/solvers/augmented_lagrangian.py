@@ -132,7 +132,7 @@ class AugmentedLagrangian(Solver):
         if start is None or not problem.component_names or run.searches_first:
             run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
         elif follows:
-            run.follow(start)
+            run.follow(start.on(problem) if isinstance(start, PathStart) else start)
         else:
             run.resume(start)
         for _ in range(self.max_iter if problem.constraints else 0):

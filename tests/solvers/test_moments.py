@@ -29,7 +29,7 @@ def auc_problem(make_data):
     def make(kappa=0.1, metric="inter_group", counts=(23, 31), change=None, sparse=False, c1=0.5, **model):
         data = make_data(counts=counts, weighted=True, shift=0.8, sparse=sparse, seed=3)
         if change is not None:
-            data = replace(data, blocks=tuple(change(block) for block in data.blocks))
+            data = replace(data, X=change(data.X))
         return Problem(
             model=LinearModel(data.n_features, **model),
             objective=PairwiseAUC("quadratic").bind(data),
