@@ -165,10 +165,12 @@ class FairData:
     @cached_property
     def fingerprint(self) -> int:
         """A number that tells these data from others: of all targets, weights and groups, and of a thousand rows."""
-        rows = slice(None, None, max(1, self.n_samples // 1000))
-        X = self.X[rows]
-        X = X.toarray() if sp.issparse(X) else np.asarray(X.cpu() if isinstance(X, torch.Tensor) else X, dtype=float)
-        parts = self.y.numpy(), self.weights.numpy(), self.codes, X
+        X = self.X[:: max(1, self.n_samples // 1000)]
+        parts = [self.y.numpy(), self.weights.numpy(), self.codes]
+        if sp.issparse(X):
+            parts += [X.data, X.indices, X.indptr]
+        else:
+            parts += [np.asarray(X.cpu() if isinstance(X, torch.Tensor) else X, dtype=float)]
         return reduce(lambda known, part: crc32(part.tobytes(), known), parts, 0)
 
     @cached_property

@@ -32,13 +32,17 @@ __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "P
 class Start:
     """Where a solver begins: parameters, and what an earlier run learnt about the constraints.
 
-    It holds no data, so it carries over to another ``kappa`` and to other rows.
+    It holds no data, so it carries over to another ``kappa`` and, as far as `on` says, to other rows.
 
     Attributes
     ----------
     params : ndarray of shape (n_params,)
     components, multipliers : tuple of ndarray, one for each constraint, or empty
         What `BoundConstraint.with_components` takes, and the multiplier of every component.
+    previous : ndarray of shape (n_params,), optional
+        Parameters that the run which ended here was itself warm-started from, for a solver that follows a path.
+    fingerprint : int, optional
+        Of the data that components and multipliers are about; None for any.
     state : object, optional
         What only the solver that it comes from can go on from.
     """
@@ -46,7 +50,13 @@ class Start:
     params: np.ndarray
     components: tuple[np.ndarray, ...] = ()
     multipliers: tuple[np.ndarray, ...] = ()
+    previous: np.ndarray | None = None
+    fingerprint: int | None = None
     state: Any = None
+
+    def on(self, data: FairData) -> Start:
+        """What of it holds for these data: of others no more than the parameters, from which to look further."""
+        return self if self.fingerprint in (None, data.fingerprint) else Start(self.params)
 
 
 class Point(Protocol):
@@ -181,6 +191,18 @@ class Problem:
         if start is not None:
             return self.start(start.params)
         return np.concatenate([self.model.init(rng), *(c.fair_aux() for c in self.constraints)])
+
+    def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:
+        """Whether the exact values of all constraints are at most a share of their granularity."""
+        return all(c.exact(scores) <= share * c.granularity for c in self.constraints)
+
+    @cached_property
+    def strata(self) -> np.ndarray:
+        """Number of the group of every row, as mini-batches tell groups apart; ndarray of shape (n_samples,).
+
+        The groups of the first constraint that has its own.
+        """
+        return next((c.strata for c in self.constraints if c.strata is not None), self.data.codes)
 
     @property
     def works_on_other_rows(self) -> bool:
@@ -390,17 +412,12 @@ class StochasticView:
     ) -> Iterator[FullBatchView]:
         """The problem on mini-batches, for less than one by one; see `fairconstrained.data.Sampler`."""
         if (size, balance) not in self._samplers:
-            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance, self._strata)
+            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance, self.problem.strata)
         sampler, loss = self._samplers[size, balance], self.problem.row_loss
         problem = self.problem
         for batch in sampler.batches(rng, n_batches):
             problem = problem.on(batch)  # of the batch before: terms may keep what is the same in both
             yield FullBatchView(problem, loss)
-
-    @property
-    def _strata(self) -> np.ndarray | None:
-        """The groups of the first constraint that has its own."""
-        return next((c.strata for c in self.problem.constraints if c.strata is not None), None)
 
 
 class DifferenceOfConvexView:

@@ -308,16 +308,13 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
         """The largest gap, as `fairconstrained.metrics.loss_parity_gap` has it."""
         if len(self.groups.labels) < 2:
             return 0.0
-        losses, weights = self._row_losses(scores), self.data.weights.numpy()
-        blocks = self._blocks
-        overall = np.array([mean_losses(losses, np.where(block, 0, 1), weights, 1)[0] for block in blocks])
-        return float(loss_gaps(self.mean_losses(scores), overall, self.notion, self.reference).max())
+        losses = ROW_LOSSES[self.loss](scores, self.data.y.numpy())
+        overall = self._block_shares @ losses
+        return float(loss_gaps(self._means(losses), overall, self.notion, self.reference).max())
 
     def mean_losses(self, scores: np.ndarray) -> np.ndarray:
         """Exact mean loss of every cell; ndarray of shape (n_blocks, n_groups)."""
-        n_blocks, n_groups = self._shape
-        weights = self.data.weights.numpy()
-        return mean_losses(self._row_losses(scores), self._cells, weights, n_blocks * n_groups).reshape(self._shape)
+        return self._means(ROW_LOSSES[self.loss](scores, self.data.y.numpy()))
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`; the bound is on this very loss, so only the margin changes."""
@@ -374,8 +371,9 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
         everything = np.ones(targets.size, dtype=bool)
         return [everything] if self.notion.targets is None else [targets == target for target in self.notion.targets]
 
-    def _row_losses(self, scores: np.ndarray) -> np.ndarray:
-        return ROW_LOSSES[self.loss](scores, self.data.y.numpy())
+    def _means(self, losses: np.ndarray) -> np.ndarray:
+        n_blocks, n_groups = self._shape
+        return mean_losses(losses, self._cells, self.data.weights.numpy(), n_blocks * n_groups).reshape(self._shape)
 
     @cached_property
     def _cells(self) -> np.ndarray:

@@ -251,7 +251,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """
         scores = problem.scores(params)
         excess = {c.name: c.exact(scores) for c in problem.constraints}
-        feasible = all(excess[c.name] <= c.granularity for c in problem.constraints)
+        feasible = problem.holds(scores)
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
         self.violation_ = max([0.0, *excess.values()])
         self.status_ = result.status.value if feasible else Status.INFEASIBLE.value

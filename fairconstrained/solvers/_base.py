@@ -177,7 +177,7 @@ class Recorder:
         """Append one record; the callback also gets the parameters, and the state that a solver may go on from."""
         self.records.append(record)
         if self._verbose:
-            numbers = {name: value for name, value in record.items() if not isinstance(value, np.ndarray)}
+            numbers = {name: value for name, value in record.items() if not isinstance(value, np.ndarray | tuple)}
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()))
         if self._callback is not None:
             extras = {"params": params, "state": state}
@@ -189,10 +189,9 @@ def surrogate_result(
 ) -> SolverResult:
     """The result of a solver that ends after a given number of iterations on the surrogate problem."""
     point = FullBatchView(problem).at(z)
-    excess = max((c.exact(point.scores) - c.granularity for c in problem.constraints), default=0.0)
     return SolverResult(
         params=z[: problem.n_params],
-        status=Status.INFEASIBLE if excess > 0 else Status.COMPLETED,
+        status=Status.COMPLETED if problem.holds(point.scores) else Status.INFEASIBLE,
         n_iter=n_iter,
         n_evaluations=n_evaluations + 1,
         objective=point.objective,

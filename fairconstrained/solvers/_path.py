@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["Iterate", "PathStart", "extrapolated", "resumed", "without_idle_components"]
+__all__ = ["Iterate", "extrapolated", "resumed", "start_after", "without_idle_components"]
 
 #: Longest step of an extrapolation, in multiples of the distance that it goes on from.
 _LONGEST = 1.5
@@ -50,36 +50,16 @@ class Iterate(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class PathStart(Start):
-    """A start from a solution that knows the one before it on a path.
-
-    Attributes
-    ----------
-    previous : ndarray of shape (n_params,) or None
-        Parameters that the run to this solution was warm-started from; None after a cold one.
-    fingerprint : int or None
-        Of the data.
-    """
-
-    previous: np.ndarray | None = None
-    fingerprint: int | None = None
-
-    def on(self, problem: Problem) -> Start:
-        """What holds for a problem: of other rows no more than the parameters, from which to look further."""
-        return self if self.fingerprint == problem.data.fingerprint else Start(self.params)
-
-    @classmethod
-    def of(cls, problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None) -> Self:
-        """The start that a run leaves which has come to ``params`` and these multipliers from ``origin``."""
-        ends = np.cumsum([len(c.component_names) for c in problem.constraints])
-        return cls(
-            params,
-            tuple(c.components for c in problem.constraints),
-            tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
-            previous=None if origin is None else origin.params,
-            fingerprint=problem.data.fingerprint,
-        )
+def start_after(problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None = None) -> Start:
+    """The start from ``params`` and the multipliers of all components, which a run from ``origin`` has come to."""
+    ends = np.cumsum([len(c.component_names) for c in problem.constraints])
+    return Start(
+        params,
+        tuple(c.components for c in problem.constraints),
+        tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
+        previous=None if origin is None else origin.params,
+        fingerprint=problem.data.fingerprint,
+    )
 
 
 def extrapolated(far: Iterate, near: Iterate, share: float = 1.0) -> np.ndarray | None:

@@ -17,12 +17,7 @@ from fairconstrained.problem import FullBatchView, Point, Problem, Start, Stocha
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
-__all__ = ["Method", "Source", "StochasticSolver", "Trained", "strata_of"]
-
-
-def strata_of(problem: Problem) -> np.ndarray:
-    """Number of the group of every row, as the problem's mini-batches tell groups apart; shape (n_samples,)."""
-    return next((c.strata for c in problem.constraints if c.strata is not None), problem.data.codes)
+__all__ = ["Method", "Source", "StochasticSolver", "Trained"]
 
 
 class Source:
@@ -37,7 +32,7 @@ class Source:
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int, balance: float) -> None:
         self._view, self._rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[tuple[int, float], Iterator[FullBatchView]] = {}
-        self._n_strata = np.unique(strata_of(view.problem)).size
+        self._n_strata = np.unique(view.problem.strata).size
         self.n_rows = 0
 
     def batch(self) -> FullBatchView:
@@ -339,8 +334,9 @@ class _Training:
 
     def _judged(self, state: _State, z: np.ndarray, point: Point) -> _State:
         """``state`` with ``z`` as the best iterate, if it is feasible and better than the best one so far."""
-        feasible = all(c.exact(point.scores) <= c.granularity for c in self._problem.constraints)
-        return replace(state, best=z, least=point.objective) if feasible and point.objective < state.least else state
+        if point.objective < state.least and self._problem.holds(point.scores):
+            return replace(state, best=z, least=point.objective)
+        return state
 
     def _n_passes(self, n_rows: int, n_epochs: int) -> int:
         return n_epochs + int(np.ceil(n_rows / self._problem.data.n_samples))

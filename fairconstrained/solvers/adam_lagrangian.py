@@ -10,6 +10,7 @@ import numpy as np
 from fairconstrained.models import LastLayer, LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
+from fairconstrained.solvers._path import start_after
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
@@ -117,7 +118,7 @@ class AdamLagrangian(StochasticSolver):
             params = polished.params if _is_fair(problem, polished.params) else _restored(problem, polished.params)
         else:
             head = _head(problem, layer)
-            polished = exact.solve(head, _start(problem, result, result.params[layer.entries]), random_state)
+            polished = exact.solve(head, _start(head, result, result.params[layer.entries]), random_state)
             params = result.params.copy()
             params[layer.entries] = polished.params
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
@@ -199,9 +200,7 @@ class _AdamLagrangian(Method):
 def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start:
     """``params`` with the multipliers of training: with them the second part is a matter of a few iterations."""
     multipliers = np.array([trained.multipliers.get(name, 0.0) for name in problem.component_names])
-    ends = np.cumsum([len(constraint.component_names) for constraint in problem.constraints])
-    components = tuple(constraint.components for constraint in problem.constraints)
-    return Start(params, components, tuple(np.split(multipliers, ends[:-1])))
+    return start_after(problem, params, multipliers)
 
 
 def _head(problem: Problem, layer: LastLayer) -> Problem:
@@ -217,8 +216,7 @@ def _head(problem: Problem, layer: LastLayer) -> Problem:
 
 def _is_fair(problem: Problem, params: np.ndarray, share: float = 1.0) -> bool:
     """Whether all constraints hold up to a share of their granularity."""
-    scores = problem.scores(params)
-    return all(c.exact(scores) <= share * c.granularity for c in problem.constraints)
+    return problem.holds(problem.scores(params), share)
 
 
 def _made_fair(head: Problem, params: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._lbfgs import minimise
-from fairconstrained.solvers._path import Iterate, PathStart, extrapolated, resumed, without_idle_components
+from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
@@ -132,7 +132,7 @@ class AugmentedLagrangian(Solver):
         if start is None or not problem.component_names or run.searches_first:
             run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
         elif follows:
-            run.follow(start.on(problem) if isinstance(start, PathStart) else start)
+            run.follow(start.on(problem.data))
         else:
             run.resume(start)
         for _ in range(self.max_iter if problem.constraints else 0):
@@ -208,7 +208,7 @@ class _Run:
         if self.multipliers.any():
             self.options = replace(self.options, inner_iter=self.options.path_inner_iter)
             origin = self._measure(params)
-            if isinstance(start, PathStart) and start.previous is not None:
+            if start.previous is not None:
                 predicted = extrapolated(self._measure(start.previous), origin)
                 params = params if predicted is None else predicted
         self.start_from(params)
@@ -394,7 +394,7 @@ class _Run:
             surrogate_violation=self.surrogate_violation,
             multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
             history=tuple(self.recorder.records),
-            start=PathStart.of(self.problem, iterate.params, self.multipliers, self.origin),
+            start=start_after(self.problem, iterate.params, self.multipliers, self.origin),
         )
 
     def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver, strata_of
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["StochasticGhost"]
 
@@ -85,7 +85,7 @@ class _Ghost(Method):
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
         """See `Method.go_on`; the cap is that of these rows."""
         super().go_on(solver, problem)
-        smallest = np.unique(strata_of(problem), return_counts=True)[1].min()
+        smallest = np.unique(problem.strata, return_counts=True)[1].min()
         self._largest = max(int(np.log2(smallest)) - 1, 0)
 
     def step(self, source: Source, problem: Problem) -> None:
@@ -112,7 +112,7 @@ class _Ghost(Method):
         mini-batch of half the size, and would make a bias; either half is one this way.
         """
         problem = batch.problem
-        neighbours = np.lexsort((problem.data.y.numpy(), strata_of(problem))).reshape(-1, 2)
+        neighbours = np.lexsort((problem.data.y.numpy(), problem.strata)).reshape(-1, 2)
         halves = self._rng.permuted(neighbours, axis=1).T
         return source.part(batch, np.sort(halves[0])), source.part(batch, np.sort(halves[1]))
 

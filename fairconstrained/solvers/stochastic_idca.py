@@ -130,8 +130,7 @@ class StochasticIDCA(Solver):
                 surrogate_violation=float(point.constraints.max(initial=0.0)),
                 largest_multiplier=float(queues.max(initial=0.0)) / np.sqrt(self.max_inner),
             )
-            feasible = all(c.exact(point.scores) <= c.granularity for c in problem.constraints)
-            if feasible and point.objective < least:
+            if point.objective < least and problem.holds(point.scores):
                 best, least = z, point.objective
         chosen = best if self.select == "best" and least < np.inf else z
         return surrogate_result(problem, chosen, self.max_outer, n_evaluations, recorder)
