@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import permutations
 from numbers import Integral
@@ -35,7 +35,7 @@ FEW_GROUPS = 8
 #: What small groups are called when they are put together.
 MERGED = "(small groups)"
 #: What is kept from one mini-batch to the next where the groups of the rows are the same.
-_OF_GROUPS = ("_cells", "_mass", "_absent")
+_OF_GROUPS = frozenset({"_cells", "_mass", "_absent"})
 #: Entries up to which the table of the components is dense.
 _SMALL = 10_000
 #: Small groups that a message lists.
@@ -322,10 +322,11 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""
-        moved = replace(self, data=data)
-        if self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights:
-            kept = {name: value for name, value in self.__dict__.items() if name in _OF_GROUPS}
-            moved.__dict__.update(kept)
+        moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
+        same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
+        kept = _FIELDS | _OF_GROUPS if same else _FIELDS
+        moved.__dict__.update((name, value) for name, value in self.__dict__.items() if name in kept)
+        moved.__dict__["data"] = data
         return moved
 
     @property
@@ -401,3 +402,6 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
         if counts.all():
             return None
         return abs(self.comparisons.cells) @ (counts == 0) > 0
+
+
+_FIELDS = frozenset(field.name for field in fields(BoundLossParity))

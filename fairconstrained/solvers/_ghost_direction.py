@@ -16,6 +16,8 @@ _MAX_ITER = 200
 _RAISE = 1e-12
 #: Entries of d that move by less than this share of the fastest one count as still along a ray.
 _STILL = 1e-15
+#: A Newton step is good enough that leaves this share of the slope along it, or the second one of the opposite sign.
+_LEFT, _ROUNDING = 0.5, 1e-9
 
 
 def ghost_direction(
@@ -67,13 +69,30 @@ def least_violation(values: np.ndarray, jacobian: np.ndarray, rho: float) -> flo
     r"""``min max_i (c_i + J_i d)_+`` over :math:`\|d\|_\infty \le \rho`.
 
     Its dual is :math:`\max_v v^\top c - \rho \|J^\top v\|_1` over :math:`v \ge 0`, :math:`\sum_i v_i \le 1`, for one
-    and two constraints a matter of sorting.
+    and two constraints a matter of sorting. Mostly even that is not needed: the shortest d with which the violated
+    constraints hold is in the box, and the others hold with it too.
     """
+    if _holds_nearby(values, jacobian, rho):
+        return 0.0
     if values.size == 1:
         return max(0.0, float(values[0] - rho * np.abs(jacobian[0]).sum()))
     if values.size == 2:
         return max(0.0, _best_mixture(values, jacobian, rho))
     return _linear_program(values, jacobian, rho)
+
+
+def _holds_nearby(values: np.ndarray, jacobian: np.ndarray, rho: float) -> bool:
+    """Whether all constraints hold with the shortest d that solves the violated ones; False if it is not to be had."""
+    violated = np.flatnonzero(values > 0)
+    if not violated.size:
+        return True
+    rows = jacobian[violated]
+    try:
+        d = -np.linalg.solve(rows @ rows.T, values[violated]) @ rows
+    except np.linalg.LinAlgError:
+        return False
+    # up to rounding, which the direction can make good: it has a larger box
+    return bool(np.abs(d).max() <= rho and (values + jacobian @ d <= _ACCURACY * np.abs(values).max()).all())
 
 
 def _best_mixture(values: np.ndarray, jacobian: np.ndarray, rho: float) -> float:
@@ -147,7 +166,8 @@ class _Dual(NamedTuple):
         Where d is clipped, or rows are alike, the Hessian is singular. Its diagonal is raised by so little that a step
         along what it maps to zero goes as far as the line search lets it.
         """
-        inside = self.jacobian[:, np.abs(d) < self.beta]
+        inside = np.abs(d) < self.beta
+        inside = self.jacobian if inside.all() else self.jacobian[:, inside]
         hessian = inside @ inside.T / self.tau
         hessian[np.diag_indices_from(hessian)] += _RAISE * self.length**2 / self.tau
         while True:
@@ -159,14 +179,23 @@ class _Dual(NamedTuple):
             free = free & ~blocked
 
     def moved(self, u: np.ndarray, step: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The maximum on the ray from u, as far as no multiplier is negative."""
+        """The Newton step if it is good enough, else the maximum on its ray, as far as no multiplier is negative."""
         shrinks = step < 0
         ends = np.full(u.size, np.inf)
         ends[shrinks] = -u[shrinks] / step[shrinks]
-        length = min(self._line_search(u, step, float(slope @ step)), ends.min())
+        first = float(slope @ step)
+        # not beyond the maximum, or the dual might have become smaller; where no entry of d enters or leaves the box on
+        # the way this is the maximum, and nothing has to be sorted
+        if ends.min() > 1 and -_ROUNDING * first <= self.slope(u + step) @ step <= _LEFT * first:
+            return u + step
+        length = min(self._line_search(u, step, first), ends.min())
         if length == np.inf:  # rounding made the constraints contradict each other
             return u
         return np.where(ends <= length, 0.0, u + length * step)
+
+    def slope(self, u: np.ndarray) -> np.ndarray:
+        """The gradient of the dual."""
+        return self.values + self.jacobian @ self.direction(u)
 
     def _line_search(self, u: np.ndarray, step: np.ndarray, slope: float) -> float:
         """Where the slope of the dual along the ray, at first ``slope`` and decreasing, is zero.
