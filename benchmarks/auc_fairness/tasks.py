@@ -127,7 +127,7 @@ METHODS = {
         partial(_ours, solver="level_set", validation_fraction=0.1, **QUADRATIC), (0.1, 0.5, 3.0), models=("linear",)
     ),
     "IQRC": Method(
-        partial(_ours, solver="iqrc", validation_fraction=0.1, **QUADRATIC), (0.1, 0.5, 3.0), models=("network",)
+        partial(_ours, solver="iqrc", validation_fraction=0.1, **QUADRATIC), (0.1, 3.0), models=("network",)
     ),
     "proxy-Lagrangian": Method(partial(_ours, solver="proxy_lagrangian"), (0.01, 0.05)),
     "correlation penalty": Method(_correlation, (0.1, 0.3, 1.0, 3.0), metrics=("group",)),
