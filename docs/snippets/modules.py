@@ -9,7 +9,7 @@ from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 
 sklearn.set_config(enable_metadata_routing=True)
-X, y, group = make_biased_classification(500, random_state=0)
+X, y, group = make_biased_classification(500, 5, random_state=0)
 
 # a perceptron
 model = make_pipeline(
