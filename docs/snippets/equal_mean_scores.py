@@ -100,7 +100,7 @@ class EqualMeanScoresClassifier(PartialParityClassifier):
 
 
 X, y, group = make_biased_classification(1500, random_state=0)
-for solver, max_iter in {"auto": 50, "switching_subgradient": 2000, "idca": 20}.items():
+for solver, max_iter in {"auto": 50, "switching_subgradient": 1000, "idca": 10}.items():
     model = EqualMeanScoresClassifier(kappa=0.2, solver=solver, max_iter=max_iter)
     model.fit(X, y, sensitive_features=group)
     gap = mean_score_gap(None, model.decision_function(X), sensitive_features=group)

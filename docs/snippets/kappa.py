@@ -24,7 +24,7 @@ assert np.isclose(gap, model.constraint_values_["statistical_parity"])
 # a solver that bounds the surrogate
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    surrogate = PartialParityClassifier(kappa=kappa, solver="switching_subgradient", max_iter=2000)
+    surrogate = PartialParityClassifier(kappa=kappa, solver="switching_subgradient", max_iter=500)
     surrogate.fit(X, y, sensitive_features=group)
 assert [warning.category for warning in caught] == [ConvergenceWarning]
 assert surrogate.status_ == "infeasible"

@@ -10,7 +10,7 @@ from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.model_selection import best_feasible, get_fairness_scorer, pareto_front
 
-X, y, group = make_biased_classification(3000, random_state=0)
+X, y, group = make_biased_classification(2000, random_state=0)
 
 # routing off
 pipeline = make_pipeline(StandardScaler(), PartialParityClassifier(kappa=0.1))
@@ -27,10 +27,10 @@ scoring = {
 }
 search = GridSearchCV(
     make_pipeline(StandardScaler(), PartialParityClassifier(group_interactions=True)),
-    {"partialparityclassifier__kappa": [0.05, 0.1, 0.2, None]},
+    {"partialparityclassifier__kappa": [0.1, 0.2, None]},
     scoring=scoring,
     refit=best_feasible("pSP", 0.15, "accuracy"),
-    cv=3,
+    cv=2,
 )
 search.fit(X, y, sensitive_features=group)
 front = pareto_front(search.cv_results_, performance="mean_test_accuracy", fairness="mean_test_pSP")

@@ -1,4 +1,4 @@
-"""The three solvers on one problem, and the error for a problem that a solver cannot take."""
+"""Three solvers on one problem, each with some hundred evaluations, and an option of one of them."""
 
 import time
 import warnings
@@ -10,7 +10,7 @@ X, y, group = make_biased_classification(1500, random_state=0)
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # two of the three bound the surrogate and warn about the metric
-    for solver, max_iter in {"augmented_lagrangian": 50, "switching_subgradient": 2000, "idca": 20}.items():
+    for solver, max_iter in {"augmented_lagrangian": 50, "switching_subgradient": 500, "idca": 5}.items():
         begin = time.perf_counter()
         model = PartialParityClassifier(kappa=0.1, solver=solver, max_iter=max_iter)
         model.fit(X, y, sensitive_features=group)

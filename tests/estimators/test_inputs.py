@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier, PartialParityRegressor
 
@@ -97,12 +98,17 @@ def test_sparse_and_dense_features_agree(classes, options):
     )
 
 
-@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array])
-def test_sparse_formats(classes, convert):
+@pytest.fixture(scope="module")
+def csr(classes):
     X, y, groups = classes
-    options = {"kappa": 0.3, "group_interactions": True}
-    csr = classifier(**options).fit(sp.csr_array(X), y, sensitive_features=groups)
-    other = classifier(**options).fit(convert(X), y, sensitive_features=groups)
+    model = classifier(kappa=0.3, group_interactions=True)
+    return model.fit(sp.csr_array(X), y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("convert", [sp.csr_matrix, sp.csc_array, sp.coo_array, sp.lil_array])
+def test_sparse_formats(classes, csr, convert):
+    X, y, groups = classes
+    other = clone(csr).fit(convert(X), y, sensitive_features=groups)
     np.testing.assert_array_equal(other.coef_, csr.coef_)
     np.testing.assert_array_equal(
         other.predict(convert(X), sensitive_features=groups), csr.predict(X, sensitive_features=groups)

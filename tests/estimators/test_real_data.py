@@ -22,8 +22,10 @@ from fairconstrained.metrics import (
 
 @pytest.fixture(scope="module")
 def law():
+    """Every second row."""
     data = load_law_school()
-    return StandardScaler().fit_transform(data.data), data.target, data.sensitive_features
+    X = StandardScaler().fit_transform(data.data)
+    return tuple(column[::2] for column in (X, data.target, data.sensitive_features))
 
 
 def check_promise(model, scores, groups):
@@ -51,7 +53,7 @@ def test_law_school_regression(law):
     X, _, race = law
     data = load_law_school()
     target = data.feature_names.index("ugpa")
-    features, grades = np.delete(X, target, axis=1), data.data[:, target]
+    features, grades = np.delete(X, target, axis=1), data.data[::2, target]
     free = PartialParityRegressor(None, interval=(0.0, 0.3)).fit(features, grades, sensitive_features=race)
     fair = PartialParityRegressor(0.05, interval=(0.0, 0.3)).fit(features, grades, sensitive_features=race)
     check_promise(fair, fair.predict(features), race)

@@ -33,7 +33,7 @@ def test_pipeline_in_a_grid_search_with_fairness_scorers(classes, group_interact
         {"partialparityclassifier__kappa": [None, 0.2]},
         scoring={"accuracy": make_performance_scorer(accuracy_score), "gap": GAP},
         refit="accuracy",
-        cv=3,
+        cv=2,
         error_score="raise",
     )
     search.fit(X, y, sensitive_features=groups)
@@ -50,7 +50,7 @@ def test_pipeline_in_a_grid_search_with_fairness_scorers(classes, group_interact
 def test_the_groups_reach_every_fit_of_a_search(classes):
     X, y, groups = classes
     results = cross_validate(
-        classifier(kappa=0.2), X, y, params={"sensitive_features": groups}, cv=3, return_estimator=True, scoring=GAP
+        classifier(kappa=0.2), X, y, params={"sensitive_features": groups}, cv=2, return_estimator=True, scoring=GAP
     )
     assert all(list(model.groups_) == [0, 1] for model in results["estimator"])
 
@@ -90,7 +90,7 @@ def test_fit_and_step_parameters_without_routing(classes):
 
 def test_grid_search_without_routing(classes):
     X, y, groups = classes
-    search = GridSearchCV(classifier(), {"kappa": [0.15, 0.3]}, cv=3, error_score="raise")
+    search = GridSearchCV(classifier(), {"kappa": [0.15, 0.3]}, cv=2, error_score="raise")
     search.fit(X, y, sensitive_features=groups)
     assert list(search.best_estimator_.groups_) == [0, 1]
 

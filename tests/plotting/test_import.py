@@ -1,6 +1,5 @@
-"""matplotlib is optional: imported late, and missed in plain words."""
+"""matplotlib is optional, and missed in plain words. That it is imported late is in tests/test_layering.py."""
 
-import subprocess
 import sys
 
 import pytest
@@ -41,9 +40,3 @@ def test_missing_matplotlib_says_how_to_install_it(monkeypatch, caller):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=rf"{caller} needs matplotlib.*pip install 'fairconstrained\[plot\]'"):
         CALLS[caller]()
-
-
-def test_importing_does_not_import_matplotlib():
-    code = "import sys, fairconstrained.plotting; print('matplotlib' in sys.modules)"
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.strip() == "False"

@@ -57,10 +57,16 @@ def shifted(**options):
     return ScoreShiftPostprocessor(LogisticRegression(), **options)
 
 
-@pytest.mark.parametrize("metric", sorted(GAPS))
-@pytest.mark.parametrize("kappa", [0.1, 0.02])
-@pytest.mark.parametrize("shifts", [None, "all"])
-@pytest.mark.parametrize("weighted", [False, True])
+#: Half of all combinations of metric, kappa, shifts and weights, such that any three of the four choices meet.
+PROMISES = [
+    (metric, kappa, shifts, (i + j + k) % 2 == 0)
+    for i, metric in enumerate(sorted(GAPS))
+    for j, kappa in enumerate([0.1, 0.02])
+    for k, shifts in enumerate([None, "all"])
+]
+
+
+@pytest.mark.parametrize(("metric", "kappa", "shifts", "weighted"), PROMISES)
 def test_kappa_bounds_the_metric_of_the_package(sample, metric, kappa, shifts, weighted):
     X, y, groups = sample
     weights = np.random.default_rng(0).uniform(0.2, 3.0, y.size) if weighted else None

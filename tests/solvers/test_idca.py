@@ -17,9 +17,15 @@ def run(problem, start=None, **options):
     return solver.solve(problem, start, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
-@pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
-@pytest.mark.parametrize("normalize", [True, False])
+#: Half of all combinations, such that any two of the three choices meet.
+COMBINATIONS = [
+    (notion, surrogate, (i + j) % 2 == 0)
+    for i, notion in enumerate([StatisticalParity, DemographicParity])
+    for j, surrogate in enumerate(["logistic", "ramp", "smoothstep"])
+]
+
+
+@pytest.mark.parametrize(("notion", "surrogate", "normalize"), COMBINATIONS)
 def test_its_convex_models_decrease_and_the_surrogate_stays_feasible(parity_problem, notion, surrogate, normalize):
     problem = parity_problem(notion, 0.15, surrogate=surrogate, normalize=normalize)
     result = run(problem, max_outer=5)
@@ -42,7 +48,7 @@ def test_objectives_that_are_not_convex(make_data, make_problem):
 
 
 def test_known_optimum(known):
-    result = run(known.problem, max_outer=25, max_inner=150)
+    result = run(known.problem, max_outer=15, max_inner=100)
     assert result.objective == pytest.approx(known.objective, rel=5e-3)
     assert result.objective >= known.objective - known.multiplier * EPS
     assert result.constraint_values["mean_gap"] <= 0.05 + EPS

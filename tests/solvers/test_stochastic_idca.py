@@ -24,7 +24,7 @@ each_notion = pytest.mark.parametrize(
 
 
 def run(problem, start=None, seed=0, **options):
-    solver = StochasticIDCA(**{"max_outer": 4, "max_inner": 60, **options})
+    solver = StochasticIDCA(**{"max_outer": 4, "max_inner": 40, **options})
     return solver.solve(problem, start, np.random.default_rng(seed))
 
 
@@ -125,7 +125,7 @@ def test_the_next_outer_iterate_is_the_mean_of_the_inner_ones(parity_problem):
 
 
 def test_known_optimum(known):
-    result = run(known.problem, max_outer=5, max_inner=150, step=4.0)
+    result = run(known.problem, max_outer=4, max_inner=100, step=4.0)
     assert result.objective == pytest.approx(known.objective, rel=0.02)
     assert result.constraint_values["mean_gap"] <= 0.05 + 0.02
     np.testing.assert_allclose(result.params, known.params, atol=0.15)
@@ -133,7 +133,7 @@ def test_known_optimum(known):
 
 def test_queues_that_are_kept_leave_less_violation(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
-    options = {"select": "last", "max_outer": 6, "max_inner": 40, "step": 6.0}
+    options = {"select": "last", "max_outer": 4, "max_inner": 40, "step": 6.0}
     kept, emptied = (run(problem, warm_queues=warm, **options) for warm in (True, False))
     assert kept.history[0] == emptied.history[0]
     assert kept.surrogate_violation < 0.5 * emptied.surrogate_violation
@@ -161,7 +161,7 @@ def test_networks(make_data, n_outputs):
     model = ModuleModel(partial(mlp, hidden_layer_sizes=(6,)), 3, n_outputs, alpha=0.01)
     problem = Problem(model, TruncatedLogistic().bind(data), (DemographicParity(0.15).bind(data),), data)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
-    result = run(problem, step=6.0, max_inner=40, proximity=0.05, select="last")
+    result = run(problem, step=6.0, max_inner=30, proximity=0.05, select="last")
     assert result.objective < start.objective - 0.02
     assert result.surrogate_violation <= 0.01
 
