@@ -27,11 +27,11 @@ from benchmarks.loss_parity.tables import with_limit, write_tables
 from benchmarks.loss_parity.tasks import (
     COLUMNS,
     N_SEEDS,
-    SECONDS,
     all_tasks,
     histories,
     probabilities,
     run_task,
+    time_limits,
 )
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -68,7 +68,7 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if arguments.docs and arguments.quick:
         parser.error("the documentation shows no quick runs")
-    defaults = QUICK if arguments.quick else {"seeds": N_SEEDS, "seconds": SECONDS}
+    defaults = QUICK if arguments.quick else {"seeds": N_SEEDS}
     for name, value in defaults.items():
         if getattr(arguments, name) is None:
             setattr(arguments, name, value)
@@ -78,7 +78,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "loss_parity_quick" if arguments.quick else "loss_parity"
-    path = RESULTS / f"{stem}.csv"
+    path, limits = RESULTS / f"{stem}.csv", time_limits(arguments.seconds)
     if not arguments.plots:
         for name, module in promises().items():
             if name in arguments.only and not missing(module):
@@ -86,9 +86,9 @@ def main() -> None:
                     save(significant(frame), f"{stem}_{table}")
         if "runs" in arguments.only:
             chosen = (arguments.datasets, arguments.constraints, arguments.methods)
-            tasks = all_tasks(chosen, arguments.seeds, arguments.seconds, stem)
+            tasks = all_tasks(chosen, arguments.seeds, limits, stem)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
-    figures = _show(with_limit(read(path, COLUMNS), arguments.seconds), stem)
+    figures = _show(with_limit(read(path, COLUMNS), limits), stem)
     if arguments.docs:
         for figure in figures:
             shutil.copy(figure, DOCS / "images" / figure.name)

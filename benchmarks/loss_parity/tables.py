@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +17,9 @@ VALUES = [f"{part}_{metric}" for part in PARTS for metric in METRICS]
 DIGITS = {"Wd": 4, "gap": 4}
 
 
-def with_limit(results: pd.DataFrame, seconds: float) -> pd.DataFrame:
-    """The runs of one time limit, and those without any."""
-    return results[results.limit.isna() | (results.limit == seconds)]
+def with_limit(results: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
+    """The runs of the data sets' time limits, and those without any."""
+    return results[results.limit.isna() | (results.limit == results.dataset.map(limits))]
 
 
 def summary(results: pd.DataFrame) -> pd.DataFrame:

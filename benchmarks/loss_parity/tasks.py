@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,7 @@ from scipy.special import expit
 from benchmarks._common import RESULTS
 from benchmarks._runner import Row
 from benchmarks.loss_parity.constraints import constraints
-from benchmarks.loss_parity.datasets import Part, Parts, load_parts
+from benchmarks.loss_parity.datasets import Part, Parts, datasets, load_parts
 from benchmarks.loss_parity.discovery import missing
 from benchmarks.loss_parity.methods import Setting, Visit, methods
 from benchmarks.loss_parity.network import scores
@@ -67,7 +67,14 @@ class Task:
         return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
 
 
-def all_tasks(chosen: Sequence[Sequence[str]], seeds: int, seconds: float, stem: str = "loss_parity") -> Iterator[Task]:
+def time_limits(seconds: float | None = None) -> dict[str, float]:
+    """Seconds of a run on every data set: those given, else its own, else the published ones."""
+    return {name: seconds or getattr(module, "SECONDS", SECONDS) for name, module in datasets().items()}
+
+
+def all_tasks(
+    chosen: Sequence[Sequence[str]], seeds: int, limits: Mapping[str, float], stem: str = "loss_parity"
+) -> Iterator[Task]:
     """The tasks of the chosen data sets, constraints and methods, seed 0 first; without what is not installed."""
     known = methods()
     names = [name for name in chosen[2] if not missing(known[name])]
@@ -75,7 +82,7 @@ def all_tasks(chosen: Sequence[Sequence[str]], seeds: int, seconds: float, stem:
         print(f"{name} is left out: {', '.join(missing(known[name]))} not installed")
     for seed, dataset, constraint, name in product(range(seeds), *chosen[:2], names):
         ends_itself = getattr(known[name], "ENDS_ITSELF", False)
-        yield Task(dataset, constraint, name, seed, None if ends_itself else seconds, stem)
+        yield Task(dataset, constraint, name, seed, None if ends_itself else limits[dataset], stem)
 
 
 def run_task(task: Task) -> list[Row]:

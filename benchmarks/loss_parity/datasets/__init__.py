@@ -7,6 +7,8 @@
     For figures and tables.
 ``STANDARDISE`` : bool, optional
     Whether the features are standardised on the training part; they are if it is left out.
+``SECONDS`` : float, optional
+    Of a run, if not the published ones.
 ``PLACE`` : int, optional
     Among the others, see `benchmarks.loss_parity.discovery`.
 """
