@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
-__all__ = ["GroupEncoder"]
+__all__ = ["GroupEncoder", "Membership", "Unions", "is_membership"]
 
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
@@ -67,6 +68,88 @@ class GroupEncoder:
                 f"Known groups: {list(labels)}."
             )
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
+
+
+def is_membership(sensitive_features: Any) -> bool:
+    """Whether it says which rows belong to which of several groups: sparse, or two and more columns of booleans."""
+    if sp.issparse(sensitive_features):
+        return True
+    if isinstance(sensitive_features, pd.DataFrame):
+        kinds = [pd.api.types.is_bool_dtype(dtype) for dtype in sensitive_features.dtypes]
+        return len(kinds) > 1 and all(kinds)
+    shape = getattr(sensitive_features, "shape", ())
+    return len(shape) == 2 and shape[1] > 1 and pd.api.types.is_bool_dtype(sensitive_features.dtype)
+
+
+class Unions(NamedTuple):
+    """Groups that may overlap, each a union of parts into which the rows are divided.
+
+    Attributes
+    ----------
+    labels : tuple
+        Of the groups.
+    members : csr_array of shape (n_groups, n_parts)
+        1 where a part belongs to a group.
+    """
+
+    labels: tuple[Hashable, ...]
+    members: sp.csr_array
+
+
+class Membership:
+    """Which rows belong to which of several groups, which may overlap, and a row to none.
+
+    Rows that belong to the same groups make up a *part*. What holds for rows is summed up by part, once, and then by
+    group, so that many groups cost little more than few.
+
+    Parameters
+    ----------
+    matrix : ndarray, DataFrame or sparse matrix of shape (n_samples, n_groups)
+        Booleans; the names of a DataFrame's columns are those of the groups.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Part of every row.
+    labels : tuple of tuple
+        The numbers of the groups of every part.
+    unions : Unions
+        The groups, by the names of their columns or by their numbers.
+
+    Raises
+    ------
+    ValueError
+        If a group has no rows (the message names it), or a sparse matrix holds other numbers than 0 and 1.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        names = matrix.columns.tolist() if isinstance(matrix, pd.DataFrame) else range(matrix.shape[1])
+        table = sp.csr_array(matrix if sp.issparse(matrix) else np.asarray(matrix), dtype=np.float64)
+        if not np.isin(table.data, (0.0, 1.0)).all():
+            raise ValueError("a sparse matrix of sensitive_features may only hold True and False (or 1 and 0).")
+        table.eliminate_zeros()
+        table.sort_indices()
+        groups = tuple(names)
+        sizes = np.bincount(table.indices, minlength=len(groups))
+        empty = [group for group, size in zip(groups, sizes, strict=True) if size == 0]
+        if empty:
+            raise ValueError(f"groups {empty} of sensitive_features have no rows; drop their columns.")
+        first, self.codes = _alike(table)
+        parts = table[first]
+        self.labels = tuple(tuple(row.tolist()) for row in np.split(parts.indices, parts.indptr[1:-1]))
+        self.unions = Unions(groups, sp.csr_array(parts.T))
+
+
+def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """The first of the rows of every kind, and the kind of every row, by random keys of the columns.
+
+    Two different rows have the same key with a probability of about 2^-62.
+    """
+    keys = np.random.default_rng(0).integers(2**62, size=table.shape[1])
+    sums = np.append(0, np.cumsum(keys[table.indices]))  # modulo 2^64
+    row_keys = sums[table.indptr[1:]] - sums[table.indptr[:-1]]
+    _, first, codes = np.unique(row_keys, return_index=True, return_inverse=True)
+    return first, codes.astype(np.int64)
 
 
 def _combinations(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[Hashable, ...]]:

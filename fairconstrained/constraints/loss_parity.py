@@ -14,13 +14,13 @@ import scipy.sparse as sp
 
 from fairconstrained.constraints._base import BoundConstraint, Constraint, check_bound
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_losses import (
-    NOTIONS,
+from fairconstrained.metrics._group_means import (
+    LOSS_NOTIONS,
     ROW_LOSSES,
-    LossNotion,
-    loss_gaps,
-    mean_losses,
-    signed_losses,
+    Notion,
+    gaps_of_means,
+    mean_by_cell,
+    signed_means,
 )
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss
 from fairconstrained.views import RowLosses, Stochastic
@@ -41,7 +41,7 @@ _SMALL = 10_000
 #: Small groups that a message lists.
 _SHOWN = 10
 _CHOICES = {
-    "constraint": list(NOTIONS),
+    "constraint": list(LOSS_NOTIONS),
     "loss": list(ROW_LOSSES),
     "reference": ["pairwise", "overall"],
     "small_groups": ["error", "merge", "ignore"],
@@ -107,7 +107,7 @@ class LossParity(Constraint):
         least = self.min_group_size
         if isinstance(least, bool) or not isinstance(least, Integral) or least < 0:
             raise ValueError(f"min_group_size must be an integer of at least 0, got {least!r}.")
-        notion = NOTIONS[self.constraint]
+        notion = LOSS_NOTIONS[self.constraint]
         groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
         return BoundLossParity(
             data=data,
@@ -136,7 +136,7 @@ class ComparedGroups:
     place: np.ndarray
 
     @classmethod
-    def of(cls, data: FairData, notion: LossNotion, min_size: int, small: str) -> Self:
+    def of(cls, data: FairData, notion: Notion, min_size: int, small: str) -> Self:
         """Find the groups that have ``min_size`` rows in every cell, and do with the others as ``small`` says.
 
         Raises
@@ -176,13 +176,13 @@ class ComparedGroups:
         known = (*self.labels, None)
         return [known[place] for place in self.place]
 
-    def sizes(self, data: FairData, notion: LossNotion) -> np.ndarray:
+    def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
         """Rows of every cell; ndarray of shape (n_blocks, n_compared)."""
         n_blocks, n_groups = notion.signs.shape[1], len(self.labels)
         counts = np.bincount(self.cells(data, notion).ravel(), minlength=n_blocks * n_groups + 1)
         return counts[:-1].reshape(n_blocks, n_groups)
 
-    def cells(self, data: FairData, notion: LossNotion) -> np.ndarray:
+    def cells(self, data: FairData, notion: Notion) -> np.ndarray:
         """Cell of every row, the groups of the first block first; those in none come last. Shape (n_samples,)."""
         n_groups, n_cells = len(self.labels), len(self.labels) * notion.signs.shape[1]
         groups = self.place[data.codes]
@@ -219,7 +219,7 @@ class Comparisons(NamedTuple):
     share: float
 
     @classmethod
-    def of(cls, labels: Sequence[str], notion: LossNotion, reference: str, bounded: bool) -> Self:
+    def of(cls, labels: Sequence[str], notion: Notion, reference: str, bounded: bool) -> Self:
         """Every pair of groups, or every group and all rows or the centre; both ways, for each of the signs."""
         n_groups, n_signs = len(labels), len(notion.signs)
         groups = np.arange(n_groups if bounded and n_groups > 1 else 0)
@@ -256,7 +256,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
     Attributes
     ----------
     loss, reference : str
-    notion : LossNotion
+    notion : Notion
     groups : ComparedGroups
     comparisons : Comparisons
     margin : float
@@ -267,7 +267,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
     kappa: float
     name: str
     loss: str
-    notion: LossNotion
+    notion: Notion
     reference: Any
     groups: ComparedGroups
     comparisons: Comparisons
@@ -297,7 +297,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
         """The middle of the groups' losses."""
         if not self.n_aux:
             return np.empty(0)  # there may be no group at all
-        signed = signed_losses(self.mean_losses(scores), self.notion)
+        signed = signed_means(self.mean_by_cell(scores), self.notion)
         return (signed.max(axis=1) + signed.min(axis=1)) / 2
 
     def fair_aux(self) -> np.ndarray:
@@ -310,9 +310,9 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
             return 0.0
         losses = ROW_LOSSES[self.loss](scores, self.data.y.numpy())
         overall = self._block_shares @ losses
-        return float(loss_gaps(self._means(losses), overall, self.notion, self.reference).max())
+        return float(gaps_of_means(self._means(losses), overall, self.notion, self.reference).max())
 
-    def mean_losses(self, scores: np.ndarray) -> np.ndarray:
+    def mean_by_cell(self, scores: np.ndarray) -> np.ndarray:
         """Exact mean loss of every cell; ndarray of shape (n_blocks, n_groups)."""
         return self._means(ROW_LOSSES[self.loss](scores, self.data.y.numpy()))
 
@@ -374,7 +374,7 @@ class BoundLossParity(BoundConstraint, RowLosses, Stochastic):
 
     def _means(self, losses: np.ndarray) -> np.ndarray:
         n_blocks, n_groups = self._shape
-        return mean_losses(losses, self._cells, self.data.weights.numpy(), n_blocks * n_groups).reshape(self._shape)
+        return mean_by_cell(losses, self._cells, self.data.weights.numpy(), n_blocks * n_groups).reshape(self._shape)
 
     @cached_property
     def _cells(self) -> np.ndarray:

@@ -23,7 +23,7 @@ from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
-from fairconstrained.metrics._group_losses import NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
@@ -165,7 +165,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
             if name not in ("max_iter", "tol", "group_interactions", "fit_intercept")
         },
         "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "constraint": [StrOptions(set(NOTIONS))],
+        "constraint": [StrOptions(set(LOSS_NOTIONS))],
         "loss": [StrOptions(set(ROW_LOSSES))],
         "reference": [StrOptions({"pairwise", "overall"})],
         "hidden_layer_sizes": ["array-like"],
