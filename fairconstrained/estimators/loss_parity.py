@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
-from fairconstrained.constraints.loss_parity import BoundLossParity
+from fairconstrained.constraints._mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
@@ -335,7 +335,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         table.index = pd.Index([data.labels[code] for code in present], name="group", tupleize_cols=False)
         names: list[str | None] = [str(label) for label in data.labels]
         for constraint in problem.constraints:
-            names = cast(BoundLossParity, constraint).groups.names
+            names = cast(BoundMeanGaps, constraint).groups.names
         # of type object, as a column of strings would have NaN in place of None
         table["compared_as"] = pd.Series([names[code] for code in present], index=table.index, dtype=object)
         self.group_losses_ = table.rename(columns={"weight": "share"})

@@ -66,6 +66,15 @@ class Notion(NamedTuple):
     reference: Reference = "pairwise"
     agg: Aggregate = "max"
 
+    @property
+    def sign_names(self) -> list[str]:
+        """What tells the sums apart, behind the names of two groups."""
+        if len(self.signs) == 1:
+            return [""]
+        if self.targets is not None and np.array_equal(self.signs, np.eye(len(self.targets))):
+            return [f", y={target:+g}" for target in self.targets]
+        return [", sum", ", difference"]
+
 
 #: Table 1 of the paper on stochastic approximation.
 LOSS_NOTIONS: dict[str, Notion] = {
