@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-__all__ = ["GroupEncoder", "Membership", "Unions", "is_membership"]
+__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership"]
 
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
@@ -77,8 +77,8 @@ def is_membership(sensitive_features: Any) -> bool:
     if isinstance(sensitive_features, pd.DataFrame):
         kinds = [pd.api.types.is_bool_dtype(dtype) for dtype in sensitive_features.dtypes]
         return len(kinds) > 1 and all(kinds)
-    shape = getattr(sensitive_features, "shape", ())
-    return len(shape) == 2 and shape[1] > 1 and pd.api.types.is_bool_dtype(sensitive_features.dtype)
+    shape: tuple[int, ...] = getattr(sensitive_features, "shape", ())
+    return len(shape) == 2 and shape[-1] > 1 and pd.api.types.is_bool_dtype(sensitive_features.dtype)
 
 
 class Unions(NamedTuple):
@@ -94,6 +94,10 @@ class Unions(NamedTuple):
 
     labels: tuple[Hashable, ...]
     members: sp.csr_array
+
+    def of_rows(self, codes: np.ndarray) -> sp.csr_array:
+        """Which rows belong to which groups, by the rows' parts; of shape (n_samples, n_groups)."""
+        return sp.csr_array(self.members.T)[codes]
 
 
 class Membership:
@@ -138,6 +142,43 @@ class Membership:
         parts = table[first]
         self.labels = tuple(tuple(row.tolist()) for row in np.split(parts.indices, parts.indptr[1:-1]))
         self.unions = Unions(groups, sp.csr_array(parts.T))
+
+
+class Groups(NamedTuple):
+    """The groups of rows.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Group, or part of groups, of every row.
+    labels : tuple
+        Of the codes.
+    unions : Unions, optional
+        The groups, if they overlap.
+    """
+
+    codes: np.ndarray
+    labels: tuple[Hashable, ...]
+    unions: Unions | None = None
+
+    @classmethod
+    def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
+        """Encode; with ``overlapping``, a table of booleans says which groups a row belongs to, see `is_membership`."""
+        if overlapping and is_membership(sensitive_features):
+            membership = Membership(sensitive_features)
+            return cls(membership.codes, membership.labels, membership.unions)
+        encoder = GroupEncoder(sensitive_features)
+        return cls(encoder.codes, encoder.labels)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Of the groups."""
+        return self.labels if self.unions is None else self.unions.labels
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
+        by_part = np.bincount(self.codes, values, minlength=len(self.labels))
+        return by_part if self.unions is None else self.unions.members @ by_part
 
 
 def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

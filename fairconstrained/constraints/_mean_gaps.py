@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import permutations
@@ -45,7 +45,7 @@ _SMALL = 10_000
 _SHOWN = 10
 
 
-def check_options(constraint: Any, choices: dict[str, Sequence[str]]) -> None:
+def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None:
     """Raise ValueError for a parameter that is none of its choices, or ``min_group_size`` out of range."""
     for name, known in choices.items():
         if getattr(constraint, name) not in known:

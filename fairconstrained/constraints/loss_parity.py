@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from fairconstrained.constraints._base import Constraint, check_bound
 from fairconstrained.constraints._mean_gaps import (
     BoundMeanGaps,
@@ -11,7 +13,7 @@ from fairconstrained.constraints._mean_gaps import (
     check_options,
 )
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES
+from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 
 __all__ = ["LossParity"]
@@ -78,7 +80,7 @@ class LossParity(Constraint):
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         kappa = check_bound(self.kappa)
         check_options(self, _CHOICES)
-        notion = LOSS_NOTIONS[self.constraint]._replace(reference=self.reference)
+        notion = LOSS_NOTIONS[self.constraint]._replace(reference=cast(Reference, self.reference))
         groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
         return BoundMeanGaps(
             data=data,

@@ -158,6 +158,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
+    _takes_overlapping_groups: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -321,7 +322,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         result_by_group = loss_parity_gap(
             data.y.numpy(),
             problem.scores(params),
-            sensitive_features=data.codes,
+            sensitive_features=data.codes if data.unions is None else data.unions.of_rows(data.codes),
             sample_weight=data.weights.numpy(),
             constraint=self.constraint,
             loss=self.loss,
@@ -332,8 +333,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         )
         table = cast(tuple[float, pd.DataFrame], result_by_group)[1]
         present = table.index.to_numpy(dtype=int)  # a stream's rows may lack a group
-        table.index = pd.Index([data.labels[code] for code in present], name="group", tupleize_cols=False)
-        names: list[str | None] = [str(label) for label in data.labels]
+        labels = (data.unions or data).labels
+        table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)
+        names: Sequence[str | None] = [str(label) for label in labels]
         for constraint in problem.constraints:
             names = cast(BoundMeanGaps, constraint).groups.names
         # of type object, as a column of strings would have NaN in place of None

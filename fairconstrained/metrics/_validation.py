@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from fairconstrained.groups import GroupEncoder, Membership, Unions, is_membership
+from fairconstrained.groups import Groups, Unions
 
 __all__ = [
     "BinaryLabels",
@@ -35,24 +35,38 @@ class GroupedRows:
 
     Parameters
     ----------
-    codes : ndarray of int, of shape (n_samples,)
+    groups : Groups
     weights : ndarray of shape (n_samples,)
         Non-negative, with a positive sum in every group.
-    labels : tuple
-        The value each code stands for, or, with ``unions``, the groups.
-    unions : Unions, optional
-        Groups that may overlap; the codes are those of their parts.
     """
 
-    codes: np.ndarray
+    groups: Groups
     weights: np.ndarray
-    labels: tuple[Hashable, ...]
-    unions: Unions | None = None
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Group of every row, or part of groups that overlap; ndarray of int, of shape (n_samples,)."""
+        return self.groups.codes
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The names of the groups."""
+        return self.groups.names
+
+    @property
+    def unions(self) -> Unions | None:
+        """The groups, if they overlap."""
+        return self.groups.unions
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.labels)
+
+    @property
+    def n_parts(self) -> int:
+        """What the codes count."""
+        return len(self.groups.labels)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, int]:
@@ -66,18 +80,11 @@ class GroupedRows:
 
     def table(self, **columns: Any) -> pd.DataFrame:
         """One row per group: its number of rows, its weight, and the given columns."""
-        sizes = {"n_samples": self.sums(np.ones(self.codes.size)).astype(int), "weight": self.sums(self.weights)}
+        sizes = {
+            "n_samples": self.groups.sums(np.ones(self.codes.size)).astype(int),
+            "weight": self.groups.sums(self.weights),
+        }
         return pd.DataFrame(sizes | columns, index=self.index)
-
-    @property
-    def n_parts(self) -> int:
-        """What the codes count."""
-        return self.n_groups if self.unions is None else self.unions.members.shape[1]
-
-    def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
-        by_part = np.bincount(self.codes, values, minlength=self.n_parts)
-        return by_part if self.unions is None else self.unions.members @ by_part
 
 
 class BinaryLabels(NamedTuple):
@@ -101,20 +108,17 @@ def check_groups(
 
     With ``overlapping``, a table of booleans says which groups a row belongs to; otherwise its columns are combined.
     """
-    groups = Membership(sensitive_features) if overlapping and is_membership(sensitive_features) else None
-    known = groups or GroupEncoder(sensitive_features)
-    codes, unions = known.codes, None if groups is None else groups.unions
-    labels = known.labels if unions is None else unions.labels
-    if codes.size != n_samples:
-        raise ValueError(f"sensitive_features has {codes.size} rows, the labels or scores {n_samples}.")
+    groups = Groups.of(sensitive_features, overlapping)
+    if groups.codes.size != n_samples:
+        raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
     if sample_weight is None:
-        return GroupedRows(codes, np.ones(n_samples), labels, unions)
+        return GroupedRows(groups, np.ones(n_samples))
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},); got {weights.shape}.")
     if weights.min() < 0:
         raise ValueError("sample_weight must not be negative.")
-    rows = GroupedRows(codes, weights, labels, unions)
+    rows = GroupedRows(groups, weights)
     if not rows.table()["weight"].all():
         raise ValueError(f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}")
     return rows
@@ -194,7 +198,7 @@ def check_cells(
     if on_empty == "nan" or rows.n_groups == 1 or not np.isnan(rates).any():
         return
     there = rows.weights > 0
-    counts = np.stack([rows.sums(there & (condition == value)) for value in (False, True)], axis=1).astype(int)
+    counts = np.stack([rows.groups.sums(there & (condition == value)) for value in (False, True)], axis=1).astype(int)
     table = pd.DataFrame(counts, index=rows.index, columns=list(names))
     raise ValueError(
         "a cell that the metric compares has no rows (of positive weight). Merge small groups, use more "
