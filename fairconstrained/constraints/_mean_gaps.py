@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import permutations
 from numbers import Integral
@@ -39,6 +39,8 @@ FEW_GROUPS = 8
 MERGED = "(small groups)"
 #: What is kept from one mini-batch to the next where the groups of the rows are the same.
 _OF_GROUPS = frozenset({"_cells", "_mass", "_absent"})
+#: All that is kept once it is computed.
+_CACHED = _OF_GROUPS | {"_block_shares", "granularity"}
 #: Entries up to which tables are dense.
 _SMALL = 10_000
 #: Small groups that a message lists.
@@ -288,8 +290,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         """See `Stochastic.on`."""
         moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
         same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
-        kept = _FIELDS | _OF_GROUPS if same else _FIELDS
-        moved.__dict__.update((name, value) for name, value in self.__dict__.items() if name in kept)
+        left = _CACHED - _OF_GROUPS if same else _CACHED
+        moved.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in left)
         moved.__dict__["data"] = data
         return moved
 
@@ -366,6 +368,3 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         if counts.all():
             return None
         return abs(self.comparisons.cells) @ (counts == 0) > 0
-
-
-_FIELDS = frozenset(field.name for field in fields(BoundMeanGaps))
