@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from itertools import product
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership"]
+__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
@@ -251,3 +252,62 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
     if not np.isfinite(numeric.to_numpy(dtype=float)).all():
         raise ValueError("sensitive_features contains infinity; groups must be finite values.")
     return frame
+
+
+def threshold_groups(
+    X: Any, columns: Sequence[Any], quantiles: int | Sequence[float] = 10, min_share: float = 0.01
+) -> pd.DataFrame:
+    r"""Overlapping groups of rows whose values are large in several columns at once.
+
+    For every choice of one quantile :math:`q_j` for each column j, the rows with :math:`x_j \ge q_j` for all j.
+
+    Parameters
+    ----------
+    X : DataFrame or array-like of shape (n_samples, n_features)
+        Numbers.
+    columns : sequence of str or int
+        Names, or numbers where X has no names.
+    quantiles : int or sequence of float, default=10
+        Levels in [0, 1]; a number k stands for 0, 1/k, ..., (k - 1)/k, the first of which asks for nothing.
+    min_share : float, default=0.01
+        Groups need a larger share of the rows than this.
+
+    Returns
+    -------
+    members : DataFrame of bool, of shape (n_samples, n_groups)
+        For ``sensitive_features``; the names say what the groups have, such as ``"income>=0.5 & age>=30"``. Groups of
+        the same rows appear once, under the first of their names.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or not a number, a level is out of range, or no group is large enough.
+
+    References
+    ----------
+    "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+    appendix E: ten thresholds on each of three columns.
+    """
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    missing = [column for column in columns if column not in frame.columns]
+    if missing or not len(columns):
+        raise ValueError(f"X has no columns {missing}; choose some of {frame.columns.tolist()}.")
+    levels = np.linspace(0, 1, quantiles, endpoint=False) if isinstance(quantiles, int) else np.asarray(quantiles)
+    if levels.ndim != 1 or not levels.size or levels.min() < 0 or levels.max() > 1:
+        raise ValueError(f"quantiles must be a positive number of them or levels in [0, 1], got {quantiles!r}.")
+    values = frame[list(columns)].to_numpy(dtype=float)
+    if np.isnan(values).any():
+        raise ValueError(f"columns {list(columns)} contain NaN; fill or drop these rows.")
+    groups: dict[bytes, tuple[str, np.ndarray]] = {}
+    steps = [
+        [(f"{column}>={at:g}", values[:, j] >= at) for at in np.unique(np.quantile(values[:, j], levels))]
+        for j, column in enumerate(columns)
+    ]
+    for choice in product(*steps):
+        rows = np.logical_and.reduce([chosen for _, chosen in choice])
+        if rows.mean() > min_share:
+            name = " & ".join(part for part, chosen in choice if not chosen.all()) or "all"
+            groups.setdefault(np.packbits(rows).tobytes(), (name, rows))
+    if not groups:
+        raise ValueError(f"no group has more than min_share={min_share:g} of the rows; lower it or the quantiles.")
+    return pd.DataFrame(dict(groups.values()), index=frame.index)

@@ -30,8 +30,8 @@ from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "RowFunction", "check_options"]
 
-#: What a gap may exceed ``kappa`` by: the means vary continuously with the scores, so they have no grain.
-TOLERANCE = 1e-9
+#: What a gap may exceed ``kappa`` by: the means vary continuously with the scores, so they have no grain but rounding.
+TOLERANCE = 1e-6
 #: Groups up to which every pair is a component. More of them are kept within kappa / 2 of a common centre, which is
 #: the same and takes two components for a group.
 FEW_GROUPS = 8

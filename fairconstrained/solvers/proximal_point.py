@@ -1,0 +1,212 @@
+"""Inexact proximal point methods for weakly convex problems: convex subproblems, and two methods that solve them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["IPPConEx", "IPPSSG"]
+
+
+@dataclass(frozen=True)
+class InexactProximalPoint(Solver):
+    r"""What the methods share: a sequence of strongly convex subproblems,
+
+    .. math:: x_{t+1} \approx \arg\min_x \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
+              c_j(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \le 0 \;\; \forall j.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Subproblems.
+    inner_iter : int, default=50
+        Evaluations for each.
+    proximity : float, default=0.01
+        :math:`\hat\rho`, more than what makes the functions convex.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+    """
+
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 20
+    inner_iter: int = 50
+    proximity: float = 0.01
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
+        z = problem.fair_start(start, random_state)
+        for t in range(self.max_iter):
+            z = self._solve_subproblem(_Subproblem(view, z, self.proximity), z, problem)
+            point = view.at(z)
+            recorder.add(
+                z[: problem.n_params],
+                n_iter=t + 1,
+                n_evaluations=view.n_evaluations,
+                objective=point.objective,
+                **{c.name: c.metric(point.scores) for c in problem.constraints},
+                surrogate_violation=float(point.constraints.max(initial=0.0)),
+            )
+        return surrogate_result(problem, z, self.max_iter, view.n_evaluations, recorder)
+
+    @abstractmethod
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        """An approximate solution, looked for from the subproblem's centre z."""
+
+
+class _Subproblem:
+    """Points of the problem with the proximal terms."""
+
+    def __init__(self, view: FullBatchView, center: np.ndarray, proximity: float) -> None:
+        self._view, self._center, self._proximity = view, center, proximity
+
+    def at(self, z: np.ndarray) -> _ProximalPoint:
+        """The point at z."""
+        return _ProximalPoint(self._view.at(z), z - self._center, self._proximity)
+
+
+class _ProximalPoint:
+    def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
+        self._point, self._slope = point, proximity * away
+        term = proximity / 2 * float(away @ away)
+        self.objective = point.objective + term
+        self.constraints = point.constraints + term
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Point.scores`."""
+        return self._point.scores
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
+
+
+@dataclass(frozen=True)
+class IPPSSG(InexactProximalPoint):
+    r"""Inexact proximal point method with the switching subgradient method inside.
+
+    A step of the inner method is :math:`z \leftarrow \Pi(z - \gamma_k \zeta)` with the gradient of the objective where
+    all constraints are at most ``tolerance``, and that of the worst constraint elsewhere. The solution is the mean of
+    the iterates of the first kind, the k-th with the weight k + 1.
+
+    ``kappa`` bounds the surrogate up to ``tolerance``, as in the paper; the exact gap is reported.
+
+    Parameters
+    ----------
+    max_iter, inner_iter, proximity
+        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
+    learning_rate : float, default=1.0
+        Largest :math:`\gamma_k`; then :math:`2 / (\hat\rho (k + 2))` with :math:`\hat\rho` for its difference to the
+        modulus of weak convexity.
+    tolerance : float, default=1e-4
+        :math:`\hat\epsilon^2`.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871, Algorithms 1 and 2; Huang and Lin, NeurIPS 2023, as a baseline of "A modified
+    proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints".
+    """
+
+    name: ClassVar[str] = "ipp_ssg"
+
+    learning_rate: float = 1.0
+    tolerance: float = 1e-4
+
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        total, mean, nearest, least = 0.0, np.zeros_like(z), z, np.inf
+        for k in range(self.inner_iter):
+            point = subproblem.at(z)
+            violation = float(point.constraints.max(initial=-np.inf))
+            if violation < least:
+                nearest, least = z, violation
+            if violation <= self.tolerance:
+                total += k + 1
+                mean += (k + 1) * z
+                gradient = point.gradient(1.0, np.zeros_like(point.constraints))
+            else:
+                gradient = point.gradient(0.0, np.eye(1, point.constraints.size, int(point.constraints.argmax()))[0])
+            rate = min(self.learning_rate, 2 / (self.proximity * (k + 2)))
+            z = problem.project(z - rate * gradient)
+        return mean / total if total else nearest
+
+
+@dataclass(frozen=True)
+class IPPConEx(InexactProximalPoint):
+    r"""Inexact proximal point method with the constraint extrapolation method inside.
+
+    With the linearised constraints :math:`\ell_k = c(x_{k-1}) + \nabla c(x_{k-1}) (x_k - x_{k-1})` of the subproblem,
+    step k of the inner method extrapolates, moves the multipliers and then x,
+
+    .. math::
+        s = (1 + \theta_k) \ell_k - \theta_k \ell_{k-1}, \qquad y \leftarrow \max(y + s / \tau_k, 0), \qquad
+        x \leftarrow \Pi \bigl( x - (\nabla f(x) + \nabla c(x)^\top y) / \eta_k \bigr),
+
+    with :math:`\theta_k = (k + t_0 + 1) / (k + t_0 + 2)`, :math:`\eta_k = \hat\rho (k + t_0 + 1) / 2` and
+    :math:`\tau_k = \tau / (k + 1)`, where :math:`\hat\rho` stands for its difference to the modulus of weak convexity
+    and :math:`t_0` is such that the first step length is ``learning_rate``. The solution is the mean of the iterates,
+    the k-th with the weight :math:`k + t_0 + 2`. Multipliers carry over to the next subproblem.
+
+    ``kappa`` bounds the surrogate in the limit, as in the paper; the exact gap is reported.
+
+    Parameters
+    ----------
+    max_iter, inner_iter, proximity
+        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
+    learning_rate : float, default=0.5
+        :math:`1 / \eta_0`.
+    tau : float, default=5.0
+        :math:`\tau`.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+
+    References
+    ----------
+    Boob, Deng, Lan (2023), Stochastic first-order methods for convex and nonconvex functional constrained optimization,
+    Mathematical Programming 197: Algorithms 1 (ConEx) and 2; as a baseline of "A modified proximal-perturbed Lagrangian
+    for non-convex non-smooth representatives of fairness constraints".
+    """
+
+    name: ClassVar[str] = "ipp_conex"
+
+    learning_rate: float = 0.5
+    tau: float = 5.0
+
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)
+        point = subproblem.at(z)
+        line = last_line = point.constraints
+        y, total, mean = np.zeros_like(line), 0.0, np.zeros_like(z)
+        for k in range(self.inner_iter):
+            theta = (k + t0 + 1) / (k + t0 + 2)
+            y = np.maximum(y + ((1 + theta) * line - theta * last_line) * (k + 1) / self.tau, 0.0)
+            gradient = point.gradient(1.0, y)
+            moved = problem.project(z - gradient * 2 / (self.proximity * (k + t0 + 1)))
+            last_line, line = line, _linearised(point, moved - z)
+            z = moved
+            weight = k + t0 + 2
+            total += weight
+            mean += weight * z
+            point = subproblem.at(z)
+        return mean / total
+
+
+def _linearised(point: _ProximalPoint, step: np.ndarray) -> np.ndarray:
+    """The constraints' linear models after a step; one gradient for each."""
+    return point.constraints + np.array([point.gradient(0.0, row) @ step for row in np.eye(point.constraints.size)])
