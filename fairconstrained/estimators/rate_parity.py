@@ -205,7 +205,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     def _bounds(self) -> dict[str, Any]:
         """``kappa`` of every constraint."""
         names = [self.constraint] if isinstance(self.constraint, str) else list(self.constraint)
-        if np.ndim(self.kappa) == 0:
+        if self.kappa is None or isinstance(self.kappa, Real):
             return dict.fromkeys(names, self.kappa)
         kappas = list(cast(Sequence[float], self.kappa))
         if len(kappas) != len(names):
@@ -245,7 +245,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         for name in self._bounds():
             options: dict[str, Any] = {**rows, "constraint": name, "on_empty": "nan"}
             self.exact_gaps_[name] = rate_gap(data.y.numpy(), scores, rate="indicator", **options)
-            _, table = rate_gap(data.y.numpy(), scores, rate=self.rate, return_groups=True, **options)
+            measured = rate_gap(data.y.numpy(), scores, rate=self.rate, return_groups=True, **options)
+            table = cast(tuple[float, pd.DataFrame], measured)[1]
             table.index = pd.Index(labels, name="group", tupleize_cols=False)
             tables[name] = table.rename(columns={"weight": "share"})
         self.group_rates_ = tables if len(tables) > 1 else tables[next(iter(tables))]

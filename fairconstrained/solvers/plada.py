@@ -78,6 +78,10 @@ class PLADA(StochasticSolver):
     delta: float = 1.0
     max_slack: float = 10.0
 
+    def n_steps(self, problem: Problem) -> int:
+        """See `StochasticSolver.n_steps`."""
+        return self.epoch_steps if self.batch_size is None else super().n_steps(problem)
+
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _PLADA(self, z, len(problem.component_names))
 

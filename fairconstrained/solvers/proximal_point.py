@@ -12,7 +12,7 @@ from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["IPPConEx", "IPPSSG"]
+__all__ = ["IPPSSG", "IPPConEx"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,17 @@ class _ProximalPoint:
         """See `Point.scores`."""
         return self._point.scores
 
+    @property
+    def worst(self) -> float:
+        """The largest constraint."""
+        return float(self.constraints.max(initial=-np.inf))
+
+    def worst_gradient(self) -> np.ndarray:
+        """Its gradient."""
+        chosen = np.zeros_like(self.constraints)
+        chosen[self.constraints.argmax()] = 1.0
+        return self.gradient(0.0, chosen)
+
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
         return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
@@ -133,15 +144,14 @@ class IPPSSG(InexactProximalPoint):
         total, mean, nearest, least = 0.0, np.zeros_like(z), z, np.inf
         for k in range(self.inner_iter):
             point = subproblem.at(z)
-            violation = float(point.constraints.max(initial=-np.inf))
-            if violation < least:
-                nearest, least = z, violation
-            if violation <= self.tolerance:
+            if point.worst < least:
+                nearest, least = z, point.worst
+            if point.worst <= self.tolerance:
                 total += k + 1
                 mean += (k + 1) * z
                 gradient = point.gradient(1.0, np.zeros_like(point.constraints))
             else:
-                gradient = point.gradient(0.0, np.eye(1, point.constraints.size, int(point.constraints.argmax()))[0])
+                gradient = point.worst_gradient()
             rate = min(self.learning_rate, 2 / (self.proximity * (k + 2)))
             z = problem.project(z - rate * gradient)
         return mean / total if total else nearest
@@ -151,17 +161,18 @@ class IPPSSG(InexactProximalPoint):
 class IPPConEx(InexactProximalPoint):
     r"""Inexact proximal point method with the constraint extrapolation method inside.
 
-    With the linearised constraints :math:`\ell_k = c(x_{k-1}) + \nabla c(x_{k-1}) (x_k - x_{k-1})` of the subproblem,
-    step k of the inner method extrapolates, moves the multipliers and then x,
+    The method has one constraint, the largest of all. With its linear model :math:`\ell_k = c(x_{k-1}) + \langle \nabla
+    c(x_{k-1}), x_k - x_{k-1} \rangle` in the subproblem, step k of the inner method extrapolates, moves the multiplier
+    and then x,
 
     .. math::
         s = (1 + \theta_k) \ell_k - \theta_k \ell_{k-1}, \qquad y \leftarrow \max(y + s / \tau_k, 0), \qquad
-        x \leftarrow \Pi \bigl( x - (\nabla f(x) + \nabla c(x)^\top y) / \eta_k \bigr),
+        x \leftarrow \Pi \bigl( x - (\nabla f(x) + y \nabla c(x)) / \eta_k \bigr),
 
     with :math:`\theta_k = (k + t_0 + 1) / (k + t_0 + 2)`, :math:`\eta_k = \hat\rho (k + t_0 + 1) / 2` and
     :math:`\tau_k = \tau / (k + 1)`, where :math:`\hat\rho` stands for its difference to the modulus of weak convexity
     and :math:`t_0` is such that the first step length is ``learning_rate``. The solution is the mean of the iterates,
-    the k-th with the weight :math:`k + t_0 + 2`. Multipliers carry over to the next subproblem.
+    the k-th with the weight :math:`k + t_0 + 2`.
 
     ``kappa`` bounds the surrogate in the limit, as in the paper; the exact gap is reported.
 
@@ -191,22 +202,18 @@ class IPPConEx(InexactProximalPoint):
     def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)
         point = subproblem.at(z)
-        line = last_line = point.constraints
-        y, total, mean = np.zeros_like(line), 0.0, np.zeros_like(z)
+        line = last_line = point.worst
+        y, total, mean = 0.0, 0.0, np.zeros_like(z)
         for k in range(self.inner_iter):
             theta = (k + t0 + 1) / (k + t0 + 2)
-            y = np.maximum(y + ((1 + theta) * line - theta * last_line) * (k + 1) / self.tau, 0.0)
-            gradient = point.gradient(1.0, y)
+            y = max(y + ((1 + theta) * line - theta * last_line) * (k + 1) / self.tau, 0.0)
+            slope = point.worst_gradient()
+            gradient = point.gradient(1.0, np.zeros_like(point.constraints)) + y * slope
             moved = problem.project(z - gradient * 2 / (self.proximity * (k + t0 + 1)))
-            last_line, line = line, _linearised(point, moved - z)
+            last_line, line = line, point.worst + float(slope @ (moved - z))
             z = moved
             weight = k + t0 + 2
             total += weight
             mean += weight * z
             point = subproblem.at(z)
         return mean / total
-
-
-def _linearised(point: _ProximalPoint, step: np.ndarray) -> np.ndarray:
-    """The constraints' linear models after a step; one gradient for each."""
-    return point.constraints + np.array([point.gradient(0.0, row) @ step for row in np.eye(point.constraints.size)])
