@@ -116,7 +116,7 @@ def test_gradients(draw_scores, rate, kind):
 
 
 def test_overlapping_groups_by_hand():
-    """Rows 0 and 1 in both groups, 2 in the first, 3 in the second, 4 in none; scores so that 0, 2 and 4 are positive."""
+    """Rows 0 and 1 are in both groups, 2 in the first, 3 in the second, 4 in none; 0, 2 and 4 are positive."""
     members = np.array([[1, 1], [1, 1], [1, 0], [0, 1], [0, 0]], dtype=bool)
     groups, y = Groups.of(members, overlapping=True), np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     data = FairData.from_arrays(np.zeros((5, 1)), y, groups.codes, groups.labels, unions=groups.unions)
