@@ -30,8 +30,6 @@ from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "RowFunction", "check_options"]
 
-#: What a gap may exceed ``kappa`` by: the means vary continuously with the scores, so they have no grain but rounding.
-TOLERANCE = 1e-6
 #: Groups up to which every pair is a component. More of them are kept within kappa / 2 of a common centre, which is
 #: the same and takes two components for a group.
 FEW_GROUPS = 8
@@ -222,6 +220,9 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     comparisons : Comparisons
     margin : float
         What the tolerance falls short of ``kappa``.
+    tolerance : float
+        What a gap may exceed ``kappa`` by. The means vary continuously with the scores, so they have no grain; this is
+        what solvers settle the gap to.
     """
 
     data: FairData
@@ -232,6 +233,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     groups: ComparedGroups
     comparisons: Comparisons
     margin: float = 0.0
+    tolerance: float = 1e-9
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -245,8 +247,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
 
     @property
     def granularity(self) -> float:
-        """Numerical tolerance: a mean loss varies continuously and has no grain."""
-        return TOLERANCE
+        """The numerical tolerance."""
+        return self.tolerance
 
     @property
     def n_aux(self) -> int:

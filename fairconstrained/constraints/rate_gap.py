@@ -31,6 +31,8 @@ _CHOICES = {
 }
 #: Standard deviation of the logistic distribution of width 1.
 _DEVIATION = np.pi / np.sqrt(3)
+#: What a gap of smooth rates may exceed ``kappa`` by; the augmented Lagrangian comes that close.
+_TOLERANCE = 1e-6
 
 
 class RateGap(Constraint):
@@ -152,11 +154,12 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
 
 def _sigmoid(common: dict[str, Any]) -> BoundMeanGaps:
-    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]))
+    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]), tolerance=_TOLERANCE)
 
 
 def _hinge(common: dict[str, Any]) -> BoundMeanGaps:
-    return BoundMeanGaps(**common, function=RowFunction(ROW_LOSS_OBJECTIVES["hinge"], ROW_LOSSES["hinge"]))
+    function = RowFunction(ROW_LOSS_OBJECTIVES["hinge"], ROW_LOSSES["hinge"])
+    return BoundMeanGaps(**common, function=function, tolerance=_TOLERANCE)
 
 
 def _indicator(common: dict[str, Any]) -> BoundMeanGaps:
