@@ -160,6 +160,8 @@ class Comparisons(NamedTuple):
     names : tuple of str
     share : float
         Of kappa, that they may come to.
+    averaged : bool
+        Whether it is their mean that is bounded, as the only component.
     """
 
     cells: Any
@@ -167,6 +169,7 @@ class Comparisons(NamedTuple):
     aux: np.ndarray
     names: tuple[str, ...]
     share: float
+    averaged: bool
 
     @classmethod
     def of(cls, compared: ComparedGroups, notion: Notion, bounded: bool) -> Self:
@@ -191,19 +194,14 @@ class Comparisons(NamedTuple):
         names = (*labels, "centre" if kind == "pairwise" else "all")
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
         against_all = kind in ("overall", "excess")
-        table = cls(
+        return cls(
             cells=cells.toarray() if cells.shape[0] * cells.shape[1] <= _SMALL else sp.csr_array(cells),
             blocks=np.kron(notion.signs, last) if against_all else nothing,
             aux=np.kron(np.eye(n_signs), last) if kind == "pairwise" else nothing,
             names=tuple(f"[{names[a]} - {names[b]}{which}]" for which in notion.sign_names for a, b in pairs),
             share=0.5 if kind == "pairwise" else 1.0,
+            averaged=notion.agg == "mean" and groups.size > 0,
         )
-        return table._mean() if notion.agg == "mean" else table
-
-    def _mean(self) -> Self:
-        """One component, the mean of all."""
-        mean = np.full((1, len(self.names)), 1 / max(len(self.names), 1))
-        return self._replace(cells=mean @ self.cells, blocks=mean @ self.blocks, aux=mean @ self.aux, names=("[mean]",))
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +236,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     @property
     def component_names(self) -> tuple[str, ...]:
         """The two sides of every component."""
-        return tuple(f"{self.name}{sides}" for sides in self.comparisons.names)
+        sides = ("[mean]",) if self.comparisons.averaged else self.comparisons.names
+        return tuple(f"{self.name}{of}" for of in sides)
 
     @property
     def strata(self) -> np.ndarray:
@@ -312,12 +311,16 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
             values += table.aux @ aux
         if self._absent is not None:
             values[self._absent] = 0.0
+        if table.averaged:
+            values = values.mean(keepdims=True)
         values -= max(self.kappa - self.margin, 0.0) * table.share
         return values
 
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `RowLosses.row_weights`."""
         table = self.comparisons
+        if table.averaged:
+            multipliers = np.full(len(table.names), multipliers[0] / len(table.names))
         if self._absent is not None:
             multipliers = np.where(self._absent, 0.0, multipliers)
         slopes = multipliers @ table.cells / self._mass

@@ -134,6 +134,11 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         From `fit`: for groups that are too small (with their sizes), a module of the wrong shape, an unknown device or
         solver, or parameters out of range.
 
+    Notes
+    -----
+    ``sensitive_features`` may be a table of booleans, dense or sparse, with a column for every group: groups may then
+    overlap, and rows belong to none. See `fairconstrained.groups.Membership`.
+
     See Also
     --------
     fairconstrained.metrics.loss_parity_gap : The metric that ``kappa`` bounds.
