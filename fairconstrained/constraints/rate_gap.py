@@ -141,7 +141,8 @@ class BoundIndicatorGaps(BoundMeanGaps):
         weights = self.data.weights.numpy()
         deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
         # constant scores are fair whatever the width is, so any width will do
-        smooth = PositiveRate(blur * deviation / _DEVIATION) if deviation > 0 else self.function.smooth
+        is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
+        smooth = self.function.smooth if is_constant else PositiveRate(blur * deviation / _DEVIATION)
         refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
         aux = np.zeros(self.n_aux)
         exact = refined.of_losses(self._exact_values(scores), aux)

@@ -23,7 +23,7 @@ class MultiplierModel(StochasticSolver):
     r"""Descent in the model and ascent in the weights of a network of multipliers, for very many constraints.
 
     .. math:: \min_w \max_\phi \; f(w) + \sum_j \lambda_\phi(v_j) \, c_j(w), \qquad
-              \lambda_\phi = R \, \mathrm{sigmoid}(\mathrm{network}_\phi)
+              \lambda_\phi = \mathrm{clip}(\mathrm{network}_\phi, 0, R)
 
     The features :math:`v_j` of a constraint are the sums of the rows' features, weighted by the constraint's slopes in
     the scores where all of these are zero: for the gap of two groups' rates, in proportion to the difference of their
@@ -77,13 +77,14 @@ class _MultiplierModel(Method):
             for n_in, n_out in pairwise(sizes):
                 layers += [nn.Linear(n_in, n_out, dtype=torch.float64), nn.ReLU()]
             self._network = nn.Sequential(*layers[:-1])
-        last = cast(nn.Linear, layers[-2])
-        nn.init.constant_(last.bias, -4.0)  # multipliers begin near zero
         self._optimizer = torch.optim.Adam(self._network.parameters(), lr=options.multiplier_rate, maximize=True)
-        self._multipliers = self._outputs().detach().numpy()
+        self._multipliers = self._clipped(self._outputs())
 
     def _outputs(self) -> torch.Tensor:
-        return self._options.radius * torch.sigmoid(self._network(self._features)[:, 0])
+        return self._network(self._features)[:, 0]
+
+    def _clipped(self, outputs: torch.Tensor) -> np.ndarray:
+        return outputs.detach().clamp(0.0, self._options.radius).numpy()
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -99,9 +100,12 @@ class _MultiplierModel(Method):
             return
         with torch.enable_grad():
             self._optimizer.zero_grad()
-            (self._outputs() @ torch.from_numpy(point.constraints)).backward()
+            outputs, values = self._outputs(), torch.from_numpy(point.constraints)
+            # an output that is clipped moves only back: all those that hold would pull the others down with them
+            is_free = torch.where(values > 0, outputs < o.radius, outputs > 0)
+            (outputs @ (values * is_free)).backward()
             self._optimizer.step()
-        self._multipliers = self._outputs().detach().numpy()
+        self._multipliers = self._clipped(self._outputs())
 
 
 def _features(problem: Problem) -> np.ndarray:

@@ -26,9 +26,9 @@ class InexactProximalPoint(Solver):
     ----------
     max_iter : int, default=20
         Subproblems.
-    inner_iter : int, default=50
+    inner_iter : int, default=100
         Evaluations for each.
-    proximity : float, default=0.01
+    proximity : float, default=1.0
         :math:`\hat\rho`, more than what makes the functions convex.
     verbose : int, default=0
         Positive: print a line per subproblem.
@@ -37,8 +37,8 @@ class InexactProximalPoint(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
     max_iter: int = 20
-    inner_iter: int = 50
-    proximity: float = 0.01
+    inner_iter: int = 100
+    proximity: float = 1.0
 
     def solve(
         self,
@@ -93,13 +93,14 @@ class _ProximalPoint:
 
     @property
     def worst(self) -> float:
-        """The largest constraint."""
-        return float(self.constraints.max(initial=-np.inf))
+        """The largest constraint; -1 where there is none."""
+        return float(self.constraints.max()) if self.constraints.size else -1.0
 
     def worst_gradient(self) -> np.ndarray:
         """Its gradient."""
         chosen = np.zeros_like(self.constraints)
-        chosen[self.constraints.argmax()] = 1.0
+        if chosen.size:
+            chosen[self.constraints.argmax()] = 1.0
         return self.gradient(0.0, chosen)
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
@@ -121,7 +122,7 @@ class IPPSSG(InexactProximalPoint):
     ----------
     max_iter, inner_iter, proximity
         See above: subproblems, evaluations for each, and :math:`\hat\rho`.
-    learning_rate : float, default=1.0
+    learning_rate : float, default=0.5
         Largest :math:`\gamma_k`; then :math:`2 / (\hat\rho (k + 2))` with :math:`\hat\rho` for its difference to the
         modulus of weak convexity.
     tolerance : float, default=1e-4
@@ -137,7 +138,7 @@ class IPPSSG(InexactProximalPoint):
 
     name: ClassVar[str] = "ipp_ssg"
 
-    learning_rate: float = 1.0
+    learning_rate: float = 0.5
     tolerance: float = 1e-4
 
     def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
@@ -180,9 +181,9 @@ class IPPConEx(InexactProximalPoint):
     ----------
     max_iter, inner_iter, proximity
         See above: subproblems, evaluations for each, and :math:`\hat\rho`.
-    learning_rate : float, default=0.5
+    learning_rate : float, default=0.1
         :math:`1 / \eta_0`.
-    tau : float, default=5.0
+    tau : float, default=20.0
         :math:`\tau`.
     verbose : int, default=0
         Positive: print a line per subproblem.
@@ -196,8 +197,8 @@ class IPPConEx(InexactProximalPoint):
 
     name: ClassVar[str] = "ipp_conex"
 
-    learning_rate: float = 0.5
-    tau: float = 5.0
+    learning_rate: float = 0.1
+    tau: float = 20.0
 
     def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)

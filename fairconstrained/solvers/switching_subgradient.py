@@ -36,8 +36,8 @@ def switch(
     project: Callable[[np.ndarray], np.ndarray],
     tolerance: Callable[[int], float],
     n_iter: int,
-    rate: float | None = None,
     observe: Callable[[int, float, float], None] = lambda t, objective, violation: None,
+    rate: float | None = None,
 ) -> Switched:
     """Algorithms 2 and 3 of the partial fairness paper.
 
@@ -51,10 +51,10 @@ def switch(
     tolerance : callable
         ``eps_t`` at iteration t: both the violation that counts as feasible and the step on the objective.
     n_iter : int
-    rate : float, optional
-        Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
     observe : callable, optional
         Called with t, the objective and the largest constraint value.
+    rate : float, optional
+        Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
     """
     z, best, n_feasible = start, Switched(start, np.inf, 0), 0
     for t in range(n_iter):
@@ -136,8 +136,8 @@ class SwitchingSubgradient(Solver):
             problem.project,
             schedules[self.schedule],
             self.max_iter,
-            self.learning_rate,
             observe,
+            self.learning_rate,
         )
         return surrogate_result(problem, found.z, self.max_iter, view.n_evaluations, recorder)
 

@@ -33,6 +33,10 @@ def draw(kind, n=120, seed=0):
     return data, features[data.order]
 
 
+def scores_of(data):
+    return np.random.default_rng(3).normal(size=data.n_samples) + 0.3 * data.X[:, 0] + 0.2
+
+
 def measured(data, features, scores, metric=rate_gap, **options):
     columns = {"sensitive_features": features, "sample_weight": data.weights.numpy()}
     return metric(data.y.numpy(), scores, **columns, **options)
@@ -46,9 +50,9 @@ def components(constraint, scores, aux=None):
 @each_kind
 @each_rate
 @each_constraint
-def test_the_metric_is_that_of_the_package(draw_scores, constraint, rate, kind):
+def test_the_metric_is_that_of_the_package(constraint, rate, kind):
     data, features = draw(kind)
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     bound = RateGap(KAPPA, constraint=constraint, rate=rate).bind(data)
     gap = measured(data, features, scores, constraint=constraint, rate=rate)
     assert gap > 0.01
@@ -60,9 +64,9 @@ def test_the_metric_is_that_of_the_package(draw_scores, constraint, rate, kind):
 @each_kind
 @pytest.mark.parametrize("rate", ["sigmoid", "hinge"])
 @each_constraint
-def test_the_largest_component_is_the_metric(draw_scores, constraint, rate, kind):
+def test_the_largest_component_is_the_metric(constraint, rate, kind):
     data, features = draw(kind)
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     bound = RateGap(KAPPA, constraint=constraint, rate=rate).bind(data)
     gap = measured(data, features, scores, constraint=constraint, rate=rate)
     share = 0.5 if bound.n_aux else 1.0
@@ -73,9 +77,9 @@ def test_the_largest_component_is_the_metric(draw_scores, constraint, rate, kind
 
 @each_kind
 @each_constraint
-def test_a_refined_indicator_has_the_values_of_the_metric(draw_scores, constraint, kind):
+def test_a_refined_indicator_has_the_values_of_the_metric(constraint, kind):
     data, features = draw(kind)
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     bound = RateGap(KAPPA, constraint=constraint, rate="indicator").bind(data)
     refined = bound.refined(scores, blur=0.05, margin=0.01)
     gap = measured(data, features, scores, constraint=constraint)
@@ -93,9 +97,9 @@ def test_a_refined_indicator_has_the_values_of_the_metric(draw_scores, constrain
 
 @each_kind
 @each_rate
-def test_gradients(draw_scores, rate, kind):
+def test_gradients(rate, kind):
     data, _ = draw(kind)
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     for constraint in CONSTRAINTS:
         bound = RateGap(KAPPA, constraint=constraint, rate=rate).bind(data)
         aux = torch.from_numpy(bound.initial_aux(scores)).requires_grad_()
@@ -129,13 +133,14 @@ def test_overlapping_groups_by_hand():
     assert against_all.metric(scores) == pytest.approx(max(abs(2 / 3 - 3 / 5), abs(1 / 3 - 3 / 5)))
     # the hinge is zero but for row 3, whose score 1 - (-1)(-1) is zero too: all are on the right side by one
     assert RateGap(0.1, rate="hinge", constraint="intersectional").bind(data).metric(scores) == 0.0
-    assert RateGap(0.1, rate="hinge").bind(data).metric(2 * scores * np.where(data.codes == data.codes[0], -1, 1)) > 0
+    wrong = np.where(data.order == 2, -1.0, 1.0) * scores  # the third row, of the first group
+    assert RateGap(0.1, rate="hinge").bind(data).metric(wrong) == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize("agg", ["max", "mean"])
-def test_no_group_may_have_more_loss_than_all_rows(draw_scores, agg):
+def test_no_group_may_have_more_loss_than_all_rows(agg):
     data, features = draw("overlapping")
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     options = {"constraint": "intersectional", "rate": "hinge"}
     bound = RateGap(KAPPA, **options, agg=agg).bind(data)
     _, table = measured(data, features, scores, **options, return_groups=True)
@@ -150,7 +155,7 @@ def test_no_group_may_have_more_loss_than_all_rows(draw_scores, agg):
 
 
 @each_constraint
-def test_groups_that_do_not_overlap_are_the_same_as_a_matrix(draw_scores, constraint):
+def test_groups_that_do_not_overlap_are_the_same_as_a_matrix(constraint):
     codes = np.random.default_rng(0).integers(0, 3, 90)
     matrix = codes[:, None] == np.arange(3)
     y = np.where(np.random.default_rng(1).random(90) < 0.5, 1.0, -1.0)
@@ -167,21 +172,19 @@ def test_groups_that_do_not_overlap_are_the_same_as_a_matrix(draw_scores, constr
 
 
 @pytest.mark.parametrize("small_groups", ["error", "merge", "ignore"])
-def test_small_groups_that_overlap(draw_scores, small_groups):
-    members = np.random.default_rng(0).random((100, 5)) < [0.5, 0.4, 0.3, 0.06, 0.05]
+def test_small_groups_that_overlap(small_groups):
+    members = np.random.default_rng(0).random((200, 5)) < [0.5, 0.4, 0.3, 0.06, 0.05]
     groups = Groups.of(members, overlapping=True)
-    sizes = members.sum(axis=0)
-    assert sizes[3:].max() < 12 < sizes[:3].min()
-    y = np.where(np.random.default_rng(1).random(100) < 0.5, 1.0, -1.0)
+    sizes, least = members.sum(axis=0), 16
+    assert sizes[3:].max() < least < min(sizes[:3].min(), members[:, 3:].any(axis=1).sum())
+    y = np.where(np.random.default_rng(1).random(200) < 0.5, 1.0, -1.0)
     data = FairData.from_arrays(y[:, None], y, groups.codes, groups.labels, unions=groups.unions)
-    constraint = RateGap(KAPPA, constraint="intersectional", min_group_size=12, small_groups=small_groups)
+    constraint = RateGap(KAPPA, constraint="intersectional", min_group_size=least, small_groups=small_groups)
     if small_groups == "error":
         with pytest.raises(ValueError, match=re.escape(str({"3": int(sizes[3]), "4": int(sizes[4])}))):
             constraint.bind(data)
         return
-    if small_groups == "merge":
-        constraint.set_params(min_group_size=min(12, int(members[:, 3:].any(axis=1).sum())))
-    bound, scores = constraint.bind(data), draw_scores(data)
+    bound, scores = constraint.bind(data), scores_of(data)
     kept = [members[:, g] for g in range(3)] + [members[:, 3:].any(axis=1)] * (small_groups == "merge")
     rates = 1 / (1 + np.exp(-scores))
     expected = max(abs(rates[rows[data.order]].mean() - rates.mean()) for rows in kept)
@@ -192,9 +195,9 @@ def test_small_groups_that_overlap(draw_scores, small_groups):
 @pytest.mark.parametrize("loss", ["log_loss", "hinge"])
 @pytest.mark.parametrize("reference", ["pairwise", "overall"])
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equalized_odds"])
-def test_losses_of_groups_that_overlap(draw_scores, constraint, reference, loss):
+def test_losses_of_groups_that_overlap(constraint, reference, loss):
     data, features = draw("overlapping")
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     bound = LossParity(KAPPA, constraint=constraint, reference=reference, loss=loss).bind(data)
     options = {"constraint": constraint, "reference": reference, "loss": loss}
     gap, table = measured(data, features, scores, loss_parity_gap, **options, return_groups=True)
@@ -203,10 +206,10 @@ def test_losses_of_groups_that_overlap(draw_scores, constraint, reference, loss)
     assert table.n_samples.tolist() == features.sum(axis=0).tolist()
 
 
-def test_batches_of_overlapping_groups_are_unbiased(draw_scores):
+def test_batches_of_overlapping_groups_are_unbiased():
     data, _ = draw("overlapping", n=60)
     bound = RateGap(KAPPA, constraint="intersectional").bind(data)
-    scores = draw_scores(data, shift=0.2)
+    scores = scores_of(data)
     place = np.argsort(data.order)
     values = []
     for batch in Sampler.of(data, 30, 0.0, bound.strata).batches(np.random.default_rng(0), 4000):
@@ -238,8 +241,8 @@ def test_parameters_out_of_range(parameters, message):
         constraint.bind(draw("partition")[0])
 
 
-def test_no_bound_no_components(draw_scores):
+def test_no_bound_no_components():
     data, _ = draw("overlapping")
     bound = RateGap(None, rate="indicator").bind(data)
     assert bound.component_names == ()
-    assert bound.exact(draw_scores(data)) <= 0
+    assert bound.exact(scores_of(data)) <= 0
