@@ -8,6 +8,7 @@ from fairconstrained.estimators import (
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
+    RateParityClassifier,
     RegularizedParityClassifier,
 )
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
@@ -22,6 +23,7 @@ __all__ = [
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",
+    "RateParityClassifier",
     "RegularizedParityClassifier",
     "__version__",
 ]

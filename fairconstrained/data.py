@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fairconstrained.groups import Unions
+
 __all__ = ["Cells", "FairData", "Rows", "Sampler", "rows_within"]
 
 #: Some rows in the internal order of the data: a slice, or their numbers in ascending order.
@@ -86,6 +88,8 @@ class FairData:
         Row ``i`` here is row ``order[i]`` of the arrays given to `from_arrays`.
     codes : ndarray of shape (n_samples,)
         Group of every row, ascending.
+    unions : Unions, optional
+        Overlapping groups that these are the parts of. Mini-batches have none: what is bound on data knows them.
     """
 
     X: Any
@@ -94,6 +98,7 @@ class FairData:
     labels: tuple[Hashable, ...]
     order: np.ndarray
     codes: np.ndarray
+    unions: Unions | None = None
 
     @classmethod
     def from_arrays(
@@ -103,6 +108,7 @@ class FairData:
         codes: np.ndarray,
         labels: tuple[Hashable, ...],
         sample_weight: np.ndarray | None = None,
+        unions: Unions | None = None,
     ) -> FairData:
         """Order validated arrays by group and target.
 
@@ -115,6 +121,8 @@ class FairData:
         labels : tuple
         sample_weight : ndarray of shape (n_samples,), optional
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
+        unions : Unions, optional
+            Of the groups; then a group may be without rows.
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
@@ -129,6 +137,7 @@ class FairData:
             labels=labels,
             order=order,
             codes=codes[order],
+            unions=unions,
         )
 
     @property

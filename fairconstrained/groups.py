@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Sequence
+from itertools import product
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
-__all__ = ["GroupEncoder"]
+__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
@@ -69,6 +71,129 @@ class GroupEncoder:
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
 
 
+def is_membership(sensitive_features: Any) -> bool:
+    """Whether it says which rows belong to which of several groups: sparse, or two and more columns of booleans."""
+    if sp.issparse(sensitive_features):
+        return True
+    if isinstance(sensitive_features, pd.DataFrame):
+        kinds = [pd.api.types.is_bool_dtype(dtype) for dtype in sensitive_features.dtypes]
+        return len(kinds) > 1 and all(kinds)
+    shape: tuple[int, ...] = getattr(sensitive_features, "shape", ())
+    return len(shape) == 2 and shape[-1] > 1 and pd.api.types.is_bool_dtype(sensitive_features.dtype)
+
+
+class Unions(NamedTuple):
+    """Groups that may overlap, each a union of parts into which the rows are divided.
+
+    Attributes
+    ----------
+    labels : tuple
+        Of the groups.
+    members : csr_array of shape (n_groups, n_parts)
+        1 where a part belongs to a group.
+    """
+
+    labels: tuple[Hashable, ...]
+    members: sp.csr_array
+
+    def of_rows(self, codes: np.ndarray) -> sp.csr_array:
+        """Which rows belong to which groups, by the rows' parts; of shape (n_samples, n_groups)."""
+        return sp.csr_array(self.members.T)[codes]
+
+
+class Membership:
+    """Which rows belong to which of several groups, which may overlap, and a row to none.
+
+    Rows that belong to the same groups make up a *part*. What holds for rows is summed up by part, once, and then by
+    group, so that many groups cost little more than few.
+
+    Parameters
+    ----------
+    matrix : ndarray, DataFrame or sparse matrix of shape (n_samples, n_groups)
+        Booleans; the names of a DataFrame's columns are those of the groups.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Part of every row.
+    labels : tuple of tuple
+        The numbers of the groups of every part.
+    unions : Unions
+        The groups, by the names of their columns or by their numbers.
+
+    Raises
+    ------
+    ValueError
+        If a group has no rows (the message names it), or a sparse matrix holds other numbers than 0 and 1.
+    """
+
+    def __init__(self, matrix: Any) -> None:
+        names = matrix.columns.tolist() if isinstance(matrix, pd.DataFrame) else range(matrix.shape[1])
+        table = sp.csr_array(matrix if sp.issparse(matrix) else np.asarray(matrix), dtype=np.float64)
+        if not np.isin(table.data, (0.0, 1.0)).all():
+            raise ValueError("a sparse matrix of sensitive_features may only hold True and False (or 1 and 0).")
+        table.eliminate_zeros()
+        table.sort_indices()
+        groups = tuple(names)
+        sizes = np.bincount(table.indices, minlength=len(groups))
+        empty = [group for group, size in zip(groups, sizes, strict=True) if size == 0]
+        if empty:
+            raise ValueError(f"groups {empty} of sensitive_features have no rows; drop their columns.")
+        first, self.codes = _alike(table)
+        parts = table[first]
+        self.labels = tuple(tuple(row.tolist()) for row in np.split(parts.indices, parts.indptr[1:-1]))
+        self.unions = Unions(groups, sp.csr_array(parts.T))
+
+
+class Groups(NamedTuple):
+    """The groups of rows.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Group, or part of groups, of every row.
+    labels : tuple
+        Of the codes.
+    unions : Unions, optional
+        The groups, if they overlap.
+    """
+
+    codes: np.ndarray
+    labels: tuple[Hashable, ...]
+    unions: Unions | None = None
+
+    @classmethod
+    def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
+        """Encode; with ``overlapping``, a table of booleans says which groups a row belongs to, see `is_membership`."""
+        if overlapping and is_membership(sensitive_features):
+            membership = Membership(sensitive_features)
+            return cls(membership.codes, membership.labels, membership.unions)
+        encoder = GroupEncoder(sensitive_features)
+        return cls(encoder.codes, encoder.labels)
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """Of the groups."""
+        return self.labels if self.unions is None else self.unions.labels
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
+        by_part = np.bincount(self.codes, values, minlength=len(self.labels))
+        return by_part if self.unions is None else self.unions.members @ by_part
+
+
+def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """The first of the rows of every kind, and the kind of every row, by random keys of the columns.
+
+    Two different rows have the same key with a probability of about 2^-62.
+    """
+    keys = np.random.default_rng(0).integers(2**62, size=table.shape[1])
+    sums = np.append(0, np.cumsum(keys[table.indices]))  # modulo 2^64
+    row_keys = sums[table.indptr[1:]] - sums[table.indptr[:-1]]
+    _, first, codes = np.unique(row_keys, return_index=True, return_inverse=True)
+    return first, codes.astype(np.int64)
+
+
 def _combinations(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[Hashable, ...]]:
     """Codes and labels of the observed combinations of several columns, in lexicographic order.
 
@@ -127,3 +252,62 @@ def _as_frame(sensitive_features: Any) -> pd.DataFrame:
     if not np.isfinite(numeric.to_numpy(dtype=float)).all():
         raise ValueError("sensitive_features contains infinity; groups must be finite values.")
     return frame
+
+
+def threshold_groups(
+    X: Any, columns: Sequence[Any], quantiles: int | Sequence[float] = 10, min_share: float = 0.01
+) -> pd.DataFrame:
+    r"""Overlapping groups of rows whose values are large in several columns at once.
+
+    For every choice of one quantile :math:`q_j` for each column j, the rows with :math:`x_j \ge q_j` for all j.
+
+    Parameters
+    ----------
+    X : DataFrame or array-like of shape (n_samples, n_features)
+        Numbers.
+    columns : sequence of str or int
+        Names, or numbers where X has no names.
+    quantiles : int or sequence of float, default=10
+        Levels in [0, 1]; a number k stands for 0, 1/k, ..., (k - 1)/k, the first of which asks for nothing.
+    min_share : float, default=0.01
+        Groups need a larger share of the rows than this.
+
+    Returns
+    -------
+    members : DataFrame of bool, of shape (n_samples, n_groups)
+        For ``sensitive_features``; the names say what the groups have, such as ``"income>=0.5 & age>=30"``. Groups of
+        the same rows appear once, under the first of their names.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing or not a number, a level is out of range, or no group is large enough.
+
+    References
+    ----------
+    "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+    appendix E: ten thresholds on each of three columns.
+    """
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    missing = [column for column in columns if column not in frame.columns]
+    if missing or not len(columns):
+        raise ValueError(f"X has no columns {missing}; choose some of {frame.columns.tolist()}.")
+    levels = np.linspace(0, 1, quantiles, endpoint=False) if isinstance(quantiles, int) else np.asarray(quantiles)
+    if levels.ndim != 1 or not levels.size or levels.min() < 0 or levels.max() > 1:
+        raise ValueError(f"quantiles must be a positive number of them or levels in [0, 1], got {quantiles!r}.")
+    values = frame[list(columns)].to_numpy(dtype=float)
+    if np.isnan(values).any():
+        raise ValueError(f"columns {list(columns)} contain NaN; fill or drop these rows.")
+    groups: dict[bytes, tuple[str, np.ndarray]] = {}
+    steps = [
+        [(f"{column}>={at:g}", values[:, j] >= at) for at in np.unique(np.quantile(values[:, j], levels))]
+        for j, column in enumerate(columns)
+    ]
+    for choice in product(*steps):
+        rows = np.logical_and.reduce([chosen for _, chosen in choice])
+        if rows.mean() > min_share:
+            name = " & ".join(part for part, chosen in choice if not chosen.all()) or "all"
+            groups.setdefault(np.packbits(rows).tobytes(), (name, rows))
+    if not groups:
+        raise ValueError(f"no group has more than min_share={min_share:g} of the rows; lower it or the quantiles.")
+    return pd.DataFrame(dict(groups.values()), index=frame.index)

@@ -118,12 +118,10 @@ class Problem:
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
     @property
-    def row_loss(self) -> Loss | None:
-        """The one loss of the rows that all terms are linear in, if there is one."""
-        if not all(isinstance(term, RowLosses) for term in self._terms(RowLosses)):
-            return None
-        first, *others = (term.row_loss for term in self._terms(RowLosses))
-        return first if all(loss == first for loss in others) else None
+    def row_losses(self) -> tuple[Loss, ...] | None:
+        """The losses of the rows that the terms are linear in, the objective's first; None if one is in none."""
+        terms = self._terms(RowLosses)
+        return tuple([t.row_loss for t in terms]) if all(isinstance(t, RowLosses) for t in terms) else None
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -330,18 +328,18 @@ class _Point:
 
 
 class _RowLossPoint:
-    """The point of a problem whose terms are linear in one loss of the rows."""
+    """The point of a problem whose terms are linear in losses of the rows."""
 
-    def __init__(self, problem: Problem, z: np.ndarray, loss: Loss) -> None:
+    def __init__(self, problem: Problem, z: np.ndarray, row_losses: tuple[Loss, ...]) -> None:
         n_params = problem.n_params
-        self._problem, self._row_loss, self._params = problem, loss, z[:n_params]
+        self._problem, self._row_losses, self._params = problem, row_losses, z[:n_params]
         self._scores, self._pullback = problem.model.forward(self._params, problem.data)
-        losses = loss.of(self._scores, problem.data.y).numpy()
-        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses, z[:0])[0])
+        losses = {loss: loss.of(self._scores, problem.data.y).numpy() for loss in dict.fromkeys(row_losses)}
+        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses[row_losses[0]], z[:0])[0])
         parts, first = [], n_params
-        for term in problem.constraints:
+        for term, loss in zip(problem.constraints, row_losses[1:], strict=True):
             end = first + term.n_aux
-            parts.append(cast(RowLosses, term).of_losses(losses, z[first:end]))
+            parts.append(cast(RowLosses, term).of_losses(losses[loss], z[first:end]))
             first = end
         self._sizes = [part.size for part in parts]
         self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
@@ -359,16 +357,17 @@ class _RowLossPoint:
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
         problem = self._problem
-        weights = cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0]
+        weights = {self._row_losses[0]: cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0]}
         slopes_aux, first = [], 0
-        for term, size in zip(problem.constraints, self._sizes, strict=True):
+        for term, loss, size in zip(problem.constraints, self._row_losses[1:], self._sizes, strict=True):
             own, aux = cast(RowLosses, term).row_weights(multipliers[first : first + size])
-            weights += own
+            weights[loss] = weights[loss] + own if loss in weights else own
             first += size
             if aux.size:
                 slopes_aux.append(aux)
-        slopes = self._row_loss.slope(self._scores, problem.data.y)
-        gradient = self._pullback(slopes * torch.from_numpy(weights))
+        y, scores = problem.data.y, self._scores
+        slopes = sum(loss.slope(scores, y) * torch.from_numpy(of_rows) for loss, of_rows in weights.items())
+        gradient = self._pullback(cast(torch.Tensor, slopes))
         if objective:
             gradient += objective * problem.model.penalty(self._params)[1]
         return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
@@ -383,17 +382,17 @@ class FullBatchView:
         Points computed so far.
     """
 
-    def __init__(self, problem: Problem, row_loss: Loss | None = None) -> None:
-        """``row_loss`` is that of the problem, where it is known."""
+    def __init__(self, problem: Problem, row_losses: tuple[Loss, ...] | None = None) -> None:
+        """``row_losses`` are those of the problem, where they are known."""
         self.problem = problem
         self.n_evaluations = 0
-        self._row_loss = row_loss or problem.row_loss
+        self._row_losses = row_losses or problem.row_losses
 
     def at(self, z: np.ndarray) -> _Point | _RowLossPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
-        loss = self._row_loss
-        return _Point(self.problem, z, "values", "values") if loss is None else _RowLossPoint(self.problem, z, loss)
+        losses = self._row_losses
+        return _RowLossPoint(self.problem, z, losses) if losses else _Point(self.problem, z, "values", "values")
 
 
 class StochasticView:
@@ -413,11 +412,11 @@ class StochasticView:
         """The problem on mini-batches, for less than one by one; see `fairconstrained.data.Sampler`."""
         if (size, balance) not in self._samplers:
             self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance, self.problem.strata)
-        sampler, loss = self._samplers[size, balance], self.problem.row_loss
+        sampler, losses = self._samplers[size, balance], self.problem.row_losses
         problem = self.problem
         for batch in sampler.batches(rng, n_batches):
             problem = problem.on(batch)  # of the batch before: terms may keep what is the same in both
-            yield FullBatchView(problem, loss)
+            yield FullBatchView(problem, losses)
 
 
 class DifferenceOfConvexView:

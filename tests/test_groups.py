@@ -3,9 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from fairconstrained import groups
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.groups import GroupEncoder, Groups, Membership, is_membership, threshold_groups
 
 
 @pytest.mark.parametrize(
@@ -152,3 +153,105 @@ def test_wrong_number_of_dimensions(values, dimensions):
 def test_a_table_without_columns_is_a_readable_error(values):
     with pytest.raises(ValueError, match="column"):
         GroupEncoder(values)
+
+
+# --- groups that overlap
+
+MEMBERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
+
+
+@pytest.mark.parametrize("kind", ["array", "frame", "csr", "csc of numbers"])
+def test_rows_of_the_same_groups_are_a_part(kind):
+    made = {
+        "array": MEMBERS,
+        "frame": pd.DataFrame(MEMBERS, columns=["a", "b", "c"], index=[7, 7, 1, 2, 3]),
+        "csr": sp.csr_array(MEMBERS),
+        "csc of numbers": sp.csc_matrix(MEMBERS.astype(float)),
+    }[kind]
+    assert is_membership(made)
+    membership = Membership(made)
+    assert membership.unions.labels == (("a", "b", "c") if kind == "frame" else (0, 1, 2))
+    assert len(membership.labels) == 4
+    assert membership.codes[0] == membership.codes[3]
+    assert membership.labels[membership.codes[0]] == (0, 1)
+    assert membership.labels[membership.codes[2]] == ()
+    np.testing.assert_array_equal(membership.unions.of_rows(membership.codes).toarray(), MEMBERS)
+
+
+def test_many_groups_and_rows():
+    members = np.random.default_rng(0).random((3000, 70)) < 0.5
+    membership = Membership(members)
+    assert len(membership.labels) == 3000  # all different
+    np.testing.assert_array_equal(membership.unions.of_rows(membership.codes).toarray(), members)
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        MEMBERS[:, 0],
+        MEMBERS[:, :1],
+        MEMBERS.astype(int),
+        MEMBERS.astype(object).tolist(),
+        pd.DataFrame(MEMBERS[:, :1]),
+        pd.DataFrame({"a": [True, False], "b": ["x", "y"]}),
+        ["a", "b"],
+    ],
+    ids=["vector", "column", "integers", "list", "frame of one", "mixed frame", "strings"],
+)
+def test_what_is_no_membership_matrix(features):
+    assert not is_membership(features)
+    assert Groups.of(features, overlapping=True).unions is None
+
+
+def test_columns_are_combined_unless_groups_may_overlap():
+    combined, overlapping = Groups.of(MEMBERS), Groups.of(MEMBERS, overlapping=True)
+    assert combined.unions is None
+    assert combined.names == combined.labels
+    assert len(combined.names) == 4
+    assert overlapping.names == (0, 1, 2)
+    np.testing.assert_array_equal(overlapping.sums(np.arange(1.0, 6.0)), [1 + 2 + 4, 1 + 4, 5])
+    np.testing.assert_array_equal(np.sort(combined.sums(np.ones(5))), [1, 1, 1, 2])
+
+
+def test_a_group_without_rows_is_an_error_with_its_name():
+    frame = pd.DataFrame(MEMBERS, columns=["a", "b", "c"])
+    frame["empty"] = False
+    with pytest.raises(ValueError, match=r"groups \['empty'\] of sensitive_features have no rows"):
+        Membership(frame)
+
+
+def test_a_sparse_matrix_of_other_numbers_is_an_error():
+    with pytest.raises(ValueError, match="may only hold True and False"):
+        Membership(sp.csr_array(np.array([[0.0, 2.0], [1.0, 0.0]])))
+
+
+def test_threshold_groups_by_hand():
+    frame = pd.DataFrame({"u": [0.0, 1.0, 2.0, 3.0], "v": [3.0, 2.0, 1.0, 0.0], "w": "x"}, index=[5, 6, 7, 8])
+    groups = threshold_groups(frame, ["u", "v"], quantiles=[0.0, 0.5], min_share=0.1)
+    assert groups.columns.tolist() == ["all", "v>=1.5", "u>=1.5"]  # both at once no row has
+    assert groups["u>=1.5"].tolist() == [False, False, True, True]
+    assert groups.index.tolist() == [5, 6, 7, 8]
+    assert is_membership(groups)
+    assert threshold_groups(frame, ["u"], quantiles=2, min_share=0.5).columns.tolist() == ["all"]
+    # the same rows by other columns appear once
+    twice = threshold_groups(frame.assign(t=2 * frame.u), ["u", "t"], quantiles=2)
+    assert len(twice.columns) == 2
+    by_number = threshold_groups(frame[["u", "v"]].to_numpy(), [0, 1], quantiles=2)
+    assert by_number.columns.tolist() == ["all", "1>=1.5", "0>=1.5"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["z"]}, r"X has no columns \['z'\]"),
+        ({"columns": []}, r"X has no columns \[\]"),
+        ({"columns": ["u"], "quantiles": [0.5, 2.0]}, "quantiles must be"),
+        ({"columns": ["u"], "quantiles": 0}, "quantiles must be"),
+        ({"columns": ["u"], "min_share": 1.0}, "no group has more than min_share=1"),
+        ({"columns": ["v"]}, "contain NaN"),
+    ],
+)
+def test_threshold_groups_that_cannot_be(options, message):
+    frame = pd.DataFrame({"u": [0.0, 1.0], "v": [0.0, np.nan]})
+    with pytest.raises(ValueError, match=message):
+        threshold_groups(frame, **options)

@@ -298,8 +298,8 @@ def check_equal_points(point, other, n_components):
 def test_points_without_a_graph_are_those_with_one(grouped, make_problem, make_model, loss, parities):
     problem = parity_problem(make_problem, grouped, loss, parities, make_model)
     plain = on_graph(problem)
-    assert problem.row_loss == ROW_LOSS_OBJECTIVES[loss]
-    assert plain.row_loss is None
+    assert set(problem.row_losses) == {ROW_LOSS_OBJECTIVES[loss]}
+    assert plain.row_losses is None
     z = random_z(problem)
     point, other = (p.view(FullBatch).at(z) for p in (problem, plain))
     assert type(point) is not type(other)
@@ -345,28 +345,22 @@ def test_points_do_not_change_data_or_arguments(grouped, make_problem):
     np.testing.assert_array_equal(point.constraints, constraints)
 
 
-def test_the_row_loss_of_a_problem(data, make_problem, mean_gap):
-    def row_loss(*constraints, loss):
-        return make_problem(data, *constraints, loss=loss).row_loss
+def test_the_row_losses_of_a_problem(data, make_problem, mean_gap):
+    def row_losses(*constraints, loss):
+        return make_problem(data, *constraints, loss=loss).row_losses
 
     log_loss, squared = LossParity(loss="log_loss").bind(data), LossParity(loss="squared").bind(data)
-    assert row_loss(loss=Hinge(0.3)) == Hinge(0.3)
-    assert row_loss(log_loss, loss=Logistic()) == Logistic()
-    assert row_loss(log_loss, replace(log_loss, kappa=0.5), loss=Logistic()) == Logistic()
-    assert row_loss(squared, loss=Squared()) == Squared()
-    # other losses, or the same with other parameters
-    assert row_loss(squared, loss=Logistic()) is None
-    assert row_loss(log_loss, squared, loss=Logistic()) is None
-    assert row_loss(log_loss, loss=TruncatedLogistic()) is None
-    assert row_loss(LossParity(loss="hinge").bind(data), loss=Hinge(0.3)) is None
+    assert row_losses(loss=Hinge(0.3)) == (Hinge(0.3),)
+    assert row_losses(log_loss, loss=Logistic()) == (Logistic(), Logistic())
+    assert row_losses(log_loss, squared, loss=TruncatedLogistic()) == (TruncatedLogistic(), Logistic(), Squared())
     # a term that lacks the view
     for constraint in (DemographicParity(0.2).bind(data), mean_gap(data, 0.1)):
         assert not isinstance(constraint, RowLosses)
-        assert row_loss(constraint, loss=Logistic()) is None
-        assert row_loss(log_loss, constraint, loss=Logistic()) is None
+        assert row_losses(constraint, loss=Logistic()) is None
+        assert row_losses(log_loss, constraint, loss=Logistic()) is None
     for objective in (CorrelationPenalty(), PairwiseAUC()):
-        assert row_loss(loss=objective) is None
-        assert row_loss(log_loss, loss=objective) is None
+        assert row_losses(loss=objective) is None
+        assert row_losses(log_loss, loss=objective) is None
 
 
 @pytest.mark.parametrize("loss", [TruncatedLogistic(), PairwiseAUC()], ids=["another loss", "another view"])

@@ -9,6 +9,7 @@ from fairconstrained.constraints.group_auc import GroupAUC
 from fairconstrained.constraints.loss_parity import LossParity
 from fairconstrained.constraints.pairwise_auc import PairwiseParity
 from fairconstrained.constraints.quadratic_auc_gap import QuadraticAUCGap
+from fairconstrained.constraints.rate_gap import RateGap
 from fairconstrained.constraints.statistical_parity import StatisticalParity
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "LossParity",
     "PairwiseParity",
     "QuadraticAUCGap",
+    "RateGap",
     "StatisticalParity",
 ]

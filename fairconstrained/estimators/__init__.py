@@ -6,6 +6,7 @@ from fairconstrained.estimators.baselines import PairwiseParityClassifier, Regul
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
+from fairconstrained.estimators.rate_parity import RateParityClassifier
 
 __all__ = [
     "AUCFairClassifier",
@@ -15,5 +16,6 @@ __all__ = [
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",
+    "RateParityClassifier",
     "RegularizedParityClassifier",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.exceptions import FairnessWarning
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.groups import GroupEncoder, is_membership
 
 __all__ = ["announced_classes", "announced_groups", "codes_of"]
 
@@ -25,7 +25,9 @@ def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
     return classes
 
 
-def announced_groups(sensitive_features: Any, groups: Any, bounded: bool, depth: int) -> tuple:
+def announced_groups(
+    sensitive_features: Any, groups: Any, bounded: bool, depth: int, overlapping: bool = False
+) -> tuple:
     """Labels of the groups that may come, ``(None,)`` where there are none; warns of a vacuous constraint.
 
     Parameters
@@ -38,8 +40,15 @@ def announced_groups(sensitive_features: Any, groups: Any, bounded: bool, depth:
         Whether fairness is asked for.
     depth : int
         Calls from the user's down to this function, for the warning.
+    overlapping : bool
+        Whether a table of booleans would be one of memberships, which a stream does not take.
     """
     known = sensitive_features if groups is None else groups
+    if overlapping and known is not None and is_membership(known):
+        raise ValueError(
+            "partial_fit takes no overlapping groups, such as a table of booleans in sensitive_features; call fit with "
+            "all rows."
+        )
     labels = GroupEncoder(known).labels if known is not None else (None,)
     if len(labels) == 1 and bounded:
         warnings.warn(

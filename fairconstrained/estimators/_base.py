@@ -20,13 +20,13 @@ from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, Status, make_solver, solver_class
 
-__all__ = ["BaseFairEstimator", "Fitted", "Target", "as_labels"]
+__all__ = ["BaseFairEstimator", "Fitted", "Target", "as_labels", "encode_groups"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     _default_solver: ClassVar[str] = "augmented_lagrangian"
+    #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
+    _takes_overlapping_groups: ClassVar[bool] = False
     #: What to set to ask for no fairness, for messages.
     _unconstrained: ClassVar[str] = "kappa=None"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -129,6 +131,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The group of every row; several columns make one group of every observed combination. Without it
             there is one group, the constraints hold vacuously and a `FairnessWarning` says so.
+            `RateParityClassifier` and `LossParityClassifier` also take a table of booleans, dense or sparse, whose
+            columns say which rows belong to a group; such groups may overlap.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
 
@@ -163,9 +167,10 @@ class BaseFairEstimator(BaseEstimator, ABC):
                 raise ValueError("sample_weight is zero for every row; at least one must be positive.")
         sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
         target = self._encode_target(y, sample_weight)
-        codes, labels = _encode_groups(sensitive_features, y, sample_weight)
-        data = FairData.from_arrays(X, target.values, codes, labels, sample_weight)
-        self.groups_ = as_labels(labels if sensitive_features is not None else ())
+        groups = encode_groups(sensitive_features, y, sample_weight, self._takes_overlapping_groups)
+        labels = groups.labels
+        data = FairData.from_arrays(X, target.values, groups.codes, labels, sample_weight, groups.unions)
+        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
         problem = self._problem(data, target)
         start = self._warm_start(problem.model, labels)
         solver = self._solver(problem)
@@ -306,22 +311,25 @@ class BaseFairEstimator(BaseEstimator, ABC):
         return tags
 
 
-def _encode_groups(
-    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None
-) -> tuple[np.ndarray, tuple]:
+def encode_groups(
+    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None, overlapping: bool = False
+) -> Groups:
+    """The groups of the rows, a single one if there are no features; see `Groups.of`.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or all rows of a group have no weight.
+    """
     if sensitive_features is None:
-        return np.zeros(y.shape[0], dtype=np.int64), (None,)
-    encoder = GroupEncoder(sensitive_features)
-    check_consistent_length(y, encoder.codes)
+        return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
+    groups = Groups.of(sensitive_features, overlapping)
+    check_consistent_length(y, groups.codes)
     if sample_weight is not None:
-        empty = [
-            label
-            for label, weight in zip(encoder.labels, np.bincount(encoder.codes, sample_weight), strict=True)
-            if weight == 0
-        ]
+        empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
         if empty:
             raise ValueError(f"groups {empty} have no row with a positive sample_weight; drop their rows.")
-    return encoder.codes, encoder.labels
+    return groups
 
 
 def as_labels(labels: tuple) -> np.ndarray:

@@ -87,7 +87,13 @@ class EpochStreaming(BaseFairEstimator):
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if last is None:
             self.classes_ = announced_classes(classes, None)
-            labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None, depth=5)
+            labels = announced_groups(
+                sensitive_features,
+                groups,
+                bounded=self.kappa is not None,
+                depth=5,
+                overlapping=self._takes_overlapping_groups,
+            )
             self.groups_ = as_labels(() if labels == (None,) else labels)
         else:
             labels = last.labels

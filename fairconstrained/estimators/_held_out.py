@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
 from fairconstrained.estimators._base import BaseFairEstimator, Target
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
 
@@ -40,13 +40,25 @@ class HeldOut:
 
     @classmethod
     def of(
-        cls, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray, share: float, seed: int
+        cls,
+        X: Any,
+        y: np.ndarray,
+        sensitive_features: Any,
+        sample_weight: np.ndarray,
+        share: float,
+        seed: int,
+        overlapping: bool = False,
     ) -> Self:
-        """Draw them among the rows that have a weight; raises ValueError if a group has a class with one row only."""
+        """Draw them among the rows that have a weight; raises ValueError if a group has a class with one row only.
+
+        Of ``overlapping`` groups only the classes have the same share.
+        """
         groups = np.zeros(len(y), dtype=int)
         if sensitive_features is not None:
-            groups = GroupEncoder(sensitive_features).codes
-            check_consistent_length(y, groups)
+            found = Groups.of(sensitive_features, overlapping)
+            check_consistent_length(y, found.codes)
+            if found.unions is None:  # the parts of groups that overlap may be tiny
+                groups = found.codes
         there = np.flatnonzero(sample_weight)
         table = np.stack([groups, np.unique(y, return_inverse=True)[1]], axis=1)[there]
         _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
@@ -121,7 +133,7 @@ class HoldsOut(BaseFairEstimator):
             return sample_weight
         weights = np.ones(len(y)) if sample_weight is None else sample_weight.copy()
         seed = check_random_state(self.random_state).randint(2**31)
-        self._held_out = HeldOut.of(X, y, sensitive_features, weights, share, seed)
+        self._held_out = HeldOut.of(X, y, sensitive_features, weights, share, seed, self._takes_overlapping_groups)
         weights[self._held_out.rows] = 0.0  # as if these rows had never been given
         return weights
 

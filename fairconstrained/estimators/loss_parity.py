@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
-from fairconstrained.constraints.loss_parity import BoundLossParity
+from fairconstrained.constraints._mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
@@ -23,7 +23,7 @@ from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
-from fairconstrained.metrics._group_losses import NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
@@ -134,6 +134,11 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         From `fit`: for groups that are too small (with their sizes), a module of the wrong shape, an unknown device or
         solver, or parameters out of range.
 
+    Notes
+    -----
+    ``sensitive_features`` may be a table of booleans, dense or sparse, with a column for every group: groups may then
+    overlap, and rows belong to none. See `fairconstrained.groups.Membership`.
+
     See Also
     --------
     fairconstrained.metrics.loss_parity_gap : The metric that ``kappa`` bounds.
@@ -158,6 +163,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
+    _takes_overlapping_groups: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -165,7 +171,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
             if name not in ("max_iter", "tol", "group_interactions", "fit_intercept")
         },
         "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "constraint": [StrOptions(set(NOTIONS))],
+        "constraint": [StrOptions(set(LOSS_NOTIONS))],
         "loss": [StrOptions(set(ROW_LOSSES))],
         "reference": [StrOptions({"pairwise", "overall"})],
         "hidden_layer_sizes": ["array-like"],
@@ -321,7 +327,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         result_by_group = loss_parity_gap(
             data.y.numpy(),
             problem.scores(params),
-            sensitive_features=data.codes,
+            sensitive_features=data.codes if data.unions is None else data.unions.of_rows(data.codes),
             sample_weight=data.weights.numpy(),
             constraint=self.constraint,
             loss=self.loss,
@@ -332,10 +338,11 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         )
         table = cast(tuple[float, pd.DataFrame], result_by_group)[1]
         present = table.index.to_numpy(dtype=int)  # a stream's rows may lack a group
-        table.index = pd.Index([data.labels[code] for code in present], name="group", tupleize_cols=False)
-        names: list[str | None] = [str(label) for label in data.labels]
+        labels = (data.unions or data).labels
+        table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)
+        names: Sequence[str | None] = [str(label) for label in labels]
         for constraint in problem.constraints:
-            names = cast(BoundLossParity, constraint).groups.names
+            names = cast(BoundMeanGaps, constraint).groups.names
         # of type object, as a column of strings would have NaN in place of None
         table["compared_as"] = pd.Series([names[code] for code in present], index=table.index, dtype=object)
         self.group_losses_ = table.rename(columns={"weight": "share"})

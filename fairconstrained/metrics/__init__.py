@@ -14,7 +14,7 @@ from fairconstrained.metrics.auc import (
     intra_group_auc_gap,
     partial_group_auc_gap,
 )
-from fairconstrained.metrics.loss import loss_parity_gap
+from fairconstrained.metrics.group_means import loss_parity_gap, rate_gap
 from fairconstrained.metrics.partial import (
     granularity,
     partial_demographic_parity_gap,
@@ -56,6 +56,7 @@ __all__ = [
     "partial_group_auc_gap",
     "partial_statistical_parity_gap",
     "positive_equality_gap",
+    "rate_gap",
     "score_curve",
     "separation_gap",
     "statistical_parity_gap",

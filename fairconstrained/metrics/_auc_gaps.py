@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained._protected import protected_code
+from fairconstrained.groups import Groups
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, set_auc
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
@@ -191,4 +192,4 @@ def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
     if len(others) > 1:
         words = f"({', '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"
         others = [f"not {words}"]
-    return replace(rows, codes=(rows.codes != code).astype(rows.codes.dtype), labels=(protected, *others))
+    return replace(rows, groups=Groups((rows.codes != code).astype(rows.codes.dtype), (protected, *others)))

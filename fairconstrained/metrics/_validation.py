@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.groups import Groups, Unions
 
 __all__ = [
     "BinaryLabels",
@@ -35,21 +35,38 @@ class GroupedRows:
 
     Parameters
     ----------
-    codes : ndarray of int, of shape (n_samples,)
+    groups : Groups
     weights : ndarray of shape (n_samples,)
         Non-negative, with a positive sum in every group.
-    labels : tuple
-        The value each code stands for.
     """
 
-    codes: np.ndarray
+    groups: Groups
     weights: np.ndarray
-    labels: tuple[Hashable, ...]
+
+    @property
+    def codes(self) -> np.ndarray:
+        """Group of every row, or part of groups that overlap; ndarray of int, of shape (n_samples,)."""
+        return self.groups.codes
+
+    @property
+    def labels(self) -> tuple[Hashable, ...]:
+        """The names of the groups."""
+        return self.groups.names
+
+    @property
+    def unions(self) -> Unions | None:
+        """The groups, if they overlap."""
+        return self.groups.unions
 
     @property
     def n_groups(self) -> int:
         """Number of groups."""
         return len(self.labels)
+
+    @property
+    def n_parts(self) -> int:
+        """What the codes count."""
+        return len(self.groups.labels)
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, int]:
@@ -64,8 +81,8 @@ class GroupedRows:
     def table(self, **columns: Any) -> pd.DataFrame:
         """One row per group: its number of rows, its weight, and the given columns."""
         sizes = {
-            "n_samples": np.bincount(self.codes, minlength=self.n_groups),
-            "weight": np.bincount(self.codes, self.weights, minlength=self.n_groups),
+            "n_samples": self.groups.sums(np.ones(self.codes.size)).astype(int),
+            "weight": self.groups.sums(self.weights),
         }
         return pd.DataFrame(sizes | columns, index=self.index)
 
@@ -84,19 +101,24 @@ def check_option(name: str, value: str, allowed: Collection[str]) -> None:
         raise ValueError(f"{name} must be one of {sorted(allowed)}; got {value!r}.")
 
 
-def check_groups(sensitive_features: Any, sample_weight: npt.ArrayLike | None, n_samples: int) -> GroupedRows:
-    """Encode the groups and check the weights against ``n_samples`` rows."""
-    groups = GroupEncoder(sensitive_features)
+def check_groups(
+    sensitive_features: Any, sample_weight: npt.ArrayLike | None, n_samples: int, overlapping: bool = False
+) -> GroupedRows:
+    """Encode the groups and check the weights against ``n_samples`` rows.
+
+    With ``overlapping``, a table of booleans says which groups a row belongs to; otherwise its columns are combined.
+    """
+    groups = Groups.of(sensitive_features, overlapping)
     if groups.codes.size != n_samples:
         raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
     if sample_weight is None:
-        return GroupedRows(groups.codes, np.ones(n_samples), groups.labels)
+        return GroupedRows(groups, np.ones(n_samples))
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},); got {weights.shape}.")
     if weights.min() < 0:
         raise ValueError("sample_weight must not be negative.")
-    rows = GroupedRows(groups.codes, weights, groups.labels)
+    rows = GroupedRows(groups, weights)
     if not rows.table()["weight"].all():
         raise ValueError(f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}")
     return rows
@@ -175,8 +197,8 @@ def check_cells(
     check_option("on_empty", on_empty, ("raise", "nan"))
     if on_empty == "nan" or rows.n_groups == 1 or not np.isnan(rates).any():
         return
-    cells = (rows.codes * 2 + condition)[rows.weights > 0]
-    counts = np.bincount(cells, minlength=2 * rows.n_groups).reshape(-1, 2)
+    there = rows.weights > 0
+    counts = np.stack([rows.groups.sums(there & (condition == value)) for value in (False, True)], axis=1).astype(int)
     table = pd.DataFrame(counts, index=rows.index, columns=list(names))
     raise ValueError(
         "a cell that the metric compares has no rows (of positive weight). Merge small groups, use more "

@@ -12,7 +12,16 @@ from torch import Tensor
 
 from fairconstrained.objectives._base import Loss
 
-__all__ = ["ROW_LOSS_OBJECTIVES", "Absolute", "Hinge", "Logistic", "Squared", "TruncatedLogistic", "ZeroOne"]
+__all__ = [
+    "ROW_LOSS_OBJECTIVES",
+    "Absolute",
+    "Hinge",
+    "Logistic",
+    "PositiveRate",
+    "Squared",
+    "TruncatedLogistic",
+    "ZeroOne",
+]
 
 
 @dataclass(frozen=True)
@@ -164,6 +173,32 @@ class ZeroOne(Loss):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
         return expit(scores)
+
+
+@dataclass(frozen=True)
+class PositiveRate(Loss):
+    """``1 / (1 + exp(-s / width))``, a smooth stand-in for a positive prediction, whatever the target is.
+
+    Parameters
+    ----------
+    width : float
+        In units of the score.
+    """
+
+    width: float = 1.0
+
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.of`."""
+        return torch.sigmoid(scores / self.width)
+
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        rates = torch.sigmoid(scores / self.width)
+        return rates * (1 - rates) / self.width
+
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Plus a parabola, see `ZeroOne.split`."""
+        return ZeroOne(self.width).split(scores, -torch.ones_like(scores))
 
 
 #: The losses of `fairconstrained.metrics.loss_parity_gap` by name. The corner of the hinge is all but sharp, because

@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
 from fairconstrained._protected import one_of_two
-from fairconstrained.estimators._base import _encode_groups, as_labels
+from fairconstrained.estimators._base import as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder
@@ -208,7 +208,7 @@ class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstim
         weights = np.ones(y.size)
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        codes, labels = _encode_groups(sensitive_features, y, weights)
+        codes, labels, _ = encode_groups(sensitive_features, y, weights)
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):

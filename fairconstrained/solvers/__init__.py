@@ -20,27 +20,35 @@ from fairconstrained.solvers.idca import IDCA
 from fairconstrained.solvers.iqrc import IQRC
 from fairconstrained.solvers.level_set import LevelSet
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
+from fairconstrained.solvers.multiplier_model import MultiplierModel
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
+from fairconstrained.solvers.plada import PLADA
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
+from fairconstrained.solvers.proximal_point import IPPSSG, IPPConEx
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
 from fairconstrained.solvers.ssl_alm import SSLALM, StochasticALM
 from fairconstrained.solvers.stochastic_ghost import StochasticGhost
 from fairconstrained.solvers.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.stochastic_switching import StochasticSwitching
-from fairconstrained.solvers.switching_subgradient import SwitchingSubgradient
+from fairconstrained.solvers.switching_subgradient import SSG, SwitchingSubgradient
 
 __all__ = [
     "IDCA",
+    "IPPSSG",
     "IQRC",
+    "PLADA",
     "SGD",
     "SOLVERS",
+    "SSG",
     "SSLALM",
     "Adam",
     "AdamLagrangian",
     "AugmentedLagrangian",
     "Callback",
+    "IPPConEx",
     "LevelSet",
     "MomentSolver",
+    "MultiplierModel",
     "PenalizedSubgradient",
     "ProjectedGradient",
     "ProxyLagrangian",

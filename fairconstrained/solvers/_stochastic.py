@@ -29,16 +29,16 @@ class Source:
         Rows drawn so far.
     """
 
-    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int, balance: float) -> None:
+    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
         self._view, self._rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[tuple[int, float], Iterator[FullBatchView]] = {}
         self._n_strata = np.unique(view.problem.strata).size
         self.n_rows = 0
 
     def batch(self) -> FullBatchView:
-        """A new mini-batch of the usual kind; the whole problem if that has no more rows."""
+        """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""
         problem = self._view.problem
-        if self._size >= problem.data.n_samples:
+        if self._size is None or self._size >= problem.data.n_samples:
             self.n_rows += problem.data.n_samples
             return FullBatchView(problem)
         return self._drawn(self._size, self._balance)

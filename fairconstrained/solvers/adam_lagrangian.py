@@ -177,8 +177,9 @@ class _AdamLagrangian(Method):
         o = self._options
         if self._weights.size and (self._step % o.update_steps == 0 or self._view is None):
             values = self._sample(problem).at(self.z).constraints
-            self._lambda = np.maximum(self._lambda + o.dual_rate * values, 0.0)
-            self._weights = np.maximum(self._lambda + o.penalty * values, 0.0)
+            moves = _shared_moves(values, self._lambda)
+            self._lambda = np.maximum(self._lambda + o.dual_rate * moves, 0.0)
+            self._weights = np.maximum(self._lambda + o.penalty * moves, 0.0)
         rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
         gradient = source.batch().at(self.z).gradient(1.0, self._weights)
@@ -195,6 +196,19 @@ class _AdamLagrangian(Method):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_view": None}
+
+
+def _shared_moves(values: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """The values, those above zero and those below with factors of their own that make all together move like one.
+
+    What a unit of ``kappa`` is worth is the sum of the multipliers, however many constraints say about the same, such
+    as those of overlapping groups. If each moved by its value, their sum would go far beyond what is needed.
+    """
+    above, below = np.maximum(values, 0.0), np.minimum(values, 0.0)
+    total, known = above.sum(), multipliers.sum()
+    if total > 0:
+        above *= above.max() / total
+    return above + below * multipliers / known if known > 0 else above
 
 
 def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start:

@@ -19,7 +19,7 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["SwitchingSubgradient", "switch"]
+__all__ = ["SSG", "SwitchingSubgradient", "switch"]
 
 
 class Switched(NamedTuple):
@@ -37,6 +37,7 @@ def switch(
     tolerance: Callable[[int], float],
     n_iter: int,
     observe: Callable[[int, float, float], None] = lambda t, objective, violation: None,
+    rate: float | None = None,
 ) -> Switched:
     """Algorithms 2 and 3 of the partial fairness paper.
 
@@ -52,6 +53,8 @@ def switch(
     n_iter : int
     observe : callable, optional
         Called with t, the objective and the largest constraint value.
+    rate : float, optional
+        Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
     """
     z, best, n_feasible = start, Switched(start, np.inf, 0), 0
     for t in range(n_iter):
@@ -70,7 +73,8 @@ def switch(
         squared = float(gradient @ gradient)
         if squared == 0:
             break
-        z = project(z - length / squared * gradient)
+        factor = length / squared if rate is None or violation > eps else rate
+        z = project(z - factor * gradient)
     return best._replace(n_feasible=n_feasible)
 
 
@@ -89,6 +93,8 @@ class SwitchingSubgradient(Solver):
         Tolerance of the static schedule; the c of the diminishing one.
     schedule : {"static", "diminishing"}, default="static"
         ``eps_t = eps``, or ``eps_t = eps / (t + 1)``.
+    learning_rate : float or None, default=None
+        Factor of the objective's gradient in its step. None: the step is as long as for a constraint of ``eps_t``.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -104,6 +110,7 @@ class SwitchingSubgradient(Solver):
     max_iter: int = 10_000
     eps: float = 1e-3
     schedule: str = "static"
+    learning_rate: float | None = None
 
     def solve(
         self,
@@ -130,5 +137,44 @@ class SwitchingSubgradient(Solver):
             schedules[self.schedule],
             self.max_iter,
             observe,
+            self.learning_rate,
         )
         return surrogate_result(problem, found.z, self.max_iter, view.n_evaluations, recorder)
+
+
+@dataclass(frozen=True)
+class SSG(SwitchingSubgradient):
+    r"""The single-loop switching subgradient method, with a fixed step on the objective.
+
+    .. math:: x \leftarrow \Pi(x - \nu \nabla f(x)) \;\text{ where } g(x) = \max_j c_j(x) \le \epsilon_t, \qquad
+              x \leftarrow \Pi \left( x - \frac{g(x)}{\|\zeta\|^2} \zeta \right) \text{ with } \zeta \in \partial
+              g(x) \text{ elsewhere.}
+
+    The result is the iterate of least objective among those of the first kind. ``kappa`` bounds the *surrogate* here,
+    as in the paper; the exact metric is reported beside it.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Iterations, one full-batch evaluation each.
+    learning_rate : float, default=0.5
+        :math:`\nu`.
+    eps : float, default=1e-4
+        :math:`\epsilon`.
+    schedule : {"static", "diminishing"}, default="static"
+        :math:`\epsilon_t = \epsilon`, or :math:`\epsilon / (t + 1)`.
+    verbose : int, default=0
+        Positive: print a line per recorded iteration.
+
+    References
+    ----------
+    Huang and Lin, Oracle Complexity of Single-Loop Switching Subgradient Methods for Non-Smooth Weakly Convex
+    Functional Constrained Optimization, NeurIPS 2023; as a baseline of "A modified proximal-perturbed Lagrangian for
+    non-convex non-smooth representatives of fairness constraints".
+    """
+
+    name: ClassVar[str] = "ssg"
+
+    max_iter: int = 1000
+    eps: float = 1e-4
+    learning_rate: float | None = 0.5

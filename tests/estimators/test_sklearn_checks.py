@@ -9,6 +9,7 @@ from fairconstrained import (
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
+    RateParityClassifier,
     RegularizedParityClassifier,
 )
 
@@ -29,6 +30,7 @@ from fairconstrained import (
         PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.1),
         PairwiseParityClassifier(),
         RegularizedParityClassifier(max_iter=50),
+        RateParityClassifier(),
         AUCFairClassifier(),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit
         LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.05, max_epochs=100),

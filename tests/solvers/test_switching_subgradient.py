@@ -7,7 +7,7 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import Box
-from fairconstrained.solvers import Status, SwitchingSubgradient, make_solver
+from fairconstrained.solvers import SSG, Status, SwitchingSubgradient, make_solver
 from fairconstrained.solvers.switching_subgradient import switch
 from fairconstrained.views import FullBatch
 
@@ -166,3 +166,19 @@ def test_the_history_stays_short(parity_problem):
         parity_problem(DemographicParity, 0.2), None, np.random.default_rng(0)
     )
     assert 100 <= len(result.history) <= 250
+
+
+def test_ssg_takes_a_fixed_step_on_the_objective():
+    """By hand: three steps of 0.3 times the gradient, then a step to the line, as long as its excess."""
+    source, _, _ = LINE
+    seen = []
+    switch(source, np.zeros(1), lambda z: seen.append(z.copy()) or z, lambda t: 0.0, 5, rate=0.3)
+    expected = [0.6, 1.02, 1.0, 1.3, 1.0]  # 2 (1 - 0.7), 0.6 + 0.3 * 1.4, back, 1 + 0.3, back
+    np.testing.assert_allclose(np.ravel(seen), expected)
+
+
+def test_ssg_on_a_known_problem(known):
+    result = SSG(max_iter=3000, learning_rate=0.02, eps=1e-4).solve(known.problem, None, np.random.default_rng(0))
+    assert result.objective == pytest.approx(known.objective, abs=0.01)
+    assert result.constraint_values["mean_gap"] <= 0.05 + 2e-4
+    np.testing.assert_allclose(result.params, known.params, atol=0.1)

@@ -1,0 +1,375 @@
+"""Bounds on the gaps between the groups' means of a function of the rows, such as a loss or a rate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import permutations
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.groups import Unions
+from fairconstrained.metrics._group_means import (
+    Notion,
+    blocks_of,
+    by_group,
+    cells_of,
+    gaps_of_means,
+    mean_by_cell,
+    one_gap,
+    signed_means,
+)
+from fairconstrained.objectives import Loss
+from fairconstrained.views import RowLosses, Stochastic
+
+__all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "RowFunction", "check_options"]
+
+#: Groups up to which every pair is a component. More of them are kept within kappa / 2 of a common centre, which is
+#: the same and takes two components for a group.
+FEW_GROUPS = 8
+#: What small groups are called when they are put together.
+MERGED = "(small groups)"
+#: What is kept from one mini-batch to the next where the groups of the rows are the same.
+_OF_GROUPS = frozenset({"_cells", "_mass", "_absent"})
+#: All that is kept once it is computed.
+_CACHED = _OF_GROUPS | {"_block_shares", "granularity"}
+#: Entries up to which tables are dense.
+_SMALL = 10_000
+#: Small groups that a message lists.
+_SHOWN = 10
+
+
+def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None:
+    """Raise ValueError for a parameter that is none of its choices, or ``min_group_size`` out of range."""
+    for name, known in choices.items():
+        if getattr(constraint, name) not in known:
+            raise ValueError(f"{name} must be one of {sorted(known)}, got {getattr(constraint, name)!r}.")
+    least = constraint.min_group_size
+    if isinstance(least, bool) or not isinstance(least, Integral) or least < 0:
+        raise ValueError(f"min_group_size must be an integer of at least 0, got {least!r}.")
+
+
+class RowFunction(NamedTuple):
+    """A function of a row's score and target, for solvers and for the metric."""
+
+    smooth: Loss
+    exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedGroups:
+    """The groups that a constraint compares.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    names : tuple of str or None
+        What every group of the user is called here; None for one that is left out.
+    place : ndarray of shape (n_codes,)
+        Part that every code of the data stands for; ``n_parts`` for one that is left out.
+    n_parts : int
+        The number of groups, unless they overlap.
+    unions : Unions, optional
+        What the groups are made of, if they overlap.
+    """
+
+    labels: tuple[str, ...]
+    names: tuple[str | None, ...]
+    place: np.ndarray
+    n_parts: int
+    unions: Unions | None = None
+
+    @classmethod
+    def of(cls, data: FairData, notion: Notion, min_size: int, small: str) -> Self:
+        """Find the groups that have ``min_size`` rows in every cell, and do with the others as ``small`` says.
+
+        Raises
+        ------
+        ValueError
+            If a group is too small and ``small`` is "error", or still is when all small ones are merged.
+        """
+        labels = tuple(str(label) for label in (data.unions or data).labels)
+        everything = cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
+        sizes = everything.sizes(data, notion).min(axis=0)
+        is_small = sizes < min_size
+        if not is_small.any():
+            return everything
+        counts = {label: int(size) for label, size in zip(labels, sizes, strict=True) if size < min_size}
+        shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
+        if small == "error":
+            raise ValueError(
+                f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
+                f"are): {shown}. Set small_groups='merge' or 'ignore', lower min_group_size, or merge groups."
+            )
+        if small == "ignore":
+            return everything._without(is_small, None)
+        merged = everything._without(is_small, MERGED)
+        if merged.sizes(data, notion)[:, -1].min() < min_size:
+            raise ValueError(
+                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
+                "small_groups='ignore' or lower min_group_size."
+            )
+        return merged
+
+    def _without(self, is_small: np.ndarray, merged: str | None) -> Self:
+        """Without the small groups, or with all of them as one."""
+        kept = np.flatnonzero(~is_small)
+        names = tuple(merged if small else label for label, small in zip(self.labels, is_small, strict=True))
+        labels = tuple(self.labels[g] for g in kept) + (() if merged is None else (merged,))
+        if self.unions is None:
+            place = np.full(is_small.size, kept.size)
+            place[kept] = np.arange(kept.size)
+            return type(self)(labels, names, place, len(labels))
+        members = [self.unions.members[kept]]
+        if merged is not None:
+            members.append(sp.csr_array(self.unions.members[~is_small].max(axis=0)).reshape(1, -1))
+        return replace(self, labels=labels, names=names, unions=Unions(labels, sp.csr_array(sp.vstack(members))))
+
+    def differ(self, notion: Notion) -> bool:
+        """Whether there is anything to compare: two groups, or one that is not all rows and these."""
+        return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
+
+    def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
+        """Rows of every cell; ndarray of shape (n_blocks, n_groups)."""
+        shape = notion.signs.shape[1], self.n_parts
+        counts = np.bincount(self.cells(data, notion), minlength=shape[0] * shape[1] + 1)[:-1]
+        return by_group(counts.reshape(shape), self.unions)
+
+    def cells(self, data: FairData, notion: Notion) -> np.ndarray:
+        """See `fairconstrained.metrics._group_means.cells_of`."""
+        return cells_of(self.place[data.codes], self.n_parts, data.y.numpy(), notion)
+
+
+class Comparisons(NamedTuple):
+    """What the components compare: tables that are linear in mean losses.
+
+    Attributes
+    ----------
+    cells : ndarray or csr_array of shape (n_components, n_cells)
+        Coefficients of the cells' mean losses.
+    blocks : ndarray of shape (n_components, n_blocks)
+        Coefficients of the mean losses of all rows in the blocks.
+    aux : ndarray of shape (n_components, n_aux)
+        Coefficients of the centres.
+    names : tuple of str
+    share : float
+        Of kappa, that they may come to.
+    averaged : bool
+        Whether it is their mean that is bounded, as the only component.
+    """
+
+    cells: Any
+    blocks: np.ndarray
+    aux: np.ndarray
+    names: tuple[str, ...]
+    share: float
+    averaged: bool
+
+    @classmethod
+    def of(cls, compared: ComparedGroups, notion: Notion, bounded: bool) -> Self:
+        """Every pair of groups, or every group and all rows or the centre; both ways, for each of the signs."""
+        labels, n_signs, reference = compared.labels, len(notion.signs), notion.reference
+        n_groups = len(labels)
+        groups = np.arange(n_groups if bounded and compared.differ(notion) else 0)
+        kind = "pairs" if reference == "pairwise" and groups.size <= FEW_GROUPS else reference
+        if kind == "pairs":
+            first, second = np.array(list(permutations(groups, 2)), dtype=int).reshape(-1, 2).T
+        else:
+            other = np.full(groups.size, n_groups)
+            first, second = np.append(groups, other), np.append(other, groups)
+        if reference == "excess":
+            first, second = groups, other
+        ends = sp.csr_array(
+            (np.repeat([1.0, -1.0], first.size), (np.tile(np.arange(first.size), 2), np.append(first, second))),
+            shape=(first.size, n_groups + 1),
+        )
+        cells, last = sp.kron(notion.signs, ends[:, :n_groups], format="csr"), ends[:, [n_groups]].toarray()
+        nothing = np.empty((cells.shape[0], 0))
+        names = (*labels, "centre" if kind == "pairwise" else "all")
+        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+        against_all = kind in ("overall", "excess")
+        return cls(
+            cells=cells.toarray() if cells.shape[0] * cells.shape[1] <= _SMALL else sp.csr_array(cells),
+            blocks=np.kron(notion.signs, last) if against_all else nothing,
+            aux=np.kron(np.eye(n_signs), last) if kind == "pairwise" else nothing,
+            names=tuple(f"[{names[a]} - {names[b]}{which}]" for which in notion.sign_names for a, b in pairs),
+            share=0.5 if kind == "pairwise" else 1.0,
+            averaged=notion.agg == "mean" and groups.size > 0,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
+    """Gaps between means of at most ``kappa``. Components: every comparison of two sides, for each of the signs.
+
+    On a mini-batch, the mean of a group that has no rows there, and all that is compared with it, count as equal.
+
+    Attributes
+    ----------
+    function : RowFunction
+    notion : Notion
+    groups : ComparedGroups
+    comparisons : Comparisons
+    margin : float
+        What the tolerance falls short of ``kappa``.
+    tolerance : float
+        What a gap may exceed ``kappa`` by. The means vary continuously with the scores, so they have no grain; this is
+        what solvers settle the gap to.
+    """
+
+    data: FairData
+    kappa: float
+    name: str
+    function: RowFunction
+    notion: Notion
+    groups: ComparedGroups
+    comparisons: Comparisons
+    margin: float = 0.0
+    tolerance: float = 1e-9
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The two sides of every component."""
+        sides = ("[mean]",) if self.comparisons.averaged else self.comparisons.names
+        return tuple(f"{self.name}{of}" for of in sides)
+
+    @property
+    def strata(self) -> np.ndarray:
+        """See `BoundConstraint.strata`: the groups that are compared, and all others together."""
+        return self.groups.place[self.data.codes]
+
+    @property
+    def granularity(self) -> float:
+        """The numerical tolerance."""
+        return self.tolerance
+
+    @property
+    def n_aux(self) -> int:
+        """One centre for each of the notion's signs, where there are too many pairs."""
+        return self.comparisons.aux.shape[1]
+
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
+        """The middle of the groups' means."""
+        if not self.n_aux:
+            return np.empty(0)  # there may be no group at all
+        signed = signed_means(self.means(scores), self.notion)
+        return (signed.max(axis=1) + signed.min(axis=1)) / 2
+
+    def fair_aux(self) -> np.ndarray:
+        """See `BoundConstraint.fair_aux`."""
+        return self.initial_aux(np.zeros(self.data.n_samples))
+
+    def metric(self, scores: np.ndarray) -> float:
+        """The largest gap, see `fairconstrained.metrics.group_means`."""
+        if not self.groups.differ(self.notion):
+            return 0.0
+        values = self._exact_values(scores)
+        means = self._exact_means(values)
+        return one_gap(gaps_of_means(means, self._block_shares @ values, self.notion), means, self.notion)
+
+    def means(self, scores: np.ndarray) -> np.ndarray:
+        """Exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
+        return self._exact_means(self._exact_values(scores))
+
+    def _exact_values(self, scores: np.ndarray) -> np.ndarray:
+        return self.function.exact(scores, self.data.y.numpy())
+
+    def _exact_means(self, values: np.ndarray) -> np.ndarray:
+        return mean_by_cell(values, self._cells, self.data.weights.numpy(), self._shape, self.groups.unions)
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`; the bound is on this very loss, so only the margin changes."""
+        return replace(self, margin=margin)
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
+        same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
+        left = _CACHED - _OF_GROUPS if same else _CACHED
+        moved.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in left)
+        moved.__dict__["data"] = data
+        return moved
+
+    @property
+    def row_loss(self) -> Loss:
+        """See `RowLosses.row_loss`."""
+        return self.function.smooth
+
+    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        """See `RowLosses.of_losses`: the gaps minus what they may be."""
+        table = self.comparisons
+        values = table.cells @ (self._totals(self.data.weights.numpy() * losses) / self._mass)
+        if table.blocks.size:
+            values += table.blocks @ (self._block_shares @ losses)
+        if table.aux.size:
+            values += table.aux @ aux
+        if self._absent is not None:
+            values[self._absent] = 0.0
+        if table.averaged:
+            values = values.mean(keepdims=True)
+        values -= max(self.kappa - self.margin, 0.0) * table.share
+        return values
+
+    def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `RowLosses.row_weights`."""
+        table = self.comparisons
+        if table.averaged:
+            multipliers = np.full(len(table.names), multipliers[0] / len(table.names))
+        if self._absent is not None:
+            multipliers = np.where(self._absent, 0.0, multipliers)
+        slopes = multipliers @ table.cells / self._mass
+        if self._members is not None:
+            slopes = (slopes.reshape(self._shape[0], -1) @ self._members).ravel()
+        weights = np.append(slopes, 0.0)[self._cells]
+        weights *= self.data.weights.numpy()
+        if table.blocks.size:
+            weights += (multipliers @ table.blocks) @ self._block_shares
+        return weights, multipliers @ table.aux
+
+    def _totals(self, of_rows: np.ndarray | None) -> np.ndarray:
+        """Sum over the rows of every cell (their number, for None), block by block; ndarray of shape (n_cells,)."""
+        n_blocks, n_parts = self._shape
+        sums = np.bincount(self._cells, of_rows, minlength=n_blocks * n_parts + 1)[:-1]
+        return sums if self._members is None else (self._members @ sums.reshape(self._shape).T).T.ravel()
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        """Blocks and parts."""
+        return self.notion.signs.shape[1], self.groups.n_parts
+
+    @property
+    def _members(self) -> Any:
+        """Which parts the groups are made of, if they overlap; of shape (n_groups, n_parts)."""
+        return None if self.groups.unions is None else self.groups.unions.members
+
+    @cached_property
+    def _cells(self) -> np.ndarray:
+        return self.groups.cells(self.data, self.notion)
+
+    @cached_property
+    def _mass(self) -> np.ndarray:
+        """Weight of every cell; 1 where there are no rows."""
+        mass = self._totals(self.data.weights.numpy())
+        mass[mass == 0] = 1.0
+        return mass
+
+    @cached_property
+    def _block_shares(self) -> np.ndarray:
+        """Weights that sum to one in every block, zero elsewhere; ndarray of shape (n_blocks, n_samples)."""
+        weights = self.data.weights.numpy() * blocks_of(self.data.y.numpy(), self.notion)
+        totals = weights.sum(axis=1, keepdims=True)
+        return np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
+
+    @cached_property
+    def _absent(self) -> np.ndarray | None:
+        """Which components compare a cell without rows, if any does; boolean, of shape (n_components,)."""
+        counts = self._totals(None)
+        if counts.all():
+            return None
+        return abs(self.comparisons.cells) @ (counts == 0) > 0

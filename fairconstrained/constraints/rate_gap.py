@@ -1,0 +1,170 @@
+"""Bounds on the gaps between the positive rates of groups, which may overlap, or between smooth stand-ins for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from fairconstrained.constraints._base import Constraint, check_bound, check_kappa
+from fairconstrained.constraints._mean_gaps import (
+    BoundMeanGaps,
+    ComparedGroups,
+    Comparisons,
+    RowFunction,
+    check_options,
+)
+from fairconstrained.data import FairData
+from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES, ROW_LOSSES, rate_notion
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, PositiveRate
+
+__all__ = ["RateGap"]
+
+_CHOICES = {
+    "constraint": list(RATE_NOTIONS),
+    "rate": list(RATES),
+    "agg": ["max", "mean"],
+    "small_groups": ["error", "merge", "ignore"],
+}
+#: Standard deviation of the logistic distribution of width 1.
+_DEVIATION = np.pi / np.sqrt(3)
+#: What a gap of smooth rates may exceed ``kappa`` by; the augmented Lagrangian comes that close.
+_TOLERANCE = 1e-6
+
+
+class RateGap(Constraint):
+    r"""Bound on the gaps between the rates of groups.
+
+    With the mean :math:`R_{g,v} = \frac{1}{|g, v|} \sum_{i \in g, y_i = v} r(h(x_i), y_i)` of the rate over the rows of
+    group g and label v, :math:`R_g` over all rows of g and R over all rows:
+
+    ====================  ====================================================================================
+    constraint            bound
+    ====================  ====================================================================================
+    "demographic_parity"  :math:`|R_g - R_{g'}| \le \kappa` for all groups
+    "equal_opportunity"   :math:`|R_{g,+} - R_{g',+}| \le \kappa`
+    "equalized_odds"      :math:`|R_{g,v} - R_{g',v}| \le \kappa` for both labels v
+    "intersectional"      :math:`|R_g - R| \le \kappa`; of a hinge, :math:`R_g - R \le \kappa`
+    ====================  ====================================================================================
+
+    Groups may overlap, see `fairconstrained.groups.Membership`. More than eight are compared pairwise through auxiliary
+    variables, see `LossParity`.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap, in [0, 1] unless the rate is a hinge. None is no bound: the gap is only reported.
+    constraint : {"demographic_parity", "equal_opportunity", "equalized_odds", "intersectional"}, \
+            default="demographic_parity"
+    rate : {"sigmoid", "hinge", "indicator"}, default="sigmoid"
+        The function r of a score s and a label y: :math:`1 / (1 + e^{-s})`, :math:`\max(1 - ys, 0)`, or whether s is
+        positive. The indicator is bounded exactly too, up to its granularity.
+    agg : {"max", "mean"}, default="max"
+        "mean", only of "intersectional" with a hinge, bounds the mean of :math:`R_g - R` over the groups (eq. 18).
+    min_group_size : int, default=1
+        Rows that every cell (a group, or its rows of a label that is compared) needs to take part.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of groups with smaller cells, see `LossParity`.
+
+    References
+    ----------
+    "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+    eqs. 2, 15, 17 and 18.
+    """
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        constraint: str = "demographic_parity",
+        rate: str = "sigmoid",
+        agg: str = "max",
+        min_group_size: int = 1,
+        small_groups: str = "error",
+    ) -> None:
+        self.kappa = kappa
+        self.constraint = constraint
+        self.rate = rate
+        self.agg = agg
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+
+    def bind(self, data: FairData) -> BoundMeanGaps:
+        """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
+        check_options(self, _CHOICES)
+        notion = rate_notion(self.constraint, self.rate)
+        if self.agg == "mean":
+            if notion.reference != "excess":
+                raise ValueError("agg='mean' is for constraint='intersectional' with rate='hinge'; set agg='max'.")
+            notion = notion._replace(agg="mean")
+        groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
+        common: dict[str, Any] = {
+            "data": data,
+            "kappa": check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa),
+            "name": self.constraint,
+            "notion": notion,
+            "groups": groups,
+            "comparisons": Comparisons.of(groups, notion, bounded=self.kappa is not None),
+        }
+        return _BOUND[self.rate](common)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundIndicatorGaps(BoundMeanGaps):
+    """Gaps between shares of positive scores, with sigmoids for their slopes.
+
+    Attributes
+    ----------
+    correction : ndarray of shape (n_components,), or 0
+        Added to the components. Refinement sets it to what the exact ones exceed the smooth ones by, so that the
+        surrogate takes its values from the metric and only its slopes from the smoothing.
+    """
+
+    correction: Any = 0.0
+
+    @cached_property
+    def granularity(self) -> float:  # cached, as it visits all rows
+        """Largest share of a cell that one row stands for."""
+        n_blocks, n_parts = self._shape
+        heaviest = np.zeros(n_blocks * n_parts + 1)
+        np.maximum.at(heaviest, self._cells, self.data.weights.numpy())
+        by_part = heaviest[:-1].reshape(self._shape)
+        if self._members is not None:
+            by_part = np.stack([self._members.multiply(row).tocsr().max(axis=1).toarray().ravel() for row in by_part])
+        return float((by_part.ravel() / self._mass).max(initial=0.0))
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`."""
+        weights = self.data.weights.numpy()
+        deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
+        # constant scores are fair whatever the width is, so any width will do
+        is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
+        smooth = self.function.smooth if is_constant else PositiveRate(blur * deviation / _DEVIATION)
+        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
+        aux = np.zeros(self.n_aux)
+        exact = refined.of_losses(self._exact_values(scores), aux)
+        values = smooth.of(torch.from_numpy(scores), self.data.y).numpy()
+        return replace(refined, correction=exact - refined.of_losses(values, aux))
+
+    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        """See `RowLosses.of_losses`."""
+        return super().of_losses(losses, aux) + self.correction
+
+
+def _sigmoid(common: dict[str, Any]) -> BoundMeanGaps:
+    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]), tolerance=_TOLERANCE)
+
+
+def _hinge(common: dict[str, Any]) -> BoundMeanGaps:
+    function = RowFunction(ROW_LOSS_OBJECTIVES["hinge"], ROW_LOSSES["hinge"])
+    return BoundMeanGaps(**common, function=function, tolerance=_TOLERANCE)
+
+
+def _indicator(common: dict[str, Any]) -> BoundMeanGaps:
+    return BoundIndicatorGaps(**common, function=RowFunction(PositiveRate(), RATES["indicator"]))
+
+
+_BOUND = {"sigmoid": _sigmoid, "hinge": _hinge, "indicator": _indicator}

@@ -1,0 +1,253 @@
+"""Classification under bounds on the groups' rates, which may be many and overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import starmap
+from numbers import Integral, Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pandas as pd
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.constraints import (
+    BoundConstraint,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    RateGap,
+)
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.metrics import rate_gap
+from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES
+from fairconstrained.models import LinearModel, Model
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.objectives import Objective
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import AdamLagrangian, SolverResult
+
+__all__ = ["RateParityClassifier"]
+
+#: The exact rates of groups that do not overlap, with a search for the best intercepts.
+_EXACT: dict[str, Callable[[Any], Constraint]] = {
+    "demographic_parity": DemographicParity,
+    "equal_opportunity": EqualOpportunity,
+    "equalized_odds": EqualizedOdds,
+}
+#: What ``objective`` may be.
+_OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
+
+
+class RateParityClassifier(FairClassifierMixin, ModuleScores):
+    r"""Classifier with bounds on the gaps between the rates of groups.
+
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
+              \quad \text{s.t.} \quad |R_{g}(h_w) - R_{g'}(h_w)| \le \kappa \quad \text{for all groups } g, g',
+              \qquad R_g = \frac{1}{|g|} \sum_{i \in g} r(h_w(x_i))
+
+    for demographic parity, with the mean loss f of the rows and scores :math:`h_w` that are linear or those of a torch
+    module. The rate r is a sigmoid, the smooth stand-in of the literature, or the prediction itself.
+
+    Parameters
+    ----------
+    kappa : float, list of float or None, default=0.05
+        Bound on the gap that `fairconstrained.metrics.rate_gap` measures on the training data with this ``constraint``
+        and ``rate``; in [0, 1], at least 0 for a hinge. With ``solver="auto"`` the fitted model keeps it, for the
+        indicator up to the share of a group that one row stands for, or `fit` warns and ``status_`` is
+        ``"infeasible"``. A list has one for each constraint. None: unconstrained, for comparison.
+    constraint : str or list of str, default="demographic_parity"
+        What is compared:
+
+        - "demographic_parity": the rates of all pairs of groups;
+        - "equal_opportunity": those among the positive rows;
+        - "equalized_odds": those among the positive rows, and those among the negative ones;
+        - "intersectional": the rate of every group and that of all rows. Of a hinge, which is a loss, only what groups
+          have more of than all rows is bounded.
+    rate : {"sigmoid", "hinge", "indicator"}, default="sigmoid"
+        The function r of a score s and a label y, -1 or +1: :math:`1 / (1 + e^{-s})`, :math:`\max(1 - ys, 0)`, or
+        whether s is positive, so that ``kappa`` bounds the gap of the predictions themselves.
+    agg : {"max", "mean"}, default="max"
+        "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
+        What is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
+    group_interactions, fit_intercept, alpha, truncation, module, hidden_layer_sizes, activation
+        See `PartialParityClassifier`.
+    min_group_size : int, default=1
+        Rows that every group (or its rows of a label that is compared) needs to take part.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
+        out of the constraint. With the exact rate, only groups that overlap may be other than "error".
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian". Other solvers bound a surrogate of the indicator, or the smooth rates up to
+        their own accuracy.
+    solver_options, max_iter, tol, random_state, verbose, warm_start
+        See `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+    coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
+        Only of linear scores.
+    intercept_ : ndarray of shape (1,) or (n_groups,)
+        Only of linear scores.
+    module_ : torch.nn.Module
+        Only of models with a module.
+    groups_ : ndarray of shape (n_groups,)
+    group_rates_ : DataFrame
+        By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
+    exact_gaps_ : dict
+        The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
+    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+        See `PartialParityClassifier`; values and multipliers by the constraint's name.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    Notes
+    -----
+    ``sensitive_features`` may be a table of booleans with a column for every group, dense or sparse: groups may then
+    overlap, and rows belong to none. See `fairconstrained.groups.threshold_groups`.
+
+    References
+    ----------
+    "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+    eqs. 15 to 18; the solvers "plada", "ipp_conex", "ipp_ssg", "ssg" and "multiplier_model" are those of its
+    experiments.
+
+    Examples
+    --------
+    >>> from fairconstrained import RateParityClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = RateParityClassifier(kappa=0.02, rate="indicator").fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["demographic_parity"] <= 0.02 + 0.01
+    True
+    """
+
+    threshold: ClassVar[float] = 0.0
+    _takes_overlapping_groups: ClassVar[bool] = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ModuleScores._parameter_constraints,
+        "kappa": [Interval(Real, 0, None, closed="left"), "array-like", None],
+        "constraint": [StrOptions(set(RATE_NOTIONS)), list, tuple],
+        "rate": [StrOptions(set(RATES))],
+        "agg": [StrOptions({"max", "mean"})],
+        "objective": [StrOptions(set(_OBJECTIVES))],
+        "truncation": [Interval(Real, 0, None, closed="neither")],
+        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
+    }
+
+    def __init__(
+        self,
+        kappa: float | Sequence[float] | None = 0.05,
+        *,
+        constraint: str | Sequence[str] = "demographic_parity",
+        rate: str = "sigmoid",
+        agg: str = "max",
+        objective: str = "logistic",
+        group_interactions: bool = False,
+        fit_intercept: bool = True,
+        alpha: float = 1e-4,
+        truncation: float = 0.5,
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
+        min_group_size: int = 1,
+        small_groups: str = "error",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.constraint = constraint
+        self.rate = rate
+        self.agg = agg
+        self.objective = objective
+        self.group_interactions = group_interactions
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.truncation = truncation
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.min_group_size = min_group_size
+        self.small_groups = small_groups
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Objective:
+        return OBJECTIVES[self.objective](self)
+
+    def _model(self, data: FairData) -> Model:
+        if self.group_interactions and data.unions is not None:
+            raise ValueError("group_interactions=True needs groups that do not overlap; set it to False.")
+        return super()._model(data)
+
+    def _auto_solver(self, problem: Problem) -> str:
+        return self._default_solver if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+
+    def _bounds(self) -> dict[str, Any]:
+        """``kappa`` of every constraint."""
+        names = [self.constraint] if isinstance(self.constraint, str) else list(self.constraint)
+        if self.kappa is None or isinstance(self.kappa, Real):
+            return dict.fromkeys(names, self.kappa)
+        kappas = list(cast(Sequence[float], self.kappa))
+        if len(kappas) != len(names):
+            raise ValueError(
+                f"kappa has {len(kappas)} values for {len(names)} constraints ({names}); give one for each, or one "
+                "number for all."
+            )
+        return dict(zip(names, kappas, strict=True))
+
+    def _asks_for_fairness(self) -> bool:
+        return any(kappa is not None for kappa in self._bounds().values())
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return list(starmap(self._rate_gap, self._bounds().items()))
+
+    def _rate_gap(self, name: str, kappa: float | None) -> Constraint:
+        options = {option: getattr(self, option) for option in ("rate", "agg", "min_group_size", "small_groups")}
+        return RateGap(kappa, constraint=name, **options)
+
+    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
+        """See `BaseFairEstimator._bound_constraints`; the exact rates of a partition have constraints of their own."""
+        if self.rate != "indicator" or data.unions is not None or self.min_group_size > 1:
+            return super()._bound_constraints(data, target)
+        return tuple(
+            _EXACT.get(name, partial(self._rate_gap, name))(kappa).bind(data) for name, kappa in self._bounds().items()
+        )
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; also the exact gaps and the tables of the groups' rates."""
+        excess = super()._report(problem, params, result, target)
+        data, scores = problem.data, problem.scores(params)
+        groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)
+        rows = {"sensitive_features": groups, "sample_weight": data.weights.numpy(), "pos_label": 1.0}
+        labels = (data.unions or data).labels
+        tables: dict[str, pd.DataFrame] = {}
+        self.exact_gaps_ = {}
+        for name in self._bounds():
+            options: dict[str, Any] = {**rows, "constraint": name, "on_empty": "nan"}
+            self.exact_gaps_[name] = rate_gap(data.y.numpy(), scores, rate="indicator", **options)
+            measured = rate_gap(data.y.numpy(), scores, rate=self.rate, return_groups=True, **options)
+            table = cast(tuple[float, pd.DataFrame], measured)[1]
+            table.index = pd.Index(labels, name="group", tupleize_cols=False)
+            tables[name] = table.rename(columns={"weight": "share"})
+        self.group_rates_ = tables if len(tables) > 1 else tables[next(iter(tables))]
+        return excess

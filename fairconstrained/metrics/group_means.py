@@ -1,0 +1,259 @@
+"""Gaps between the mean losses of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.metrics._group_means import (
+    LOSS_NOTIONS,
+    RATE_NOTIONS,
+    RATES,
+    ROW_LOSSES,
+    Notion,
+    Reference,
+    blocks_of,
+    cells_of,
+    gaps_of_means,
+    mean_by_cell,
+    one_gap,
+    rate_notion,
+)
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.metrics._registry import register
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    OnEmpty,
+    check_cells,
+    check_groups,
+    check_option,
+    check_scores,
+    check_true_labels,
+)
+
+__all__ = ["loss_parity_gap", "rate_gap"]
+
+_SIGN_NAMES = {1.0: "positive", -1.0: "negative"}
+
+
+@register("decision_function")
+def loss_parity_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    constraint: str = "demographic_parity",
+    loss: str = "log_loss",
+    reference: Reference = "pairwise",
+    agg: Aggregate = "max",
+    pos_label: Any = None,
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Largest gap between the mean losses of groups.
+
+    With the mean loss :math:`L_{g,v}` of the rows of group g and label v, and :math:`L_g` of all rows of g,
+
+    ====================  ====================================================
+    constraint            gap of g and g'
+    ====================  ====================================================
+    "demographic_parity"  :math:`|L_g - L_{g'}|`
+    "equal_opportunity"   :math:`|L_{g,+} - L_{g',+}|`
+    "equalized_odds"      :math:`\sum_{v \in \{+,-\}} |L_{g,v} - L_{g',v}|`
+    ====================  ====================================================
+
+    The names are the paper's: what is compared are losses, and not the rates that these names stand for elsewhere
+    (see `independence_gap` and `separation_gap` for those).
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Two labels.
+    y_score : array-like of shape (n_samples,)
+        Scores from ``decision_function``; for the log loss they are log-odds.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
+        groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
+        See above.
+    loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
+        Of the score s and the label y, -1 or +1: :math:`\log(1 + e^{-ys})`, :math:`\max(1 - ys, 0)`,
+        :math:`|s - y|`, :math:`(s - y)^2 / 2`.
+    reference : {"pairwise", "overall"}, default="pairwise"
+        What the loss of a group is compared with: that of every other group, or that of all rows.
+    agg : {"max", "mean"}, default="max"
+        How the gaps (of the pairs of groups, or of every group to all rows) become one number. The mean visits every
+        pair of groups.
+    pos_label : object, default=None
+        The positive label; by default the greater one.
+    on_empty : {"raise", "nan"}, default="raise"
+        Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        In units of the loss, 0 is fair; 0 for a single group.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``, ``loss`` (``loss_positive`` and ``loss_negative`` where labels are told
+        apart), and ``gap``, to the group it differs from most or to all rows. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, labels are not two, an option is unknown, a group has no weight, or
+        a cell that is compared is empty.
+
+    References
+    ----------
+    .. [1] A. Kliachkin, J. Lepsova, G. Bareilles, J. Marecek, "Benchmarking Stochastic Approximation Algorithms for
+       Fairness-Constrained Training of Deep Neural Networks", arXiv:2507.04033. Table 1.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import loss_parity_gap
+    >>> gap = loss_parity_gap([1, 0, 1, 0], [0.0, 0.0, 2.0, -2.0], sensitive_features=["a", "a", "b", "b"])
+    >>> print(f"{gap:.3f}")  # log(2) - log(1 + exp(-2))
+    0.566
+    """
+    check_option("constraint", constraint, LOSS_NOTIONS)
+    check_option("loss", loss, ROW_LOSSES)
+    check_option("reference", reference, ("pairwise", "overall"))
+    check_option("agg", agg, AGGREGATES)
+    notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg)
+    rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    gap, table = rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss")
+    return (gap, table) if return_groups else gap
+
+
+@register("decision_function")
+def rate_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    constraint: str = "demographic_parity",
+    rate: str = "indicator",
+    agg: Aggregate = "max",
+    pos_label: Any = None,
+    on_empty: OnEmpty = "raise",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Largest gap between the positive rates of groups, or between smooth stand-ins for them.
+
+    With the mean :math:`R_{g,v}` of the rate over the rows of group g and label v, :math:`R_g` over all rows of g and R
+    over all rows,
+
+    ====================  ================================================================
+    constraint            gap
+    ====================  ================================================================
+    "demographic_parity"  :math:`\max_{g,g'} |R_g - R_{g'}|`
+    "equal_opportunity"   :math:`\max_{g,g'} |R_{g,+} - R_{g',+}|`
+    "equalized_odds"      :math:`\max_{g,g'} \max_{v \in \{+,-\}} |R_{g,v} - R_{g',v}|`
+    "intersectional"      :math:`\max_g |R_g - R|`, with a hinge :math:`\max_g R_g - R`
+    ====================  ================================================================
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Two labels.
+    y_score : array-like of shape (n_samples,)
+        Scores from ``decision_function``; positive ones are positive predictions.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
+        groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    constraint : str, default="demographic_parity"
+        See above.
+    rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
+        Of the score s and the label y, -1 or +1: 1 where s is positive and 0 elsewhere; :math:`1 / (1 + e^{-s})`;
+        :math:`\max(1 - ys, 0)`, which is a loss: no group is to have more of it than others, but may have less.
+    agg : {"max", "mean"}, default="max"
+        How the gaps (of the pairs of groups, or of every group to all rows) become one number.
+    pos_label : object, default=None
+        The positive label; by default the greater one.
+    on_empty : {"raise", "nan"}, default="raise"
+        Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
+    return_groups : bool, default=False
+        Whether to return the table by group as well.
+
+    Returns
+    -------
+    gap : float
+        0 is fair. Only the mean of "intersectional" with a hinge can be negative.
+    groups : DataFrame
+        By group: ``n_samples``, ``weight``, ``rate`` (``rate_positive`` and ``rate_negative`` where labels are told
+        apart), and ``gap``, to the group it differs from most or to all rows. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, labels are not two, an option is unknown, a group has no rows or no
+        weight, or a cell that is compared is empty.
+
+    References
+    ----------
+    .. [1] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness
+       constraints", eqs. 15, 17 and 18.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import rate_gap
+    >>> rate_gap([1, 0, 1, 0], [2.0, 1.0, 1.0, -2.0], sensitive_features=["a", "a", "b", "b"])
+    0.5
+    """
+    check_option("constraint", constraint, RATE_NOTIONS)
+    check_option("rate", rate, RATES)
+    check_option("agg", agg, AGGREGATES)
+    rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    gap, table = rows.gap(RATES[rate], rate_notion(constraint, rate)._replace(agg=agg), on_empty, "rate")
+    return (gap, table) if return_groups else gap
+
+
+class _Rows(NamedTuple):
+    """Scores, labels as booleans with their names, and groups."""
+
+    scores: np.ndarray
+    positive: np.ndarray
+    names: tuple[str, str]
+    groups: GroupedRows
+
+    @classmethod
+    def of(cls, y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any, pos_label: Any) -> Self:
+        """Validate what a user gave."""
+        scores = check_scores(y_score, y_true)
+        positive, names = check_true_labels(y_true, pos_label)
+        groups = check_groups(sensitive_features, sample_weight, scores.size, overlapping=True)
+        return cls(scores, positive, names, groups)
+
+    def gap(
+        self,
+        function: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        notion: Notion,
+        on_empty: OnEmpty,
+        what: str,
+    ) -> tuple[float, pd.DataFrame]:
+        """The gap between the means of a function of scores and targets, and the table by group."""
+        groups, targets = self.groups, np.where(self.positive, 1.0, -1.0)
+        values, blocks = function(self.scores, targets), blocks_of(targets, notion)
+        cells = cells_of(groups.codes, groups.n_parts, targets, notion)
+        means = mean_by_cell(values, cells, groups.weights, (len(blocks), groups.n_parts), groups.unions)
+        check_cells(means.T, self.positive, groups, self.names, on_empty)
+        shares = blocks * groups.weights
+        with np.errstate(invalid="ignore"):  # of a label there may be no rows at all
+            overall = shares @ values / shares.sum(axis=1)
+        gaps = gaps_of_means(means, overall, notion)
+        columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
+        table = groups.table(**dict(zip(columns, means, strict=True)), gap=gaps)
+        is_alone = groups.unions is None and groups.n_groups == 1
+        return 0.0 if is_alone else one_gap(gaps, means, notion), table

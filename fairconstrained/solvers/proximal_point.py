@@ -1,0 +1,220 @@
+"""Inexact proximal point methods for weakly convex problems: convex subproblems, and two methods that solve them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["IPPSSG", "IPPConEx"]
+
+
+@dataclass(frozen=True)
+class InexactProximalPoint(Solver):
+    r"""What the methods share: a sequence of strongly convex subproblems,
+
+    .. math:: x_{t+1} \approx \arg\min_x \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
+              c_j(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \le 0 \;\; \forall j.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Subproblems.
+    inner_iter : int, default=100
+        Evaluations for each.
+    proximity : float, default=1.0
+        :math:`\hat\rho`, more than what makes the functions convex.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+    """
+
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 20
+    inner_iter: int = 100
+    proximity: float = 1.0
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
+        z = problem.fair_start(start, random_state)
+        for t in range(self.max_iter):
+            z = self._solve_subproblem(_Subproblem(view, z, self.proximity), z, problem)
+            point = view.at(z)
+            recorder.add(
+                z[: problem.n_params],
+                n_iter=t + 1,
+                n_evaluations=view.n_evaluations,
+                objective=point.objective,
+                **{c.name: c.metric(point.scores) for c in problem.constraints},
+                surrogate_violation=float(point.constraints.max(initial=0.0)),
+            )
+        return surrogate_result(problem, z, self.max_iter, view.n_evaluations, recorder)
+
+    @abstractmethod
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        """An approximate solution, looked for from the subproblem's centre z."""
+
+
+class _Subproblem:
+    """Points of the problem with the proximal terms."""
+
+    def __init__(self, view: FullBatchView, center: np.ndarray, proximity: float) -> None:
+        self._view, self._center, self._proximity = view, center, proximity
+
+    def at(self, z: np.ndarray) -> _ProximalPoint:
+        """The point at z."""
+        return _ProximalPoint(self._view.at(z), z - self._center, self._proximity)
+
+
+class _ProximalPoint:
+    def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
+        self._point, self._slope = point, proximity * away
+        term = proximity / 2 * float(away @ away)
+        self.objective = point.objective + term
+        self.constraints = point.constraints + term
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Point.scores`."""
+        return self._point.scores
+
+    @property
+    def worst(self) -> float:
+        """The largest constraint; -1 where there is none."""
+        return float(self.constraints.max()) if self.constraints.size else -1.0
+
+    def worst_gradient(self) -> np.ndarray:
+        """Its gradient."""
+        chosen = np.zeros_like(self.constraints)
+        if chosen.size:
+            chosen[self.constraints.argmax()] = 1.0
+        return self.gradient(0.0, chosen)
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
+
+
+@dataclass(frozen=True)
+class IPPSSG(InexactProximalPoint):
+    r"""Inexact proximal point method with the switching subgradient method inside.
+
+    A step of the inner method is :math:`z \leftarrow \Pi(z - \gamma_k \zeta)` with the gradient of the objective where
+    all constraints are at most ``tolerance``, and that of the worst constraint elsewhere. The solution is the mean of
+    the iterates of the first kind, the k-th with the weight k + 1.
+
+    ``kappa`` bounds the surrogate up to ``tolerance``, as in the paper; the exact gap is reported.
+
+    Parameters
+    ----------
+    max_iter, inner_iter, proximity
+        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
+    learning_rate : float, default=0.5
+        Largest :math:`\gamma_k`; then :math:`2 / (\hat\rho (k + 2))` with :math:`\hat\rho` for its difference to the
+        modulus of weak convexity.
+    tolerance : float, default=1e-4
+        :math:`\hat\epsilon^2`.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871, Algorithms 1 and 2; Huang and Lin, NeurIPS 2023, as a baseline of "A modified
+    proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints".
+    """
+
+    name: ClassVar[str] = "ipp_ssg"
+
+    learning_rate: float = 0.5
+    tolerance: float = 1e-4
+
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        total, mean, nearest, least = 0.0, np.zeros_like(z), z, np.inf
+        for k in range(self.inner_iter):
+            point = subproblem.at(z)
+            if point.worst < least:
+                nearest, least = z, point.worst
+            if point.worst <= self.tolerance:
+                total += k + 1
+                mean += (k + 1) * z
+                gradient = point.gradient(1.0, np.zeros_like(point.constraints))
+            else:
+                gradient = point.worst_gradient()
+            rate = min(self.learning_rate, 2 / (self.proximity * (k + 2)))
+            z = problem.project(z - rate * gradient)
+        return mean / total if total else nearest
+
+
+@dataclass(frozen=True)
+class IPPConEx(InexactProximalPoint):
+    r"""Inexact proximal point method with the constraint extrapolation method inside.
+
+    The method has one constraint, the largest of all. With its linear model :math:`\ell_k = c(x_{k-1}) + \langle \nabla
+    c(x_{k-1}), x_k - x_{k-1} \rangle` in the subproblem, step k of the inner method extrapolates, moves the multiplier
+    and then x,
+
+    .. math::
+        s = (1 + \theta_k) \ell_k - \theta_k \ell_{k-1}, \qquad y \leftarrow \max(y + s / \tau_k, 0), \qquad
+        x \leftarrow \Pi \bigl( x - (\nabla f(x) + y \nabla c(x)) / \eta_k \bigr),
+
+    with :math:`\theta_k = (k + t_0 + 1) / (k + t_0 + 2)`, :math:`\eta_k = \hat\rho (k + t_0 + 1) / 2` and
+    :math:`\tau_k = \tau / (k + 1)`, where :math:`\hat\rho` stands for its difference to the modulus of weak convexity
+    and :math:`t_0` is such that the first step length is ``learning_rate``. The solution is the mean of the iterates,
+    the k-th with the weight :math:`k + t_0 + 2`.
+
+    ``kappa`` bounds the surrogate in the limit, as in the paper; the exact gap is reported.
+
+    Parameters
+    ----------
+    max_iter, inner_iter, proximity
+        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
+    learning_rate : float, default=0.1
+        :math:`1 / \eta_0`.
+    tau : float, default=20.0
+        :math:`\tau`.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+
+    References
+    ----------
+    Boob, Deng, Lan (2023), Stochastic first-order methods for convex and nonconvex functional constrained optimization,
+    Mathematical Programming 197: Algorithms 1 (ConEx) and 2; as a baseline of "A modified proximal-perturbed Lagrangian
+    for non-convex non-smooth representatives of fairness constraints".
+    """
+
+    name: ClassVar[str] = "ipp_conex"
+
+    learning_rate: float = 0.1
+    tau: float = 20.0
+
+    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)
+        point = subproblem.at(z)
+        line = last_line = point.worst
+        y, total, mean = 0.0, 0.0, np.zeros_like(z)
+        for k in range(self.inner_iter):
+            theta = (k + t0 + 1) / (k + t0 + 2)
+            y = max(y + ((1 + theta) * line - theta * last_line) * (k + 1) / self.tau, 0.0)
+            slope = point.worst_gradient()
+            gradient = point.gradient(1.0, np.zeros_like(point.constraints)) + y * slope
+            moved = problem.project(z - gradient * 2 / (self.proximity * (k + t0 + 1)))
+            last_line, line = line, point.worst + float(slope @ (moved - z))
+            z = moved
+            weight = k + t0 + 2
+            total += weight
+            mean += weight * z
+            point = subproblem.at(z)
+        return mean / total
