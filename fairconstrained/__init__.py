@@ -4,6 +4,7 @@ from fairconstrained._version import __version__
 from fairconstrained.estimators import (
     AUCFairClassifier,
     CorrelationPenaltyClassifier,
+    FairRanker,
     LossParityClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
@@ -17,6 +18,7 @@ __all__ = [
     "AUCFairClassifier",
     "ConvergenceWarning",
     "CorrelationPenaltyClassifier",
+    "FairRanker",
     "FairnessWarning",
     "IncompatibleProblem",
     "LossParityClassifier",

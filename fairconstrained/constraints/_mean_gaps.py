@@ -128,7 +128,7 @@ class ComparedGroups:
             return type(self)(labels, names, place, len(labels))
         members = [self.unions.members[kept]]
         if merged is not None:
-            members.append(sp.csr_array(self.unions.members[~is_small].max(axis=0)).reshape(1, -1))
+            members.append(sp.csr_array(self.unions.members[is_small].max(axis=0)).reshape(1, -1))
         return replace(self, labels=labels, names=names, unions=Unions(labels, sp.csr_array(sp.vstack(members))))
 
     def differ(self, notion: Notion) -> bool:

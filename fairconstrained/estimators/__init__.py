@@ -4,6 +4,7 @@ from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators.auc_fair import AUCFairClassifier
 from fairconstrained.estimators.baselines import PairwiseParityClassifier, RegularizedParityClassifier
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
+from fairconstrained.estimators.fair_ranker import FairRanker
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.estimators.rate_parity import RateParityClassifier
@@ -12,6 +13,7 @@ __all__ = [
     "AUCFairClassifier",
     "BaseFairEstimator",
     "CorrelationPenaltyClassifier",
+    "FairRanker",
     "LossParityClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",

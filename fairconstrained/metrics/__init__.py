@@ -21,6 +21,7 @@ from fairconstrained.metrics.partial import (
     partial_statistical_parity_gap,
 )
 from fairconstrained.metrics.partial_odds import partial_equal_opportunity_gap, partial_equalized_odds_gap
+from fairconstrained.metrics.ranking import pairwise_ranking_gap
 from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
 from fairconstrained.metrics.subgroup_auc import (
     bpsn_bnsp_gap,
@@ -50,6 +51,7 @@ __all__ = [
     "intra_group_auc_gap",
     "loss_parity_gap",
     "negative_equality_gap",
+    "pairwise_ranking_gap",
     "partial_demographic_parity_gap",
     "partial_equal_opportunity_gap",
     "partial_equalized_odds_gap",

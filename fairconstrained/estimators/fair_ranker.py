@@ -1,0 +1,269 @@
+"""Ranking by pairs of documents, as often right for one group as for another."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from fairconstrained._queries import check_queries, query_pairs
+from fairconstrained._threads import limited_threads
+from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import Target, as_labels, encode_groups
+from fairconstrained.estimators._linear import ModuleScores
+from fairconstrained.groups import Groups, Unions
+from fairconstrained.metrics.ranking import PAIRS, compared_cells, pairwise_ranking_gap
+from fairconstrained.models import LinearModel
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.models.pairs import PairModel
+from fairconstrained.objectives import Logistic, Objective
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import AdamLagrangian
+
+__all__ = ["FairRanker"]
+
+
+class FairRanker(ModuleScores):
+    r"""Ranker whose pairs of documents are ranked right as often for one group as for another.
+
+    .. math:: \min_w \; \frac{1}{|P|} \sum_{(i, j) \in P} \log \bigl( 1 + e^{-(h_w(x_i) - h_w(x_j))} \bigr)
+              + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad |A_{a > b} - A_{b > a}| \le \kappa
+              \quad \text{for all groups } a \ne b
+
+    with the pairs P of documents of one query of which the first is the more relevant one, and the share
+    :math:`A_{a > b}` of those with the first of group a and the second of group b that the scores :math:`h_w` rank
+    right.
+    The scores are linear or those of a torch module. Solvers on mini-batches draw pairs, as many of each kind.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap that `fairconstrained.metrics.pairwise_ranking_gap` measures on the training data, in [0, 1].
+        With ``solver="auto"`` the fitted model keeps it up to the share of a kind of pairs that one pair stands for, or
+        `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+    pairs : {"between", "within", "all"}, default="between"
+        Which kinds of pairs are compared: of documents of different groups, of the same group, or all.
+    rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
+        What is averaged: whether a pair is ranked right, or a smooth function of the difference of its scores, see
+        `RateParityClassifier`.
+    alpha, module, hidden_layer_sizes, activation
+        See `PartialParityClassifier`.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules.
+    solver_options, max_iter, tol, random_state, verbose, warm_start
+        See `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+        Only of linear scores.
+    module_ : torch.nn.Module
+        Only of models with a module.
+    groups_ : ndarray of shape (n_groups,)
+    pair_accuracies_ : DataFrame
+        By group of the better and of the worse document: number of pairs, and share that is ranked right.
+    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+        See `PartialParityClassifier`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    References
+    ----------
+    "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+    appendix D.3; Narasimhan, Cotter, Gupta, Wang, Pairwise Fairness for Ranking and Regression, AAAI 2020.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairconstrained import FairRanker
+    >>> rng = np.random.default_rng(0)
+    >>> qid, group = np.repeat(np.arange(50), 10), rng.integers(0, 2, 500)
+    >>> X = rng.normal(size=(500, 3)) + group[:, None]
+    >>> relevance = (X[:, 0] - group + rng.normal(size=500) > 0).astype(int)
+    >>> ranker = FairRanker(kappa=0.05).fit(X, relevance, qid=qid, sensitive_features=group)
+    >>> ranker.predict(X).shape
+    (500,)
+    """
+
+    # Not parameters: what is the same for all documents cancels out of a difference, and one model serves all groups.
+    fit_intercept: ClassVar[bool] = False
+    group_interactions: ClassVar[bool] = False
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in ModuleScores._parameter_constraints.items()
+            if name not in ("group_interactions", "fit_intercept")
+        },
+        "pairs": [StrOptions(set(PAIRS))],
+        "rate": [StrOptions({"indicator", "sigmoid", "hinge"})],
+    }
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        pairs: str = "between",
+        rate: str = "indicator",
+        alpha: float = 1e-4,
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.pairs = pairs
+        self.rate = rate
+        self.alpha = alpha
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sensitive_features: Any = None) -> Self:
+        """Fit the scores.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Documents.
+        y : array-like of shape (n_samples,)
+            Relevance: numbers, more is better.
+        qid : array-like of shape (n_samples,)
+            Query of every document, in any order.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Group of every document; without it nothing is bounded and a `FairnessWarning` says so.
+
+        Returns
+        -------
+        self : FairRanker
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data or parameters, without ``qid``, or if no query has two documents of different relevance.
+        """
+        fitted = copy.copy(self)
+        fitted._fit_pairs(X, y, qid, sensitive_features)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit_pairs(self, X: Any, y: Any, qid: Any, sensitive_features: Any) -> None:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        groups = encode_groups(sensitive_features, y, None)
+        check_consistent_length(y, groups.codes)
+        found = query_pairs(y, check_queries(qid, y.size))
+        if not len(found):
+            raise ValueError("no query has two documents of different relevance, so that there is nothing to learn.")
+        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
+        items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
+        data = _pair_data(found, groups, items, self.pairs)
+        problem = self._pair_problem(data, items)
+        solver = self._solver(problem)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        start = self._warm_start(problem.model, data.labels)
+        with limited_threads(data.n_samples if solver.takes_all_rows else 1):
+            result = self._solve(solver, problem, start, rng)
+        excess = self._adopt(problem, result, Target(np.ones(len(found))), data.labels)
+        scores = self._fitted.model.scores(result.params, X)
+        gap_and_table = pairwise_ranking_gap(y, scores, qid=qid, sensitive_features=groups.codes, return_groups=True)
+        table = cast(tuple[float, pd.DataFrame], gap_and_table)[1]
+        kinds = [(groups.names[better], groups.names[worse]) for better, worse in table.index]
+        table.index = pd.MultiIndex.from_tuples(kinds, names=table.index.names)
+        self.pair_accuracies_ = table
+        self._warn(problem, solver.name, excess, result.message)
+
+    def _pair_problem(self, data: FairData, items: FairData) -> Problem:
+        """What is solved: the differences of scores as rows that are all positive."""
+        constraints: tuple[BoundConstraint, ...] = ()
+        if not self._holds_vacuously(data):
+            (constraint,) = self._constraints(Target(np.ones(data.n_samples)))
+            constraints = (constraint.bind(data).renamed("pairwise_ranking"),)
+        model = PairModel(self._model(items), items)
+        return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
+
+    def _holds_vacuously(self, data: FairData) -> bool:
+        return data.unions is None or len(data.unions.labels) < 2
+
+    def _auto_solver(self, problem: Problem) -> str:
+        base = cast(PairModel, problem.model).base
+        return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
+
+    def _objective(self) -> Objective:
+        return Logistic()
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return [RateGap(self.kappa, rate=self.rate)]
+
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        return Target(y)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Scores of documents; those of one query are ranked by them, the largest first.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+        return self._scores(X, None)
+
+    def score(self, X: Any, y: Any, *, qid: Any = None) -> float:
+        """Share of the pairs of documents of one query that are ranked right.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        y, qid : array-like of shape (n_samples,)
+            As in `fit`.
+
+        Returns
+        -------
+        accuracy : float
+            In [0, 1]; NaN if there is no pair.
+        """
+        scores, y = self.predict(X), np.asarray(y, dtype=float)
+        pairs = query_pairs(y, check_queries(qid, scores.size))
+        return float(np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])) if len(pairs) else np.nan
+
+
+def _pair_data(found: np.ndarray, groups: Groups, items: FairData, pairs: str) -> FairData:
+    """Pairs as rows, by the groups of their documents; ``unions`` are the kinds of pairs that are compared."""
+    n_groups = len(groups.names)
+    cells = groups.codes[found[:, 0]] * n_groups + groups.codes[found[:, 1]]
+    numbers, codes = np.unique(cells, return_inverse=True)
+    labels = tuple(f"{groups.names[n // n_groups]} > {groups.names[n % n_groups]}" for n in numbers.tolist())
+    compared = np.flatnonzero(compared_cells(pairs, numbers, n_groups))
+    unions = Unions(tuple(labels[c] for c in compared), sp.csr_array(np.eye(numbers.size)[compared]))
+    place = np.empty(items.n_samples, dtype=np.int64)
+    place[items.order] = np.arange(items.n_samples)
+    return FairData.from_arrays(place[found], np.ones(len(found)), codes, labels, None, unions)

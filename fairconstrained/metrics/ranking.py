@@ -1,0 +1,91 @@
+"""Gaps between groups in who is ranked above whom within a query."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained._queries import check_queries, query_pairs
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.metrics._validation import check_option, check_scores
+
+__all__ = ["compared_cells", "pairwise_ranking_gap"]
+
+#: Whether a better document of group a above a worse one of group b counts, by ``pairs``.
+PAIRS = {"between": lambda a, b: a != b, "within": lambda a, b: a == b, "all": lambda a, b: np.full(a.shape, True)}
+
+
+def compared_cells(pairs: str, cells: np.ndarray, n_groups: int) -> np.ndarray:
+    """Which of the cells ``better * n_groups + worse`` are compared; boolean, of the shape of ``cells``."""
+    check_option("pairs", pairs, PAIRS)
+    return PAIRS[pairs](cells // n_groups, cells % n_groups)
+
+
+def pairwise_ranking_gap(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike,
+    *,
+    qid: Any,
+    sensitive_features: Any,
+    pairs: Literal["between", "within", "all"] = "between",
+    return_groups: bool = False,
+) -> float | tuple[float, pd.DataFrame]:
+    r"""Largest gap between the shares of pairs that are ranked right, by the groups of their two documents.
+
+    .. math:: A_{a > b} = P(s_i > s_j \mid y_i > y_j, \; i \in a, \; j \in b, \text{ of one query})
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Relevance.
+    y_score : array-like of shape (n_samples,)
+    qid : array-like of shape (n_samples,)
+        Query of every document.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every document.
+    pairs : {"between", "within", "all"}, default="between"
+        What is compared: pairs of documents of different groups, of the same group, or all.
+    return_groups : bool, default=False
+        Whether to return the table as well.
+
+    Returns
+    -------
+    gap : float
+        In [0, 1]; 0 where there are less than two kinds of pairs to compare.
+    table : DataFrame
+        By group of the better and of the worse document: ``n_pairs``, ``accuracy``. Only if ``return_groups``.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, or ``pairs`` is unknown.
+
+    References
+    ----------
+    .. [1] H. Narasimhan, A. Cotter, M. Gupta, S. Wang, "Pairwise Fairness for Ranking and Regression", AAAI 2020.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import pairwise_ranking_gap
+    >>> groups = ["a", "b", "a", "b"]
+    >>> pairwise_ranking_gap([1, 0, 0, 1], [2.0, 1.0, 4.0, 3.0], qid=[0, 0, 1, 1], sensitive_features=groups)
+    1.0
+    """
+    scores, relevance = check_scores(y_score, y_true), np.asarray(y_true, dtype=float)
+    groups = GroupEncoder(sensitive_features)
+    if groups.codes.size != scores.size:
+        raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {scores.size}.")
+    found, n_groups = query_pairs(relevance, check_queries(qid, scores.size)), len(groups.labels)
+    cells = groups.codes[found[:, 0]] * n_groups + groups.codes[found[:, 1]]
+    numbers, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    right = np.bincount(places, scores[found[:, 0]] > scores[found[:, 1]], minlength=numbers.size) / counts
+    compared = right[compared_cells(pairs, numbers, n_groups)]
+    gap = float(np.ptp(compared)) if compared.size > 1 else 0.0
+    if not return_groups:
+        return gap
+    kinds = [(groups.labels[n // n_groups], groups.labels[n % n_groups]) for n in numbers.tolist()]
+    index = pd.MultiIndex.from_tuples(kinds, names=["better", "worse"])
+    return gap, pd.DataFrame({"n_pairs": counts, "accuracy": right}, index=index)

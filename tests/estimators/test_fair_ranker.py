@@ -1,0 +1,149 @@
+"""FairRanker: pairs of documents by query, the bound on the gap between kinds of pairs, readable errors."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+
+from fairconstrained import FairnessWarning, FairRanker
+from fairconstrained._queries import query_pairs
+from fairconstrained.data import FairData
+from fairconstrained.metrics import pairwise_ranking_gap
+from fairconstrained.models import LinearModel, Perceptron, mlp
+from fairconstrained.models.pairs import PairModel
+
+
+def draw(n_queries=40, n_documents=12, seed=0):
+    """Documents of two groups; a feature stands for the group, and relevance is noisier in one of them."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(n_queries), n_documents)
+    group = rng.integers(0, 2, qid.size)
+    X = rng.normal(size=(qid.size, 4))
+    X[:, 3] += group
+    noise = rng.normal(size=qid.size) * (0.5 + group)
+    relevance = np.digitize(X[:, 0] + 0.8 * group + noise, [0.0, 1.0, 2.0])
+    return X, relevance, qid, np.array(["a", "b"])[group]
+
+
+@pytest.fixture(scope="module")
+def documents():
+    return draw()
+
+
+def gap_by_hand(y, scores, qid, group, pairs):
+    right, total = {}, {}
+    for i in range(len(y)):
+        for j in range(len(y)):
+            if qid[i] == qid[j] and y[i] > y[j]:
+                kind = group[i], group[j]
+                total[kind] = total.get(kind, 0) + 1
+                right[kind] = right.get(kind, 0) + (scores[i] > scores[j])
+    wanted = {"between": lambda k: k[0] != k[1], "within": lambda k: k[0] == k[1], "all": lambda k: True}[pairs]
+    shares = [right[kind] / total[kind] for kind in total if wanted(kind)]
+    return max(shares) - min(shares)
+
+
+@pytest.mark.parametrize("pairs", ["between", "within", "all"])
+def test_the_gap_by_hand(pairs):
+    _, y, qid, group = draw(6, 7)
+    scores = np.random.default_rng(1).normal(size=y.size)
+    order = np.random.default_rng(2).permutation(y.size)
+    expected = gap_by_hand(y, scores, qid, group, pairs)
+    for rows in (slice(None), order):  # queries need not stand together
+        columns = {"qid": qid[rows], "sensitive_features": group[rows]}
+        assert pairwise_ranking_gap(y[rows], scores[rows], **columns, pairs=pairs) == pytest.approx(expected)
+
+
+def test_pairs_of_a_query():
+    pairs = query_pairs(np.array([2.0, 1.0, 2.0, 0.0, 5.0]), np.array([0, 0, 1, 0, 1]))
+    assert sorted(map(tuple, pairs.tolist())) == [(0, 1), (0, 3), (1, 3), (4, 2)]
+    assert query_pairs(np.ones(3), np.zeros(3, dtype=int)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("pairs", ["between", "within", "all"])
+@pytest.mark.parametrize("rate", ["indicator", "sigmoid"])
+def test_kappa_is_kept(documents, rate, pairs):
+    X, y, qid, group = documents
+    free = FairRanker(None, pairs=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
+    before = free.constraint_values_["pairwise_ranking"]
+    assert before > 0.05
+    model = FairRanker(before / 3, pairs=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
+    assert model.status_ == "optimal"
+    assert model.constraint_values_["pairwise_ranking"] <= before / 3 + (0.003 if rate == "indicator" else 1e-6)
+    if rate == "indicator":
+        columns = {"qid": qid, "sensitive_features": group}
+        gap = pairwise_ranking_gap(y, model.predict(X), **columns, pairs=pairs)
+        assert model.constraint_values_ == {"pairwise_ranking": pytest.approx(gap)}
+    assert 0.6 < model.score(X, y, qid=qid) <= free.score(X, y, qid=qid) + 0.005
+    assert model.pair_accuracies_.index.tolist() == [("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")]
+    assert model.pair_accuracies_.n_pairs.sum() == len(query_pairs(y, qid))
+
+
+@pytest.mark.parametrize("kind", ["linear", "network"])
+def test_scores_and_gradients_of_pairs(kind):
+    rng = np.random.default_rng(0)
+    X, pairs = rng.normal(size=(30, 3)), rng.integers(0, 30, (50, 2))
+    items = FairData.from_arrays(X, rng.normal(size=30), np.zeros(30, dtype=int), (None,))
+    base = LinearModel(3, 1, False, 0.1) if kind == "linear" else Perceptron(mlp, 3, device="cpu")
+    model = PairModel(base, items)
+    params = rng.normal(size=model.n_params)
+    for some in (slice(None), slice(0, 5)):  # all rows are scored, or those of few pairs
+        n = len(pairs[some])
+        data = FairData.from_arrays(pairs[some], np.ones(n), np.zeros(n, dtype=int), (None,))
+        scores, pullback = model.forward(params, data)
+        single = base.forward(params, items)[0].numpy()
+        np.testing.assert_allclose(scores.numpy(), single[data.X[:, 0]] - single[data.X[:, 1]])
+        cotangent = rng.normal(size=data.n_samples)
+        gradient, step = pullback(torch.from_numpy(cotangent)), 1e-6 * rng.normal(size=params.size)
+        change = cotangent @ (model.forward(params + step, data)[0] - model.forward(params - step, data)[0]).numpy()
+        assert change == pytest.approx(2 * gradient @ step, rel=1e-4)
+
+
+def test_a_network_keeps_the_bound(documents):
+    X, y, qid, group = documents
+    model = FairRanker(0.03, hidden_layer_sizes=(8,), random_state=0).fit(X, y, qid=qid, sensitive_features=group)
+    gap = pairwise_ranking_gap(y, model.predict(X), qid=qid, sensitive_features=group)
+    assert gap <= 0.03 + 0.003
+    assert model.status_ == "completed"
+    assert model.score(X, y, qid=qid) > 0.6
+
+
+def test_order_and_form_of_the_input_do_not_matter(documents):
+    X, y, qid, group = documents
+    order = np.random.default_rng(0).permutation(y.size)
+    names = np.array([f"query {q}" for q in qid])
+    model = FairRanker(0.05).fit(X, y, qid=qid, sensitive_features=group)
+    other = FairRanker(0.05).fit(sp.csr_array(X[order]), y[order], qid=names[order], sensitive_features=group[order])
+    np.testing.assert_allclose(model.coef_, other.coef_, atol=5e-3)
+    frame = FairRanker(0.05).fit(pd.DataFrame(X, columns=list("abcd")), y, qid=list(qid), sensitive_features=group)
+    np.testing.assert_array_equal(frame.coef_, model.coef_)
+    assert frame.feature_names_in_.tolist() == list("abcd")
+
+
+def test_without_groups_nothing_is_bounded(documents):
+    X, y, qid, group = documents
+    with pytest.warns(FairnessWarning, match="only one group"):
+        model = FairRanker().fit(X, y, qid=qid)
+    free = FairRanker(None).fit(X, y, qid=qid, sensitive_features=group)
+    np.testing.assert_allclose(model.coef_, free.coef_, atol=1e-3)
+    assert model.constraint_values_ == {}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"qid": None}, "qid is missing"),
+        ({"qid": np.zeros(3)}, "qid must have one query for each of the 480 rows"),
+        ({"qid": np.arange(480)}, "no query has two documents of different relevance"),
+        ({"sensitive_features": ["a", "b"]}, "inconsistent numbers of samples"),
+        ({"y": np.ones(480)}, "no query has two documents of different relevance"),
+    ],
+)
+def test_bad_input(documents, columns, message):
+    X, y, qid, group = documents
+    given = {"y": y, "qid": qid, "sensitive_features": group} | columns
+    with pytest.raises(ValueError, match=re.escape(message)):
+        FairRanker().fit(X, **given)
