@@ -31,8 +31,8 @@ CASES: dict[str, Case] = {
     "bank": Case(load_bank_table, (0.0, 1.0), (0.6, 0.2), {}),
     "compas": Case(load_compas_table, (0.0, 1.0), (0.6, 0.2), {}),
 }
-#: One hidden layer of ten sigmoid units (section 6).
-MODELS: dict[str, dict[str, Any]] = {"linear": {}, "network": {"hidden_layer_sizes": (10,)}}
+#: One hidden layer of ten sigmoid units (section 6). Without a penalty it learns the few rows by heart.
+MODELS: dict[str, dict[str, Any]] = {"linear": {}, "network": {"hidden_layer_sizes": (10,), "alpha": 1e-3}}
 #: Rows of every part, at most: five seeds of all baselines on networks take hours as it is.
 ROWS = {"linear": None, "network": 3_000}
 #: The parameter that stands for "no constraint".
@@ -81,7 +81,7 @@ def _ours(task: Task, **params: Any) -> Any:
     if task.parameter == UNCONSTRAINED and not params:
         return FrozenEstimator(_unconstrained(task.data, task.model, task.seed, task.rows))
     kappa = None if task.parameter == UNCONSTRAINED else task.parameter
-    return AUCFairClassifier(kappa, metric=task.metric, random_state=task.seed, **MODELS[task.model], **params)
+    return AUCFairClassifier(kappa, metric=task.metric, random_state=task.seed, **(MODELS[task.model] | params))
 
 
 @lru_cache(maxsize=8)
@@ -127,7 +127,10 @@ METHODS = {
         partial(_ours, solver="level_set", validation_fraction=0.1, **QUADRATIC), (0.1, 0.5, 3.0), models=("linear",)
     ),
     "IQRC": Method(
-        partial(_ours, solver="iqrc", validation_fraction=0.1, **QUADRATIC), (0.1, 3.0), models=("network",)
+        # the iterate that is best on rows set aside: no penalty is needed
+        partial(_ours, solver="iqrc", validation_fraction=0.1, alpha=0.0, **QUADRATIC),
+        (0.1, 3.0),
+        models=("network",),
     ),
     "proxy-Lagrangian": Method(partial(_ours, solver="proxy_lagrangian"), (0.01, 0.05)),
     "correlation penalty": Method(_correlation, (0.1, 0.3, 1.0, 3.0), metrics=("group",)),
