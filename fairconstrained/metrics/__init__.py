@@ -2,8 +2,8 @@
 
 Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
 returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with the estimator response it
-reads. A new metric is one function with the ``register`` decorator and one line here. Only ``subset_auc_gap`` is not
-listed: nobody but the user knows its subsets.
+reads. A new metric is one function with the ``register`` decorator and one line here. Not listed are only
+``subset_auc_gap``, as nobody but the user knows its subsets, and ``pairwise_ranking_gap``, which takes queries.
 """
 
 from fairconstrained.metrics._intervals import PercentileIntervals

@@ -11,8 +11,16 @@ import pytest
 import fairconstrained.metrics as metrics
 from fairconstrained.metrics import METRICS
 
-# nobody but the user knows the subsets of subset_auc_gap
-NOT_METRICS = {"METRICS", "MetricInfo", "PercentileIntervals", "granularity", "score_curve", "subset_auc_gap"}
+# nobody but the user knows the subsets of subset_auc_gap, and a ranking has queries
+NOT_METRICS = {
+    "METRICS",
+    "MetricInfo",
+    "PercentileIntervals",
+    "granularity",
+    "pairwise_ranking_gap",
+    "score_curve",
+    "subset_auc_gap",
+}
 RESPONSES = {
     "inaccuracy": "predict",
     "independence_gap": "predict",

@@ -25,7 +25,9 @@ MOVING = {
     "adam": {"learning_rate": 0.05},
     "adam_lagrangian": {"learning_rate": 0.05, "polish": False, "decay": False},
     "alm": {"learning_rate": 0.1, "dual_rate": 0.2},
+    "multiplier_model": {"learning_rate": 0.05, "multiplier_rate": 0.02},
     "penalty": {"learning_rate": 0.1},
+    "plada": {"learning_rate": 0.1, "slack_rate": 0.05, "delta": 10.0},
     "sgd": {"learning_rate": 0.1},
     "ssl_alm": {"learning_rate": 0.1, "dual_rate": 0.2},
     "stochastic_ghost": {"learning_rate": 0.2},
@@ -82,7 +84,7 @@ def test_a_record_of_every_epoch(unequal, name):
 @each_solver
 def test_evaluations_are_passes_over_the_rows(unequal, name):
     result = solve(unequal.problem, name)
-    batches = {"sgd": 1, "adam": 1, "penalty": 1, "adam_lagrangian": 1, "ssl_alm": 2, "alm": 2}.get(name, 2)
+    batches = 2 if name in ("ssl_alm", "alm", "stochastic_switching") else 1
     seen = [record["n_evaluations"] for record in result.history]
     if name == "stochastic_ghost":  # it draws the sizes of its batches
         assert all(a < b for a, b in pairwise(seen))
@@ -461,7 +463,8 @@ def test_many_groups_are_bounded_through_a_centre(make_data, make_problem, name)
     data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
     problem = make_problem(data, LossParity(0.05).bind(data))
     assert problem.constraints[0].n_aux == 1
-    options = {"batch_size": 16} | ({"learning_rate": 0.03, "dual_rate": 0.05} if name in ("alm", "ssl_alm") else {})
+    gentle = {"learning_rate": 0.03, "dual_rate": 0.05}
+    options = {"batch_size": 16} | {"alm": gentle, "ssl_alm": gentle, "plada": {"learning_rate": 0.005}}.get(name, {})
     result = solve(problem, name, **options, max_epochs=2)
     assert result.params.shape == (4,)
     resumed = solve(problem, name, start=result.start, **options, max_epochs=3)
