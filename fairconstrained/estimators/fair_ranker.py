@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
@@ -21,7 +20,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.groups import Groups, Unions
-from fairconstrained.metrics.ranking import PAIRS, compared_cells, pairwise_ranking_gap
+from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
 from fairconstrained.models import LinearModel
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.models.pairs import PairModel
@@ -183,7 +182,8 @@ class FairRanker(ModuleScores):
             raise ValueError("no query has two documents of different relevance, so that there is nothing to learn.")
         self.groups_ = as_labels(() if sensitive_features is None else groups.names)
         items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
-        data = _pair_data(found, groups, items, self.pairs)
+        kinds = kinds_of_pairs(found, groups.codes, len(groups.names))
+        data = _pair_data(found, kinds, groups, items, self.pairs)
         problem = self._pair_problem(data, items)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -192,11 +192,7 @@ class FairRanker(ModuleScores):
             result = self._solve(solver, problem, start, rng)
         excess = self._adopt(problem, result, Target(np.ones(len(found))), data.labels)
         scores = self._fitted.model.scores(result.params, X)
-        gap_and_table = pairwise_ranking_gap(y, scores, qid=qid, sensitive_features=groups.codes, return_groups=True)
-        table = cast(tuple[float, pd.DataFrame], gap_and_table)[1]
-        kinds = [(groups.names[better], groups.names[worse]) for better, worse in table.index]
-        table.index = pd.MultiIndex.from_tuples(kinds, names=table.index.names)
-        self.pair_accuracies_ = table
+        self.pair_accuracies_ = pair_accuracies(scores, found, kinds, groups.names)
         self._warn(problem, solver.name, excess, result.message)
 
     def _pair_problem(self, data: FairData, items: FairData) -> Problem:
@@ -256,11 +252,11 @@ class FairRanker(ModuleScores):
         return float(np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])) if len(pairs) else np.nan
 
 
-def _pair_data(found: np.ndarray, groups: Groups, items: FairData, pairs: str) -> FairData:
+def _pair_data(
+    found: np.ndarray, kinds: tuple[np.ndarray, np.ndarray], groups: Groups, items: FairData, pairs: str
+) -> FairData:
     """Pairs as rows, by the groups of their documents; ``unions`` are the kinds of pairs that are compared."""
-    n_groups = len(groups.names)
-    cells = groups.codes[found[:, 0]] * n_groups + groups.codes[found[:, 1]]
-    numbers, codes = np.unique(cells, return_inverse=True)
+    n_groups, (numbers, codes) = len(groups.names), kinds
     labels = tuple(f"{groups.names[n // n_groups]} > {groups.names[n % n_groups]}" for n in numbers.tolist())
     compared = np.flatnonzero(compared_cells(pairs, numbers, n_groups))
     unions = Unions(tuple(labels[c] for c in compared), sp.csr_array(np.eye(numbers.size)[compared]))

@@ -82,7 +82,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         Rows that every group (or its rows of a label that is compared) needs to take part.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
-        out of the constraint. With the exact rate, only groups that overlap may be other than "error".
+        out of the constraint.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". Other solvers bound a surrogate of the indicator, or the smooth rates up to
         their own accuracy.
@@ -227,7 +227,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
 
     def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
         """See `BaseFairEstimator._bound_constraints`; the exact rates of a partition have constraints of their own."""
-        if self.rate != "indicator" or data.unions is not None or self.min_group_size > 1:
+        if self.rate != "indicator" or data.unions is not None or self.min_group_size > 1 or self.agg != "max":
             return super()._bound_constraints(data, target)
         return tuple(
             _EXACT.get(name, partial(self._rate_gap, name))(kappa).bind(data) for name, kappa in self._bounds().items()
@@ -244,9 +244,10 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         self.exact_gaps_ = {}
         for name in self._bounds():
             options: dict[str, Any] = {**rows, "constraint": name, "on_empty": "nan"}
-            self.exact_gaps_[name] = rate_gap(data.y.numpy(), scores, rate="indicator", **options)
             measured = rate_gap(data.y.numpy(), scores, rate=self.rate, return_groups=True, **options)
-            table = cast(tuple[float, pd.DataFrame], measured)[1]
+            gap, table = cast(tuple[float, pd.DataFrame], measured)
+            is_exact = self.rate == "indicator"
+            self.exact_gaps_[name] = gap if is_exact else rate_gap(data.y.numpy(), scores, rate="indicator", **options)
             table.index = pd.Index(labels, name="group", tupleize_cols=False)
             tables[name] = table.rename(columns={"weight": "share"})
         self.group_rates_ = tables if len(tables) > 1 else tables[next(iter(tables))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from fairconstrained._queries import check_queries, query_pairs
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics._validation import check_option, check_scores
 
-__all__ = ["compared_cells", "pairwise_ranking_gap"]
+__all__ = ["compared_cells", "kinds_of_pairs", "pair_accuracies", "pairwise_ranking_gap"]
 
 #: Whether a better document of group a above a worse one of group b counts, by ``pairs``.
 PAIRS = {"between": lambda a, b: a != b, "within": lambda a, b: a == b, "all": lambda a, b: np.full(a.shape, True)}
@@ -22,6 +23,23 @@ def compared_cells(pairs: str, cells: np.ndarray, n_groups: int) -> np.ndarray:
     """Which of the cells ``better * n_groups + worse`` are compared; boolean, of the shape of ``cells``."""
     check_option("pairs", pairs, PAIRS)
     return PAIRS[pairs](cells // n_groups, cells % n_groups)
+
+
+def kinds_of_pairs(found: np.ndarray, codes: np.ndarray, n_groups: int) -> tuple[np.ndarray, np.ndarray]:
+    """The cells ``better * n_groups + worse`` that pairs are in, and for every pair which of them."""
+    return np.unique(codes[found[:, 0]] * n_groups + codes[found[:, 1]], return_inverse=True)
+
+
+def pair_accuracies(
+    scores: np.ndarray, found: np.ndarray, kinds: tuple[np.ndarray, np.ndarray], labels: tuple[Hashable, ...]
+) -> pd.DataFrame:
+    """Number of pairs and share that is ranked right, by the groups of the better and of the worse document."""
+    numbers, places = kinds
+    counts = np.bincount(places, minlength=numbers.size)
+    right = np.bincount(places, scores[found[:, 0]] > scores[found[:, 1]], minlength=numbers.size) / counts
+    names = [(labels[n // len(labels)], labels[n % len(labels)]) for n in numbers.tolist()]
+    index = pd.MultiIndex.from_tuples(names, names=["better", "worse"])
+    return pd.DataFrame({"n_pairs": counts, "accuracy": right}, index=index)
 
 
 def pairwise_ranking_gap(
@@ -79,13 +97,8 @@ def pairwise_ranking_gap(
     if groups.codes.size != scores.size:
         raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {scores.size}.")
     found, n_groups = query_pairs(relevance, check_queries(qid, scores.size)), len(groups.labels)
-    cells = groups.codes[found[:, 0]] * n_groups + groups.codes[found[:, 1]]
-    numbers, places, counts = np.unique(cells, return_inverse=True, return_counts=True)
-    right = np.bincount(places, scores[found[:, 0]] > scores[found[:, 1]], minlength=numbers.size) / counts
-    compared = right[compared_cells(pairs, numbers, n_groups)]
+    kinds = kinds_of_pairs(found, groups.codes, n_groups)
+    table = pair_accuracies(scores, found, kinds, groups.labels)
+    compared = table["accuracy"].to_numpy()[compared_cells(pairs, kinds[0], n_groups)]
     gap = float(np.ptp(compared)) if compared.size > 1 else 0.0
-    if not return_groups:
-        return gap
-    kinds = [(groups.labels[n // n_groups], groups.labels[n % n_groups]) for n in numbers.tolist()]
-    index = pd.MultiIndex.from_tuples(kinds, names=["better", "worse"])
-    return gap, pd.DataFrame({"n_pairs": counts, "accuracy": right}, index=index)
+    return (gap, table) if return_groups else gap

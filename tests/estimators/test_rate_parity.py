@@ -189,6 +189,7 @@ def test_in_a_search(biased):
         ({"kappa": 1.5}, "kappa must be in [0, 1]"),
         ({"rate": "step"}, "'rate' parameter"),
         ({"agg": "mean"}, "agg='mean' is for constraint='intersectional' with rate='hinge'"),
+        ({"agg": "mean", "rate": "indicator"}, "agg='mean' is for constraint='intersectional' with rate='hinge'"),
         ({"objective": "auc"}, "'objective' parameter"),
     ],
 )
