@@ -275,19 +275,13 @@ class FairData:
         X = self.X[rows.ravel()]
         if sp.issparse(X) and X.shape[1] <= _FEW_FEATURES:
             X = X.toarray()
-        targets, order = self.y[torch.from_numpy(rows)], self.order[rows]
         weights = _alike(size) if weights is None else weights
-        every_weights = [weights] * n_batches if weights.ndim == 1 else weights
+        every_weights = [weights] * n_batches if weights.ndim == 1 else weights.unbind()
         every_codes = self.codes[rows] if codes is None else [codes] * n_batches
-        for k in range(n_batches):
-            yield FairData(
-                X=_rows(X, k * size, (k + 1) * size),
-                y=targets[k],
-                weights=every_weights[k],
-                labels=self.labels,
-                order=order[k],
-                codes=every_codes[k],
-            )
+        every_y, labels = self.y[torch.from_numpy(rows)].unbind(), self.labels
+        of_batches = zip(every_y, every_weights, self.order[rows], every_codes, strict=True)
+        for k, (y, shares, order, groups) in enumerate(of_batches):
+            yield FairData(_rows(X, k * size, (k + 1) * size), y, shares, labels, order, groups)
 
 
 @dataclass(frozen=True, eq=False)

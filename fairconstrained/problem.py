@@ -11,17 +11,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.data import FairData, Sampler
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Coordinates, LinearMoments, Model
+from fairconstrained.models import Coordinates, LinearMoments, Model, Pullback
 from fairconstrained.objectives import BoundObjective, Loss
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
@@ -118,10 +119,10 @@ class Problem:
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
     @property
-    def row_losses(self) -> tuple[Loss, ...] | None:
-        """The losses of the rows that the terms are linear in, the objective's first; None if one is in none."""
+    def row_losses(self) -> RowLossTerms | None:
+        """The losses of the rows that the terms are linear in; None if one is in none."""
         terms = self._terms(RowLosses)
-        return tuple([t.row_loss for t in terms]) if all(isinstance(t, RowLosses) for t in terms) else None
+        return RowLossTerms.of([t.row_loss for t in terms]) if all(isinstance(t, RowLosses) for t in terms) else None
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -327,19 +328,40 @@ class _Point:
         return np.concatenate([self._pullback(d_scores), d_aux.numpy()])
 
 
+class RowLossTerms(NamedTuple):
+    """Which losses of the rows the terms of a problem are linear in.
+
+    Attributes
+    ----------
+    losses : tuple of Loss
+        Each once, the objective's first.
+    places : tuple of int
+        Which of them is that of every constraint.
+    """
+
+    losses: tuple[Loss, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, losses: Sequence[Loss]) -> Self:
+        """From the loss of every term, the objective's first."""
+        distinct = tuple(dict.fromkeys(losses))
+        return cls(distinct, tuple(distinct.index(loss) for loss in losses[1:]))
+
+
 class _RowLossPoint:
     """The point of a problem whose terms are linear in losses of the rows."""
 
-    def __init__(self, problem: Problem, z: np.ndarray, row_losses: tuple[Loss, ...]) -> None:
-        n_params = problem.n_params
-        self._problem, self._row_losses, self._params = problem, row_losses, z[:n_params]
-        self._scores, self._pullback = problem.model.forward(self._params, problem.data)
-        losses = {loss: loss.of(self._scores, problem.data.y).numpy() for loss in dict.fromkeys(row_losses)}
-        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses[row_losses[0]], z[:0])[0])
+    def __init__(self, problem: Problem, z: np.ndarray, terms: RowLossTerms, forward: tuple[Tensor, Pullback]) -> None:
+        n_params, y = problem.n_params, problem.data.y
+        self._problem, self._terms, self._params = problem, terms, z[:n_params]
+        self._scores, self._pullback = forward
+        losses = [loss.of(self._scores, y).numpy() for loss in terms.losses]
+        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses[0], z[:0])[0])
         parts, first = [], n_params
-        for term, loss in zip(problem.constraints, row_losses[1:], strict=True):
+        for term, place in zip(problem.constraints, terms.places, strict=True):
             end = first + term.n_aux
-            parts.append(cast(RowLosses, term).of_losses(losses[loss], z[first:end]))
+            parts.append(cast(RowLosses, term).of_losses(losses[place], z[first:end]))
             first = end
         self._sizes = [part.size for part in parts]
         self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
@@ -356,18 +378,18 @@ class _RowLossPoint:
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
-        problem = self._problem
-        weights = {self._row_losses[0]: cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0]}
+        problem, losses = self._problem, self._terms.losses
+        weights = [cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0], *([0.0] * len(losses[1:]))]
         slopes_aux, first = [], 0
-        for term, loss, size in zip(problem.constraints, self._row_losses[1:], self._sizes, strict=True):
+        for term, place, size in zip(problem.constraints, self._terms.places, self._sizes, strict=True):
             own, aux = cast(RowLosses, term).row_weights(multipliers[first : first + size])
-            weights[loss] = weights[loss] + own if loss in weights else own
+            weights[place] = weights[place] + own
             first += size
             if aux.size:
                 slopes_aux.append(aux)
         y, scores = problem.data.y, self._scores
-        slopes = sum(loss.slope(scores, y) * torch.from_numpy(of_rows) for loss, of_rows in weights.items())
-        gradient = self._pullback(cast(torch.Tensor, slopes))
+        slopes = [loss.slope(scores, y) * torch.from_numpy(w) for loss, w in zip(losses, weights, strict=True)]
+        gradient = self._pullback(slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0))
         if objective:
             gradient += objective * problem.model.penalty(self._params)[1]
         return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
@@ -382,7 +404,7 @@ class FullBatchView:
         Points computed so far.
     """
 
-    def __init__(self, problem: Problem, row_losses: tuple[Loss, ...] | None = None) -> None:
+    def __init__(self, problem: Problem, row_losses: RowLossTerms | None = None) -> None:
         """``row_losses`` are those of the problem, where they are known."""
         self.problem = problem
         self.n_evaluations = 0
@@ -391,8 +413,19 @@ class FullBatchView:
     def at(self, z: np.ndarray) -> _Point | _RowLossPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
-        losses = self._row_losses
-        return _RowLossPoint(self.problem, z, losses) if losses else _Point(self.problem, z, "values", "values")
+        problem, terms = self.problem, self._row_losses
+        if terms is None:
+            return _Point(problem, z, "values", "values")
+        return _RowLossPoint(problem, z, terms, problem.model.forward(z[: problem.n_params], problem.data))
+
+    @staticmethod
+    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[_Point | _RowLossPoint]:
+        """The points of several mini-batches of a problem at one ``z``, for less than one by one."""
+        problem, terms = views[0].problem, views[0]._row_losses
+        if terms is None:
+            return [view.at(z) for view in views]
+        runs = problem.model.forward_each(z[: problem.n_params], [view.problem.data for view in views])
+        return [_RowLossPoint(view.problem, z, terms, run) for view, run in zip(views, runs, strict=True)]
 
 
 class StochasticView:

@@ -24,7 +24,7 @@ from fairconstrained.objectives import (
     TruncatedLogistic,
     ZeroOne,
 )
-from fairconstrained.problem import Problem, Start
+from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
@@ -280,7 +280,7 @@ def parity_problem(make_problem, data, loss, parities, make_model=lambda problem
 
 
 def check_equal_points(point, other, n_components):
-    np.testing.assert_array_equal(point.scores, other.scores)
+    np.testing.assert_allclose(point.scores, other.scores, rtol=1e-12)
     assert point.loss == pytest.approx(other.loss)
     assert point.objective == pytest.approx(other.objective)
     assert point.objective > point.loss  # with the penalty
@@ -298,7 +298,7 @@ def check_equal_points(point, other, n_components):
 def test_points_without_a_graph_are_those_with_one(grouped, make_problem, make_model, loss, parities):
     problem = parity_problem(make_problem, grouped, loss, parities, make_model)
     plain = on_graph(problem)
-    assert set(problem.row_losses) == {ROW_LOSS_OBJECTIVES[loss]}
+    assert problem.row_losses.losses == (ROW_LOSS_OBJECTIVES[loss],)
     assert plain.row_losses is None
     z = random_z(problem)
     point, other = (p.view(FullBatch).at(z) for p in (problem, plain))
@@ -318,6 +318,19 @@ def test_batches_without_a_graph_are_those_with_one(grouped, make_problem, make_
             point, other = one.at(z), two.at(z)
             assert type(point) is not type(other)
             check_equal_points(point, other, point.constraints.size)
+
+
+@each_parities
+@pytest.mark.parametrize("graph", [False, True])
+def test_points_of_several_batches_at_once(grouped, make_problem, make_model, parities, graph):
+    problem = parity_problem(make_problem, grouped, "log_loss", parities, make_model)
+    problem = on_graph(problem) if graph else problem
+    views = list(problem.view(Stochastic).batches(np.random.default_rng(0), 12, 0.5, n_batches=3))
+    z = random_z(problem)
+    points = FullBatchView.at_each(views, z)
+    assert len(points) == len(views)
+    for point, view in zip(points, views, strict=True):
+        check_equal_points(point, view.at(z), point.constraints.size)
 
 
 def test_gradients_of_points_without_a_graph(grouped, make_problem):
@@ -350,9 +363,10 @@ def test_the_row_losses_of_a_problem(data, make_problem, mean_gap):
         return make_problem(data, *constraints, loss=loss).row_losses
 
     log_loss, squared = LossParity(loss="log_loss").bind(data), LossParity(loss="squared").bind(data)
-    assert row_losses(loss=Hinge(0.3)) == (Hinge(0.3),)
-    assert row_losses(log_loss, loss=Logistic()) == (Logistic(), Logistic())
-    assert row_losses(log_loss, squared, loss=TruncatedLogistic()) == (TruncatedLogistic(), Logistic(), Squared())
+    assert row_losses(loss=Hinge(0.3)) == ((Hinge(0.3),), ())
+    assert row_losses(log_loss, loss=Logistic()) == ((Logistic(),), (0,))
+    assert row_losses(log_loss, squared, log_loss, loss=Squared()) == ((Squared(), Logistic()), (1, 0, 1))
+    assert row_losses(log_loss, squared, loss=TruncatedLogistic()).places == (1, 2)
     # a term that lacks the view
     for constraint in (DemographicParity(0.2).bind(data), mean_gap(data, 0.1)):
         assert not isinstance(constraint, RowLosses)

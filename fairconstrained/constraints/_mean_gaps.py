@@ -36,9 +36,9 @@ FEW_GROUPS = 8
 #: What small groups are called when they are put together.
 MERGED = "(small groups)"
 #: What is kept from one mini-batch to the next where the groups of the rows are the same.
-_OF_GROUPS = frozenset({"_cells", "_mass", "_absent"})
-#: All that is kept once it is computed.
-_CACHED = _OF_GROUPS | {"_block_shares", "granularity"}
+_OF_GROUPS = ("_cells", "_mass", "_absent")
+#: What else is kept once it is computed.
+_OF_ROWS = ("_block_shares", "granularity")
 #: Entries up to which tables are dense.
 _SMALL = 10_000
 #: Small groups that a message lists.
@@ -291,9 +291,11 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         """See `Stochastic.on`."""
         moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
         same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
-        left = _CACHED - _OF_GROUPS if same else _CACHED
-        moved.__dict__.update((name, value) for name, value in self.__dict__.items() if name not in left)
-        moved.__dict__["data"] = data
+        left = _OF_ROWS if same else _OF_GROUPS + _OF_ROWS
+        known = self.__dict__ | {"data": data}
+        for name in left:
+            known.pop(name, None)
+        moved.__dict__.update(known)
         return moved
 
     @property
@@ -326,7 +328,9 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         slopes = multipliers @ table.cells / self._mass
         if self._members is not None:
             slopes = (slopes.reshape(self._shape[0], -1) @ self._members).ravel()
-        weights = np.append(slopes, 0.0)[self._cells]
+        padded = np.zeros(slopes.size + 1)  # the last cell is of the rows in none
+        padded[:-1] = slopes
+        weights = padded[self._cells]
         weights *= self.data.weights.numpy()
         if table.blocks.size:
             weights += (multipliers @ table.blocks) @ self._block_shares

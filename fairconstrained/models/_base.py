@@ -99,6 +99,10 @@ class Model(ABC):
             gradient with respect to ``params``, an ndarray of shape (n_params,).
         """
 
+    def forward_each(self, params: np.ndarray, parts: Sequence[FairData]) -> list[tuple[Tensor, Pullback]]:
+        """`forward` of several mini-batches, for a model that does them for less at once."""
+        return [self.forward(params, data) for data in parts]
+
     def placed(self, data: FairData) -> FairData:
         """The data with features where the model computes, so that they travel there once."""
         return data

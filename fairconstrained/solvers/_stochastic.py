@@ -43,6 +43,10 @@ class Source:
             return FullBatchView(problem)
         return self._drawn(self._size, self._balance)
 
+    def points(self, z: np.ndarray, n_batches: int) -> list[Point]:
+        """Points at ``z`` of so many new mini-batches, which are independent of each other."""
+        return [*FullBatchView.at_each([self.batch() for _ in range(n_batches)], z)]
+
     def even_batch(self, rows: int) -> FullBatchView:
         """A new mini-batch with so many rows of every stratum."""
         return self._drawn(rows * self._n_strata, 1.0)

@@ -110,7 +110,7 @@ class _SmoothedLagrangian(Method):
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         o, x, slack = self._options, self.z, self.slack
-        point, other = source.batch().at(x), source.batch().at(x)
+        point, other = source.points(x, 2)
         y = self.y + o.dual_rate * (point.constraints + slack)
         self.y = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
         weights = self.y + o.penalty * (other.constraints + slack)

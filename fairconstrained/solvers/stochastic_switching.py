@@ -87,9 +87,8 @@ class _Switching(Method):
         o, x = self._options, self.z
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
-        holds = source.batch().at(x).constraints.max(initial=-np.inf) <= self.tolerance
-        point = source.batch().at(x)
-        if holds:
+        judge, point = source.points(x, 2)
+        if judge.constraints.max(initial=-np.inf) <= self.tolerance:
             rate, gradient = o.learning_rate, point.gradient(1.0, np.zeros(point.constraints.size))
         else:
             worst = np.zeros(point.constraints.size)

@@ -156,6 +156,18 @@ def test_mini_batches(data, n_outputs):
         np.testing.assert_allclose(pullback(expected), pull(expected), atol=1e-12)
 
 
+@each_heads
+@each_depth
+def test_mini_batches_at_once_are_those_one_by_one(data, layers, n_outputs):
+    model, _ = both(layers, "silu", n_outputs)
+    params, parts = draw(model), [data.at(np.array(rows)) for rows in ([0, 3, 3, 10, 20], [1, 2, 9], [14])]
+    for part, (scores, pullback) in zip(parts, model.forward_each(params, parts), strict=True):
+        expected, pull = model.forward(params, part)
+        np.testing.assert_allclose(scores, expected, atol=1e-12)
+        for cotangent in cotangents(part):
+            np.testing.assert_allclose(pullback(cotangent), pull(cotangent), atol=1e-12)
+
+
 @each_chunk
 def test_csr_rows_are_not_densified(make_data, monkeypatch, chunk_size):
     data = make_data(counts=(9, 5, 7), sparse=True)
