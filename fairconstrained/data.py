@@ -172,6 +172,11 @@ class FairData:
         return tuple(_transposed(block) for block in self.blocks)
 
     @cached_property
+    def whole_transposed(self) -> Any:
+        """The transpose of ``X``, sharing its memory."""
+        return _transposed(self.X)
+
+    @cached_property
     def fingerprint(self) -> int:
         """A number that tells these data from others: of all targets, weights and groups, and of a thousand rows."""
         X = self.X[:: max(1, self.n_samples // 1000)]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
-__all__ = ["make_biased_classification", "make_biased_regression"]
+__all__ = ["make_biased_classification", "make_biased_ranking", "make_biased_regression"]
 
 RandomState = int | np.random.RandomState | None
 
@@ -204,6 +205,97 @@ def make_biased_regression(
     z = X[:, :n_informative].sum(axis=1) / np.sqrt(n_informative)
     y = means[groups] + effect * z + noise * rng.standard_normal(n_samples)
     return X, y, groups
+
+
+def make_biased_ranking(
+    n_queries: int = 100,
+    n_documents: int = 10,
+    n_features: int = 10,
+    *,
+    n_grades: int = 5,
+    group_proportions: Sequence[float] = (0.7, 0.3),
+    separation: float | Sequence[float] = 2.0,
+    group_shift: float | Sequence[float] = (0.0, -1.0),
+    proxy_strength: float = 1.0,
+    n_informative: int = 2,
+    random_state: RandomState = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    r"""Generate queries with graded documents, of which those of some groups are underrated.
+
+    Documents are independent. With :math:`k` = ``n_informative``, one of group :math:`g` is drawn as
+
+    .. math::
+        g \sim \mathrm{Cat}(\pi), \qquad u \sim \mathcal{N}(0, 1), \qquad
+        z = \tfrac{1}{\sqrt{k}} {\textstyle\sum_{j<k} x_j} \mid u, g \sim \mathcal{N}(m_g + d_g u,\; 1),
+
+    and its grade is the number of the ``n_grades`` equally likely intervals in which u may lie. The column after the
+    informative ones is a proxy of the group, :math:`x_k \mid g \sim \mathcal{N}(c\,g, 1)`; the others are noise.
+
+    Parameters
+    ----------
+    n_queries : int, default=100
+    n_documents : int, default=10
+        Of every query.
+    n_features : int, default=10
+        Number of columns, at least ``n_informative + 1``.
+    n_grades : int, default=5
+        At least 2.
+    group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
+        :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
+    separation : float or sequence of length n_groups, default=2.0
+        :math:`d_g`: how much of the relevance u the features show.
+    group_shift : float or sequence of length n_groups, default=(0.0, -1.0)
+        :math:`m_g`: what the features add to the relevance of a group, in standard deviations of their noise.
+    proxy_strength : float, default=1.0
+        :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard deviations.
+    n_informative : int, default=2
+        :math:`k \ge 1`.
+    random_state : int, RandomState or None, default=None
+        Seed; an int gives the same data at every call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_queries * n_documents, n_features)
+        Features, float64.
+    y : ndarray of shape (n_queries * n_documents,)
+        Grade ``0 .. n_grades - 1``.
+    qid : ndarray of shape (n_queries * n_documents,)
+        Query ``0 .. n_queries - 1``, ascending.
+    sensitive_features : ndarray of shape (n_queries * n_documents,)
+        Group ``0 .. n_groups - 1``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range or the lengths differ.
+
+    Notes
+    -----
+    In the population the score z ranks pairs of documents of two groups right as often whichever group the better one
+    is of, if their ``separation`` and ``group_shift`` are equal; a document of a group with a smaller shift is ranked
+    right less often when it is the better one.
+
+    Examples
+    --------
+    >>> from fairconstrained.datasets import make_biased_ranking
+    >>> X, y, qid, groups = make_biased_ranking(n_queries=50, n_documents=8, random_state=0)
+    >>> X.shape, sorted(set(y.tolist()))
+    ((400, 10), [0, 1, 2, 3, 4])
+    """
+    proportions = _proportions(group_proportions)
+    slope = _per_group(separation, len(proportions), "separation")
+    shift = _per_group(group_shift, len(proportions), "group_shift")
+    if n_queries < 1 or n_documents < 1 or n_grades < 2:
+        raise ValueError(
+            "n_queries and n_documents must be at least 1 and n_grades at least 2; "
+            f"got {n_queries!r}, {n_documents!r}, {n_grades!r}."
+        )
+    rng = check_random_state(random_state)
+    groups = _draw_groups(rng, n_queries * n_documents, proportions)
+    relevance = rng.standard_normal(groups.size)
+    y = np.digitize(ndtr(relevance), np.arange(1, n_grades) / n_grades)
+    X = _features(rng, groups, shift[groups] + slope[groups] * relevance, n_features, n_informative, proxy_strength)
+    return X, y, np.repeat(np.arange(n_queries), n_documents), groups
 
 
 def _proportions(group_proportions: Sequence[float]) -> np.ndarray:

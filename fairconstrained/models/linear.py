@@ -60,20 +60,19 @@ class LinearModel(Model, LinearMoments):
         """See `Model.forward`."""
         coefficients, intercepts = self.unpack(params)
         shared = self.n_copies == 1
+        slices = (slice(None),) if shared else data.slices
         scores = np.empty(data.n_samples)
-        for group, (block, rows) in enumerate(zip(data.blocks, data.slices, strict=True)):
-            copy = 0 if shared else group
+        for copy, (block, rows) in enumerate(zip((data.X,) if shared else data.blocks, slices, strict=True)):
             scores[rows] = block @ coefficients[copy]
             scores[rows] += intercepts[copy]
 
         def pullback(cotangent: Tensor) -> np.ndarray:
-            gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
-            residuals = cotangent.numpy()
-            for group, (columns, rows) in enumerate(zip(data.transposed, data.slices, strict=True)):
-                copy = 0 if shared else group
-                gradient[copy, : self.n_features] += columns @ residuals[rows]
+            gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
+            residuals, transposed = cotangent.numpy(), (data.whole_transposed,) if shared else data.transposed
+            for copy, (columns, rows) in enumerate(zip(transposed, slices, strict=True)):
+                gradient[copy, : self.n_features] = columns @ residuals[rows]
                 if self.fit_intercept:
-                    gradient[copy, -1] += residuals[rows].sum()
+                    gradient[copy, -1] = residuals[rows].sum()
             return gradient.ravel()
 
         return torch.from_numpy(scores), pullback

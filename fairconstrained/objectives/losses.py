@@ -94,6 +94,11 @@ class Hinge(Loss):
         rounded = (slack + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
         return rounded + (slack - self.smoothing).clamp(min=0)
 
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        slack = 1 - targets * scores
+        return -targets * ((slack + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
+
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Convex already."""
         return self.of(scores, targets), torch.zeros_like(scores)
@@ -115,6 +120,10 @@ class Squared(Loss):
         """See `Loss.of`."""
         return (scores - targets) ** 2 / 2
 
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        return scores - targets
+
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Convex already."""
         return self.of(scores, targets), torch.zeros_like(scores)
@@ -131,6 +140,10 @@ class Absolute(Loss):
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """See `Loss.of`."""
         return (scores - targets).abs()
+
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        return (scores - targets).sign()
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Convex already."""
@@ -156,6 +169,11 @@ class ZeroOne(Loss):
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """See `Loss.of`."""
         return torch.sigmoid(-targets * scores / self.width)
+
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """See `Loss.slope`."""
+        shares = torch.sigmoid(-targets * scores / self.width)
+        return -targets * shares * (1 - shares) / self.width
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Plus a parabola of the largest curvature of the logistic function, ``1 / (6 sqrt(3) width^2)``."""

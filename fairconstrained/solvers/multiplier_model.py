@@ -36,7 +36,7 @@ class MultiplierModel(StochasticSolver):
     ----------
     max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
         See `StochasticSolver`.
-    learning_rate : float, default=0.005
+    learning_rate : float, default=0.02
         Of the model.
     multiplier_rate : float, default=0.005
         Of the network of multipliers.
@@ -57,7 +57,7 @@ class MultiplierModel(StochasticSolver):
     name: ClassVar[str] = "multiplier_model"
 
     batch_size: int = 256
-    learning_rate: float = 0.005
+    learning_rate: float = 0.02
     multiplier_rate: float = 0.005
     hidden_layer_sizes: tuple[int, ...] = (32, 32, 32)
     radius: float = 10.0

@@ -36,7 +36,7 @@ def switch(
     project: Callable[[np.ndarray], np.ndarray],
     tolerance: Callable[[int], float],
     n_iter: int,
-    observe: Callable[[int, float, float], None] = lambda t, objective, violation: None,
+    observe: Callable[[int, np.ndarray, float, float], None] = lambda t, z, objective, violation: None,
     rate: float | None = None,
 ) -> Switched:
     """Algorithms 2 and 3 of the partial fairness paper.
@@ -52,7 +52,7 @@ def switch(
         ``eps_t`` at iteration t: both the violation that counts as feasible and the step on the objective.
     n_iter : int
     observe : callable, optional
-        Called with t, the objective and the largest constraint value.
+        Called with t, the iterate, the objective and the largest constraint value.
     rate : float, optional
         Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
     """
@@ -60,7 +60,7 @@ def switch(
     for t in range(n_iter):
         point, eps = source.at(z), tolerance(t)
         violation = float(point.constraints.max(initial=-np.inf))
-        observe(t, point.objective, violation)
+        observe(t, z, point.objective, violation)
         if violation <= eps:
             n_feasible += 1
             if point.objective < best.objective:
@@ -125,9 +125,10 @@ class SwitchingSubgradient(Solver):
         recorder = Recorder(callback, self.verbose)
         every = max(self.max_iter // 200, 1)
 
-        def observe(t: int, objective: float, violation: float) -> None:
+        def observe(t: int, z: np.ndarray, objective: float, violation: float) -> None:
             if t % every == 0:
-                recorder.add(n_iter=t, n_evaluations=t, objective=objective, surrogate_violation=violation)
+                params = z[: problem.n_params]
+                recorder.add(params, n_iter=t, n_evaluations=t, objective=objective, surrogate_violation=violation)
 
         view = FullBatchView(problem)
         found = switch(
