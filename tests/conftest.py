@@ -13,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
@@ -23,6 +24,7 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
 # The suite runs one worker on every core. One thread also fixes the order in which torch adds up.
 torch.set_num_threads(1)
+threadpool_limits(1)
 
 # The same examples in every run, and no deadline: a slow machine is not an error.
 settings.register_profile("reproducible", derandomize=True, deadline=None)

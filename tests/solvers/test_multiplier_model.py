@@ -58,7 +58,7 @@ def test_the_multipliers_are_moved_up_where_constraints_are_violated(overlapping
 
 def test_the_bound_is_kept_about(overlapping):
     problem, _ = overlapping
-    options = MultiplierModel(max_epochs=2000, batch_size=400, learning_rate=0.01, multiplier_rate=0.01, radius=50.0)
+    options = MultiplierModel(max_epochs=1000, batch_size=400, learning_rate=0.01, multiplier_rate=0.01, radius=50.0)
     free = options.solve(problem.without_constraints(), None, np.random.default_rng(0))
     result = options.solve(problem, None, np.random.default_rng(0))
     unbounded = problem.constraints[0].metric(problem.scores(free.params))

@@ -1,0 +1,50 @@
+"""``python -m benchmarks.rate_parity``: the solvers of the paper on its problems, and what is promised.
+
+``--only`` chooses among ``convergence``, ``communities``, ``ranking`` and ``reduction``; each writes its tables to
+``benchmarks/results/rate_parity_*.csv``. ``--plots`` draws what there is, and ``--docs`` also puts figures and tables
+where the documentation takes them from. ``--quick`` is a run of few minutes with files of its own, to see that all of
+it works; its numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from benchmarks._common import RESULTS, save
+from benchmarks.rate_parity import communities, convergence, ranking, reduction
+from benchmarks.rate_parity.figures import draw_all
+
+DOCS = Path(__file__).parents[2] / "docs"
+PARTS = {"convergence": convergence, "communities": communities, "ranking": ranking, "reduction": reduction}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", type=lambda names: names.split(","), default=list(PARTS), help=", ".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="few rows, one seed, few iterations")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    unknown = set(arguments.only) - set(PARTS)
+    if unknown:
+        parser.error(f"unknown parts {sorted(unknown)}; there are {list(PARTS)}")
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    stem = "rate_parity_quick" if arguments.quick else "rate_parity"
+    if not arguments.plots:
+        for name in arguments.only:
+            for table, frame in PARTS[name].measure(arguments.quick).items():
+                save(frame, f"{stem}_{table}", show=table != "way")
+    figures = draw_all(RESULTS, stem)
+    if arguments.docs:
+        for figure in figures:
+            shutil.copy(figure, DOCS / "images" / figure.name)
+        for table in RESULTS.glob("rate_parity_*.csv"):
+            if "quick" not in table.name and "_way" not in table.name:
+                shutil.copy(table, DOCS / "benchmarks" / table.name)
+
+
+if __name__ == "__main__":
+    main()

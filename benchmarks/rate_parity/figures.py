@@ -1,0 +1,81 @@
+"""Figures of the rate parity benchmark, from its tables alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from benchmarks.partial_fairness.figures import one_legend, panels
+from benchmarks.rate_parity.convergence import VIOLATION
+from benchmarks.rate_parity.parameters import LINEAR
+from fairconstrained.plotting import ParetoFrontDisplay
+
+_COLORS = ("#000000", "#D55E00", "#E69F00", "#009E73", "#56B4E9", "#0072B2", "#CC79A7", "#777777")
+_QUANTITIES = {"objective": "loss above the best", "violation": "gap above kappa", "distance": "near-stationarity"}
+_FRONTS = {"zero_one": "#000000", "logistic": "#0072B2", "ExponentiatedGradient": "#D55E00"}
+
+
+def draw_all(folder: Path, stem: str) -> list[Path]:
+    """Whatever there are tables for."""
+    drawings = {"way": draw_way, "reduction": draw_fronts}
+    paths = []
+    for name, draw in drawings.items():
+        table = folder / f"{stem}_{name}.csv"
+        if table.exists():
+            paths.append(folder / f"{stem}_{name}.png")
+            draw(pd.read_csv(table)).savefig(paths[-1], dpi=110)
+            plt.close("all")
+    return paths
+
+
+def draw_way(way: pd.DataFrame) -> plt.Figure:
+    """Figures 1 and 2 of the paper: a column for a problem, lines for loss, violation and near-stationarity."""
+    cases = list(way.groupby(["data", "constraint"], sort=False))
+    figure, axes = panels(len(_QUANTITIES), len(cases), 2.1)
+    figure.set_figwidth(2.6 * len(cases))
+    for column, ((data, constraint), case) in zip(axes.T, cases, strict=True):
+        best = case[case.violation <= VIOLATION].objective.min()
+        for color, method in zip(_COLORS, LINEAR, strict=True):
+            run = case[case.method == method]
+            for ax, quantity in zip(column, _QUANTITIES, strict=True):
+                own = run.dropna(subset=quantity)
+                values = own[quantity] - (best if quantity == "objective" else 0.0)
+                if quantity == "objective":  # what breaks the bound may be below the best that keeps it
+                    values = values.where(values > 0)
+                ax.plot(own.seconds, values, color=color, label=method, lw=1.2)
+        for ax, floor in zip(column, (1e-6, 1e-5, 1e-4), strict=True):
+            ax.set(xscale="log", yscale="log")
+            ax.set_ylim(bottom=floor)
+        column[0].set_title(f"{data}, {constraint.replace('_', ' ')}", fontsize=9)
+        column[-1].set_xlabel("seconds")
+    for ax, label in zip(axes[:, 0], _QUANTITIES.values(), strict=True):
+        ax.set_ylabel(label)
+    one_legend(figure, axes.flat)
+    return figure
+
+
+def draw_fronts(table: pd.DataFrame) -> plt.Figure:
+    """Accuracy against the gap of the predictions, on the test part."""
+    names = list(dict.fromkeys(table.constraint))
+    figure, axes = panels(1, len(names), 3.4)
+    for ax, name in zip(axes.flat, names, strict=True):
+        for method, color in _FRONTS.items():
+            points = table[(table.constraint == name) & (table.method == method)]
+            ParetoFrontDisplay(
+                np.asarray(points.test_accuracy),
+                1 - np.asarray(points.test_gap),
+                performance_std=np.asarray(points.test_accuracy_ci),
+                fairness_std=np.asarray(points.test_gap_ci),
+                performance_name="accuracy, test",
+                fairness_name="1 - gap, test",
+            ).plot(ax, step=False, error_bars=True, name=method, color=color, markersize=4)
+        ax.set(title=name.replace("_", " "), xlabel="1 - gap, test")
+    one_legend(figure, axes.flat)
+    return figure
