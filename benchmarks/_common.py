@@ -139,6 +139,14 @@ def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:
     return float(np.median(times))
 
 
+def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
+    """Numbers with as many digits as mean something."""
+    numbers = frame.select_dtypes("float")
+    return frame.assign(
+        **{name: [float(f"{value:.{digits}g}") for value in column] for name, column in numbers.items()}
+    )
+
+
 def save(frame: pd.DataFrame, name: str, show: bool = True) -> None:
     """Write ``results/name.csv`` and print the table, unless it is too long to ``show``."""
     RESULTS.mkdir(exist_ok=True)

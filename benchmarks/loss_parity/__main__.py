@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, save
+from benchmarks._common import RESULTS, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity.constraints import constraints
 from benchmarks.loss_parity.datasets import datasets
@@ -95,14 +95,6 @@ def main() -> None:
         for table in RESULTS.glob("loss_parity_*.csv"):
             if "quick" not in table.name and table.name != f"{stem}_history.csv":
                 shutil.copy(table, DOCS / "benchmarks" / table.name)
-
-
-def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
-    """Numbers with as many digits as mean something."""
-    numbers = frame.select_dtypes("float")
-    return frame.assign(
-        **{name: [float(f"{value:.{digits}g}") for value in column] for name, column in numbers.items()}
-    )
 
 
 def _show(results: pd.DataFrame, stem: str) -> list[Path]:

@@ -12,7 +12,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from benchmarks._common import RESULTS, save
+from benchmarks._common import RESULTS, save, significant
 from benchmarks.rate_parity import communities, convergence, ranking, reduction
 from benchmarks.rate_parity.figures import draw_all
 
@@ -36,7 +36,7 @@ def main() -> None:
     if not arguments.plots:
         for name in arguments.only:
             for table, frame in PARTS[name].measure(arguments.quick).items():
-                save(frame, f"{stem}_{table}", show=table != "way")
+                save(significant(frame), f"{stem}_{table}", show=table != "way")
     figures = draw_all(RESULTS, stem)
     if arguments.docs:
         for figure in figures:

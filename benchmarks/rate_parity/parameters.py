@@ -20,7 +20,7 @@ LINEAR: dict[str, dict[str, Any]] = {
     "plada, mini-batches": {**_PLADA, "max_epochs": 200, "batch_size": 1000},
     "ssg": {"max_iter": 6000, "learning_rate": 0.5, "eps": 1e-4},
     "ipp_ssg": {**_PROXIMAL, "learning_rate": 0.5, "tolerance": 1e-4},
-    "ipp_conex": {**_PROXIMAL, "learning_rate": 0.3, "tau": 2.0},
+    "ipp_conex": {**_PROXIMAL, "learning_rate": 0.1, "tau": 2.0},
     "proxy_lagrangian": {"max_iter": 6000, "step": 1.0, "multiplier_step": 3.0},
     "multiplier_model": {"max_epochs": 60, "batch_size": 1000, "learning_rate": 0.02, "multiplier_rate": 0.005},
 }
