@@ -119,7 +119,7 @@ class _Oracle:
             jac=lambda v: at(v).gradient(1.0, np.zeros(at(v).constraints.size)) + r * (v - x),
             constraints={"type": "ineq", "fun": constraints, "jac": jacobian},
             method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-10},
+            options={"maxiter": 200, "ftol": 1e-12},
         )
         return float(np.linalg.norm(found.x - x))
 

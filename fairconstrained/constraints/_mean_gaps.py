@@ -36,7 +36,7 @@ FEW_GROUPS = 8
 #: What small groups are called when they are put together.
 MERGED = "(small groups)"
 #: What is kept from one mini-batch to the next where the groups of the rows are the same.
-_OF_GROUPS = ("_cells", "_mass", "_absent")
+_OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
 #: What else is kept once it is computed.
 _OF_ROWS = ("_block_shares", "granularity")
 #: Entries up to which tables are dense.
@@ -306,7 +306,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """See `RowLosses.of_losses`: the gaps minus what they may be."""
         table = self.comparisons
-        values = table.cells @ (self._totals(self.data.weights.numpy() * losses) / self._mass)
+        values = table.cells @ (self._totals(self._weights * losses) / self._mass)
         if table.blocks.size:
             values += table.blocks @ (self._block_shares @ losses)
         if table.aux.size:
@@ -331,7 +331,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         padded = np.zeros(slopes.size + 1)  # the last cell is of the rows in none
         padded[:-1] = slopes
         weights = padded[self._cells]
-        weights *= self.data.weights.numpy()
+        weights *= self._weights
         if table.blocks.size:
             weights += (multipliers @ table.blocks) @ self._block_shares
         return weights, multipliers @ table.aux
@@ -353,13 +353,17 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return None if self.groups.unions is None else self.groups.unions.members
 
     @cached_property
+    def _weights(self) -> np.ndarray:
+        return self.data.weights.numpy()
+
+    @cached_property
     def _cells(self) -> np.ndarray:
         return self.groups.cells(self.data, self.notion)
 
     @cached_property
     def _mass(self) -> np.ndarray:
         """Weight of every cell; 1 where there are no rows."""
-        mass = self._totals(self.data.weights.numpy())
+        mass = self._totals(self._weights)
         mass[mass == 0] = 1.0
         return mass
 

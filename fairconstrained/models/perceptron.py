@@ -155,11 +155,19 @@ class _Pass:
 
     def gradient(self, slopes: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
         """Of the parameters, in their order; ``slopes`` are those of the outputs of ``rows``."""
-        parts = []
+        n_params = sum(weights.size + bias.size for weights, bias in self._layers)
+        found = np.empty(n_params, dtype=self.outputs.dtype)
+        end = found.size
         for k in reversed(range(len(self._layers))):
-            inputs = self._inputs[k][rows]
-            parts += [slopes.sum(axis=0), (slopes.T @ inputs).ravel()]
+            (weights, bias), inputs = self._layers[k], self._inputs[k][rows]
+            middle = end - bias.size
+            slopes.sum(axis=0, out=found[middle:end])
+            end = middle - weights.size
+            if isinstance(inputs, np.ndarray):
+                np.dot(slopes.T, inputs, out=found[end:middle].reshape(weights.shape))
+            else:
+                found[end:middle] = (slopes.T @ inputs).ravel()
             if k:
-                slopes = slopes.dot(self._layers[k][0])
+                slopes = slopes.dot(weights)
                 slopes *= self._slope(self._sums[k - 1][rows], inputs)
-        return np.concatenate(parts[::-1])
+        return found

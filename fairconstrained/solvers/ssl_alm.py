@@ -114,9 +114,13 @@ class _SmoothedLagrangian(Method):
         y = self.y + o.dual_rate * (point.constraints + slack)
         self.y = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
         weights = self.y + o.penalty * (other.constraints + slack)
-        gradient = point.gradient(1.0, weights) + o.smoothing * (x - self.center)
+        away = x - self.center
+        gradient = point.gradient(1.0, weights)
+        gradient += o.smoothing * away
         slack_gradient = weights + o.smoothing * (slack - self.slack_center)
-        self.z = problem.project(x - o.learning_rate * gradient)
+        gradient *= o.learning_rate
+        self.z = problem.project(x - gradient)
         self.slack = np.maximum(slack - o.learning_rate * slack_gradient, 0.0)
-        self.center = self.center + o.averaging * (x - self.center)
+        away *= o.averaging
+        self.center = self.center + away
         self.slack_center = self.slack_center + o.averaging * (slack - self.slack_center)
