@@ -90,6 +90,8 @@ class FairData:
         Group of every row, ascending.
     unions : Unions, optional
         Overlapping groups that these are the parts of. Mini-batches have none: what is bound on data knows them.
+    clusters : ndarray of shape (n_samples,), optional
+        Numbers of what rows belong to, such as the queries of pairs; mini-batches then have whole clusters.
     """
 
     X: Any
@@ -99,6 +101,7 @@ class FairData:
     order: np.ndarray
     codes: np.ndarray
     unions: Unions | None = None
+    clusters: np.ndarray | None = None
 
     @classmethod
     def from_arrays(
@@ -109,6 +112,7 @@ class FairData:
         labels: tuple[Hashable, ...],
         sample_weight: np.ndarray | None = None,
         unions: Unions | None = None,
+        clusters: np.ndarray | None = None,
     ) -> FairData:
         """Order validated arrays by group and target.
 
@@ -123,6 +127,7 @@ class FairData:
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
         unions : Unions, optional
             Of the groups; then a group may be without rows.
+        clusters : ndarray of shape (n_samples,), optional
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
@@ -138,6 +143,7 @@ class FairData:
             order=order,
             codes=codes[order],
             unions=unions,
+            clusters=None if clusters is None else clusters[order],
         )
 
     @property
@@ -256,8 +262,20 @@ class FairData:
         """
         weights = _alike(rows.size) if weights is None else weights
         return replace(
-            self, X=self.X[rows], y=self.y[rows], weights=weights, order=self.order[rows], codes=self.codes[rows]
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            weights=weights,
+            order=self.order[rows],
+            codes=self.codes[rows],
+            clusters=None if self.clusters is None else self.clusters[rows],
         )
+
+    def sampler(self, size: int, balance: float = 0.0, strata: np.ndarray | None = None) -> Sampler | ClusterSampler:
+        """What draws mini-batches of about ``size`` rows; see `Sampler.of`, and `ClusterSampler` for clusters."""
+        if self.clusters is not None:
+            return ClusterSampler.of(self, self.clusters, size)
+        return Sampler.of(self, size, balance, strata)
 
     def batches(
         self, rows: np.ndarray, weights: torch.Tensor | None = None, codes: np.ndarray | None = None
@@ -381,6 +399,45 @@ class Sampler:
         rows = self._rows_at(np.arange(self.size) + 0.5)
         factors = self.factors[rows]
         return self.data.codes[rows], factors, torch.from_numpy(1 / (self.size * factors))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterSampler:
+    """Mini-batches of whole clusters, every cluster as often as any other.
+
+    Weighted sums over the rows are unbiased; the weights of a mini-batch sum to one on average.
+
+    Attributes
+    ----------
+    data : FairData
+    rows : tuple of ndarray
+        The rows of every cluster.
+    size : int
+        Clusters of a mini-batch.
+    """
+
+    data: FairData
+    rows: tuple[np.ndarray, ...]
+    size: int
+
+    @classmethod
+    def of(cls, data: FairData, clusters: np.ndarray, size: int) -> Self:
+        """Batches of about ``size`` rows, but of one cluster at least."""
+        order = np.argsort(clusters, kind="stable")
+        rows = np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1)
+        return cls(data, tuple(rows), int(np.clip(round(size * len(rows) / clusters.size), 1, len(rows))))
+
+    def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:
+        """See `Sampler.batches`; no cluster comes twice before as many as possible have come once."""
+        done, factor = 0, len(self.rows) / self.size
+        while True:
+            drawn = rng.permutation(len(self.rows))
+            for first in range(0, drawn.size - self.size + 1, self.size):
+                if done == n_batches:
+                    return
+                rows = np.sort(np.concatenate([self.rows[k] for k in drawn[first : first + self.size]]))
+                yield self.data.at(rows, self.data.weights[torch.from_numpy(rows)] * factor)
+                done += 1
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
-from fairconstrained.data import FairData, Sampler
+from fairconstrained.data import ClusterSampler, FairData, Sampler
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model, Pullback
@@ -433,7 +433,7 @@ class StochasticView:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._samplers: dict[tuple[int, float], Sampler] = {}
+        self._samplers: dict[tuple[int, float], Sampler | ClusterSampler] = {}
 
     def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
         """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
@@ -442,9 +442,9 @@ class StochasticView:
     def batches(
         self, rng: np.random.Generator, size: int, balance: float = 0.0, n_batches: int | None = None
     ) -> Iterator[FullBatchView]:
-        """The problem on mini-batches, for less than one by one; see `fairconstrained.data.Sampler`."""
+        """The problem on mini-batches, for less than one by one; see `FairData.sampler`."""
         if (size, balance) not in self._samplers:
-            self._samplers[size, balance] = Sampler.of(self.problem.data, size, balance, self.problem.strata)
+            self._samplers[size, balance] = self.problem.data.sampler(size, balance, self.problem.strata)
         sampler, losses = self._samplers[size, balance], self.problem.row_losses
         problem = self.problem
         for batch in sampler.batches(rng, n_batches):

@@ -424,3 +424,34 @@ def test_a_cell_may_be_empty(make_data):
     cells = data.groups_with_label(0.5)
     assert cells.counts() == {"a, y=+0.5": 0, "b, y=+0.5": 0}
     assert not cells.weights.any()
+
+
+# --- mini-batches of whole clusters
+
+
+def test_clusters_stay_together_and_sums_are_unbiased():
+    rng = np.random.default_rng(0)
+    clusters = rng.integers(0, 12, 200)
+    codes = np.sort(rng.integers(0, 3, 200))
+    data = FairData.from_arrays(
+        rng.normal(size=(200, 2)), rng.normal(size=200), codes, ("a", "b", "c"), rng.uniform(1, 2, 200), None, clusters
+    )
+    np.testing.assert_array_equal(data.clusters, clusters[data.order])
+    sampler = data.sampler(50)
+    assert sampler.size == 3
+    batches = list(sampler.batches(rng, 8))  # all clusters twice
+    total = np.zeros(200)
+    for batch in batches:
+        drawn = np.unique(batch.clusters)
+        assert drawn.size == 3
+        assert set(batch.order) == set(np.flatnonzero(np.isin(clusters, drawn)))
+        assert (np.diff(batch.codes) >= 0).all()
+        np.testing.assert_array_equal(batch.X, data.X[np.isin(data.clusters, drawn)])
+        total[batch.order] += batch.weights.numpy() / 8
+    np.testing.assert_allclose(total[data.order], data.weights)
+
+
+def test_one_cluster_at_least_and_all_at_most():
+    data = FairData.from_arrays(np.ones((6, 1)), np.ones(6), np.zeros(6, int), ("a",), clusters=np.arange(6) // 3)
+    assert [data.sampler(size).size for size in (1, 3, 6, 100)] == [1, 1, 2, 2]
+    assert next(data.sampler(100).batches(np.random.default_rng(0))).n_samples == 6

@@ -41,7 +41,7 @@ class FairRanker(ModuleScores):
     with the pairs P of documents of one query of which the first is the more relevant one, and the share
     :math:`A_{a > b}` of those with the first of group a and the second of group b that the scores :math:`h_w` rank
     right.
-    The scores are linear or those of a torch module. Solvers on mini-batches draw pairs, as many of each kind.
+    The scores are linear or those of a torch module.
 
     Parameters
     ----------
@@ -54,6 +54,9 @@ class FairRanker(ModuleScores):
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         What is averaged: whether a pair is ranked right, or a smooth function of the difference of its scores, see
         `RateParityClassifier`.
+    batches : {"pairs", "queries"}, default="pairs"
+        What solvers on mini-batches draw: pairs, as many of each kind, or all pairs of some queries, ``batch_size`` of
+        them about. Pairs of one query have documents in common, so that a mini-batch of them tells less.
     alpha, module, hidden_layer_sizes, activation
         See `PartialParityClassifier`.
     solver : str, default="auto"
@@ -105,6 +108,7 @@ class FairRanker(ModuleScores):
         },
         "pairs": [StrOptions(set(PAIRS))],
         "rate": [StrOptions({"indicator", "sigmoid", "hinge"})],
+        "batches": [StrOptions({"pairs", "queries"})],
     }
 
     def __init__(
@@ -113,6 +117,7 @@ class FairRanker(ModuleScores):
         *,
         pairs: str = "between",
         rate: str = "indicator",
+        batches: str = "pairs",
         alpha: float = 1e-4,
         module: ModuleSpec | None = None,
         hidden_layer_sizes: Sequence[int] | None = None,
@@ -128,6 +133,7 @@ class FairRanker(ModuleScores):
         self.kappa = kappa
         self.pairs = pairs
         self.rate = rate
+        self.batches = batches
         self.alpha = alpha
         self.module = module
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -177,13 +183,15 @@ class FairRanker(ModuleScores):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
         groups = encode_groups(sensitive_features, y, None)
         check_consistent_length(y, groups.codes)
-        found = query_pairs(y, check_queries(qid, y.size))
+        queries = check_queries(qid, y.size)
+        found = query_pairs(y, queries)
         if not len(found):
             raise ValueError("no query has two documents of different relevance, so that there is nothing to learn.")
         self.groups_ = as_labels(() if sensitive_features is None else groups.names)
         items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
         kinds = kinds_of_pairs(found, groups.codes, len(groups.names))
-        data = _pair_data(found, kinds, groups, items, self.pairs)
+        clusters = queries[found[:, 0]] if self.batches == "queries" else None
+        data = _pair_data(found, kinds, groups, items, self.pairs, clusters)
         problem = self._pair_problem(data, items)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
@@ -253,7 +261,12 @@ class FairRanker(ModuleScores):
 
 
 def _pair_data(
-    found: np.ndarray, kinds: tuple[np.ndarray, np.ndarray], groups: Groups, items: FairData, pairs: str
+    found: np.ndarray,
+    kinds: tuple[np.ndarray, np.ndarray],
+    groups: Groups,
+    items: FairData,
+    pairs: str,
+    clusters: np.ndarray | None,
 ) -> FairData:
     """Pairs as rows, by the groups of their documents; ``unions`` are the kinds of pairs that are compared."""
     n_groups, (numbers, codes) = len(groups.names), kinds
@@ -262,4 +275,4 @@ def _pair_data(
     unions = Unions(tuple(labels[c] for c in compared), sp.csr_array(np.eye(numbers.size)[compared]))
     place = np.empty(items.n_samples, dtype=np.int64)
     place[items.order] = np.arange(items.n_samples)
-    return FairData.from_arrays(place[found], np.ones(len(found)), codes, labels, None, unions)
+    return FairData.from_arrays(place[found], np.ones(len(found)), codes, labels, None, unions, clusters)

@@ -147,3 +147,26 @@ def test_bad_input(documents, columns, message):
     given = {"y": y, "qid": qid, "sensitive_features": group} | columns
     with pytest.raises(ValueError, match=re.escape(message)):
         FairRanker().fit(X, **given)
+
+
+def test_mini_batches_of_queries(documents, monkeypatch):
+    X, y, qid, group = documents
+    seen = []
+    forward = PairModel.forward
+
+    def watched(self, params, data):
+        seen.append(data)
+        return forward(self, params, data)
+
+    monkeypatch.setattr(PairModel, "forward", watched)
+    options = {"batch_size": 400, "max_epochs": 2}
+    ranker = FairRanker(0.1, batches="queries", solver="adam_lagrangian", solver_options=options, random_state=0)
+    ranker.fit(X, y, qid=qid, sensitive_features=group)
+    pairs = query_pairs(y, qid)
+    queries = qid[pairs[:, 0]]
+    batches = [data for data in seen if data.n_samples < len(pairs)]
+    assert len(batches) > 5
+    for batch in batches:
+        drawn = np.unique(queries[batch.order])
+        assert set(batch.order) == set(np.flatnonzero(np.isin(queries, drawn)))
+    assert ranker.score(X, y, qid=qid) > 0.6
