@@ -302,9 +302,12 @@ class _Run:
         if self.blur > self.final_blur:
             self.blur = max(self.blur / 2, self.final_blur)
             return
-        # What the surrogate itself is still violated by is for the multipliers to resolve, not for the margins.
+        # What the surrogate itself is still violated by is for the multipliers to resolve, not for the margins, unless
+        # nothing holds yet and a margin costs no more than what counts as settled.
         unresolved = self.surrogate_violation / self.scales
         resolved = (self.violations <= 0) | (self.violations > 2 * unresolved)
+        if self.best is None and self.last is not None:
+            resolved |= self.multipliers.sum() * self.violations <= self.options.tol * abs(self.last.objective)
         kappas = np.array([c.kappa for c in self.problem.constraints])
         self.margins = np.minimum(self.margins + resolved * self.violations / 2, kappas)
         if (self.margins >= kappas).any():

@@ -1,13 +1,15 @@
 """The promise on real data: kappa is met, and accuracy is not given away."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor
+from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor, RateParityClassifier
 from fairconstrained.datasets import load_law_school
+from fairconstrained.groups import threshold_groups
 from fairconstrained.metrics import (
     granularity,
     group_auc_gap,
@@ -17,6 +19,7 @@ from fairconstrained.metrics import (
     partial_equalized_odds_gap,
     partial_group_auc_gap,
     partial_statistical_parity_gap,
+    rate_gap,
 )
 
 
@@ -170,3 +173,34 @@ def test_a9a_as_a_stream(a9a_split):
     for solver, auc_tolerance, gap_tolerance in [("moments", 1e-4, 1e-3), ("level_set", 0.005, 0.02)]:
         batch = AUCFairClassifier(**options, solver=solver, tol=2e-3).fit(X, y, sensitive_features=sex)
         assert measured(batch) == (pytest.approx(auc, abs=auc_tolerance), pytest.approx(gap, abs=gap_tolerance))
+
+
+def test_a9a_rates(a9a_split):
+    """What is measured on new rows is what a reduction reaches, in a fraction of its time."""
+    (X, y, groups), (X_new, y_new, groups_new) = a9a_split
+    model = RateParityClassifier(0.02, rate="indicator", objective="zero_one", group_interactions=True)
+    model.fit(X, y, sensitive_features=groups)
+    gap = rate_gap(y, model.predict(X, sensitive_features=groups), sensitive_features=groups)
+    assert gap == pytest.approx(model.constraint_values_["demographic_parity"])
+    assert gap <= 0.02 + 1e-4
+    assert np.mean(model.predict(X_new, sensitive_features=groups_new) == y_new) > 0.828
+
+
+def test_communities_and_crime_with_many_groups(real_folder):
+    path = real_folder / "communities_crime.parquet"
+    if not path.is_file():
+        pytest.skip("no communities_crime.parquet in the folder with the real data")
+    frame = pd.read_parquet(path)
+    columns = ["racepctblack", "racePctHisp", "racePctAsian"]
+    members = threshold_groups(frame, columns, quantiles=np.linspace(0.5, 0.99, 10))
+    features = frame.select_dtypes("number").drop(columns=["state", "fold", "ViolentCrimesPerPop"])
+    X = StandardScaler().fit_transform(features.loc[:, features.notna().all()])
+    y = np.where(frame["ViolentCrimesPerPop"] >= 0.28, 1, -1)
+    model = RateParityClassifier(0.05, constraint="intersectional").fit(X, y, sensitive_features=members)
+    assert members.shape[1] == len(model.group_rates_) > 500
+    assert model.status_ == "optimal"
+    assert model.constraint_values_["intersectional"] <= 0.05 + 1e-6
+    rates = model.predict_proba(X)[:, 1]
+    by_hand = [abs(rates[members[name]].mean() - rates.mean()) for name in members]
+    assert max(by_hand) == pytest.approx(model.constraint_values_["intersectional"])
+    assert model.score(X, y) > 0.6
