@@ -18,6 +18,8 @@ from benchmarks.rate_parity.figures import draw_all
 
 DOCS = Path(__file__).parents[2] / "docs"
 PARTS = {"convergence": convergence, "communities": communities, "ranking": ranking, "reduction": reduction}
+#: Tables that are not for reading.
+_LONG = ("way", "reduction_runs")
 
 
 def main() -> None:
@@ -36,13 +38,13 @@ def main() -> None:
     if not arguments.plots:
         for name in arguments.only:
             for table, frame in PARTS[name].measure(arguments.quick).items():
-                save(significant(frame), f"{stem}_{table}", show=table != "way")
+                save(significant(frame), f"{stem}_{table}", show=table not in _LONG)
     figures = draw_all(RESULTS, stem)
     if arguments.docs:
         for figure in figures:
             shutil.copy(figure, DOCS / "images" / figure.name)
         for table in RESULTS.glob("rate_parity_*.csv"):
-            if "quick" not in table.name and "_way" not in table.name:
+            if "quick" not in table.name and not table.stem.endswith(_LONG):
                 shutil.copy(table, DOCS / "benchmarks" / table.name)
 
 

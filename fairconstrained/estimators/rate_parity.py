@@ -16,7 +16,6 @@ from fairconstrained.constraints import (
     BoundConstraint,
     Constraint,
     DemographicParity,
-    EqualizedOdds,
     EqualOpportunity,
     RateGap,
 )
@@ -34,11 +33,11 @@ from fairconstrained.solvers import AdamLagrangian, SolverResult
 
 __all__ = ["RateParityClassifier"]
 
-#: The exact rates of groups that do not overlap, with a search for the best intercepts.
+#: The exact rates of groups that do not overlap, where a search for the groups' thresholds may solve the problem. Equal
+#: rates among positives and negatives alike take more than thresholds.
 _EXACT: dict[str, Callable[[Any], Constraint]] = {
     "demographic_parity": DemographicParity,
     "equal_opportunity": EqualOpportunity,
-    "equalized_odds": EqualizedOdds,
 }
 #: What ``objective`` may be.
 _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")

@@ -65,9 +65,15 @@ def test_dominated_by_a_mixture():
     ours = [(0.01, 0.825, 0.01), (0.02, 0.829, 0.055), (0.05, 0.833, 0.055), (0.1, 0.80, 0.001)]
     rows = [("ExponentiatedGradient", *point) for point in front] + [("zero_one", *point) for point in ours]
     runs = pd.DataFrame(rows, columns=["method", "bound", "test_accuracy", "test_gap"])
-    table = _compared(pd.concat([runs.assign(seed=seed, constraint="c", seconds=1.0) for seed in (0, 1)]))
-    dominated = table[table.method == "zero_one"].sort_values("bound").dominated.tolist()
-    assert dominated == [False, True, False, False]
+    common = {"constraint": "c", "seconds": 1.0, "test_majority": 0.75}
+    table = _compared(pd.concat([runs.assign(seed=seed, **common) for seed in (0, 1)]))
+    table = table[table.method == "zero_one"].sort_values("bound")
+    assert table.dominated.tolist() == [False, True, False, False]
+    np.testing.assert_allclose(table.behind, [-0.005, 0.001, -0.003, 0.757 - 0.8])
+    # as likely behind as ahead
+    better = runs.assign(test_accuracy=runs.test_accuracy + 0.01 * (runs.bound == 0.02))
+    noisy = pd.concat([rows.assign(seed=seed, **common) for seed, rows in enumerate((runs, better))])
+    assert not _compared(noisy).query("method == 'zero_one'").dominated.any()
 
 
 def test_figures(problem, tmp_path, monkeypatch):
