@@ -11,19 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, Protocol, Self, cast
+from typing import Any, cast
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
-from fairconstrained.data import ClusterSampler, FairData, Sampler
+from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Coordinates, LinearMoments, Model, Pullback
-from fairconstrained.objectives import BoundObjective, Loss
+from fairconstrained.models import Coordinates, LinearMoments, Model
+from fairconstrained.objectives import BoundObjective
+from fairconstrained.points import Point, PointSource, RowLossPoint, RowLossTerms, ScorePoint
+from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
 __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
@@ -58,30 +58,6 @@ class Start:
     def on(self, data: FairData) -> Start:
         """What of it holds for these data: of others no more than the parameters, from which to look further."""
         return self if self.fingerprint in (None, data.fingerprint) else Start(self.params)
-
-
-class Point(Protocol):
-    """A problem's values at one ``z``."""
-
-    constraints: np.ndarray
-
-    @property
-    def objective(self) -> float:
-        """Objective with its penalty."""
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores of all rows; ndarray of shape (n_samples,)."""
-
-    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """Gradient in ``z`` of ``objective * f + multipliers @ constraints``; ndarray of shape (n_variables,)."""
-
-
-class PointSource(Protocol):
-    """Anything that has points: a full-batch view, a mini-batch, a convex model of the problem."""
-
-    def at(self, z: np.ndarray) -> Point:
-        """The point at ``z``, an ndarray of shape (n_variables,)."""
 
 
 @dataclass(frozen=True)
@@ -284,117 +260,6 @@ class Problem:
         return replace(self, constraints=())
 
 
-class _Point:
-    """Values of some functions of (scores, aux), and gradients of their combinations."""
-
-    def __init__(self, problem: Problem, z: np.ndarray, objective: str, constraint: str) -> None:
-        """``objective`` and ``constraint`` name the method of the terms that is evaluated."""
-        n_params = problem.n_params
-        self._model, self._params = problem.model, z[:n_params]
-        scores, self._pullback = problem.model.forward(self._params, problem.data)
-        self._scores = scores.requires_grad_()
-        self._aux = torch.from_numpy(z[n_params:].copy()).requires_grad_()
-        with torch.enable_grad():
-            self._f = getattr(problem.objective, objective)(self._scores, self._aux[:0])
-            parts = [
-                getattr(term, constraint)(self._scores, self._aux[part.start - n_params : part.stop - n_params])
-                for term, part in zip(problem.constraints, problem.aux_slices, strict=True)
-            ]
-            self._c = torch.cat(parts) if parts else self._aux[:0]
-        self.loss = self._f.item()
-        self.objective = self.loss + problem.model.penalty(self._params)[0]
-        self.constraints: np.ndarray = self._c.detach().numpy()
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores at this point; ndarray of shape (n_samples,)."""
-        return self._scores.detach().numpy()
-
-    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
-        gradient = self.loss_gradient(objective, multipliers)
-        if objective:
-            gradient[: self._params.size] += objective * self._model.penalty(self._params)[1]
-        return gradient
-
-    def loss_gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """`gradient` without the penalty, which is a function of the parameters and not of the scores."""
-        combination = objective * self._f.sum() + torch.from_numpy(multipliers) @ self._c
-        if not combination.requires_grad:  # constant, such as the concave part of a convex objective may be
-            return np.zeros(self._params.size + self._aux.numel())
-        d_scores, d_aux = torch.autograd.grad(
-            combination, (self._scores, self._aux), retain_graph=True, materialize_grads=True
-        )
-        return np.concatenate([self._pullback(d_scores), d_aux.numpy()])
-
-
-class RowLossTerms(NamedTuple):
-    """Which losses of the rows the terms of a problem are linear in.
-
-    Attributes
-    ----------
-    losses : tuple of Loss
-        Each once, the objective's first.
-    places : tuple of int
-        Which of them is that of every constraint.
-    """
-
-    losses: tuple[Loss, ...]
-    places: tuple[int, ...]
-
-    @classmethod
-    def of(cls, losses: Sequence[Loss]) -> Self:
-        """From the loss of every term, the objective's first."""
-        distinct = tuple(dict.fromkeys(losses))
-        return cls(distinct, tuple(distinct.index(loss) for loss in losses[1:]))
-
-
-class _RowLossPoint:
-    """The point of a problem whose terms are linear in losses of the rows."""
-
-    def __init__(self, problem: Problem, z: np.ndarray, terms: RowLossTerms, forward: tuple[Tensor, Pullback]) -> None:
-        n_params, y = problem.n_params, problem.data.y
-        self._problem, self._terms, self._params = problem, terms, z[:n_params]
-        self._scores, self._pullback = forward
-        losses = [loss.of(self._scores, y).numpy() for loss in terms.losses]
-        self.loss = float(cast(RowLosses, problem.objective).of_losses(losses[0], z[:0])[0])
-        parts, first = [], n_params
-        for term, place in zip(problem.constraints, terms.places, strict=True):
-            end = first + term.n_aux
-            parts.append(cast(RowLosses, term).of_losses(losses[place], z[first:end]))
-            first = end
-        self._sizes = [part.size for part in parts]
-        self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
-
-    @property
-    def objective(self) -> float:
-        """Loss and penalty."""
-        return self.loss + self._problem.model.penalty(self._params)[0]
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores at this point; ndarray of shape (n_samples,)."""
-        return self._scores.numpy()
-
-    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
-        problem, losses = self._problem, self._terms.losses
-        weights = [cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0], *([0.0] * len(losses[1:]))]
-        slopes_aux, first = [], 0
-        for term, place, size in zip(problem.constraints, self._terms.places, self._sizes, strict=True):
-            own, aux = cast(RowLosses, term).row_weights(multipliers[first : first + size])
-            weights[place] = weights[place] + own
-            first += size
-            if aux.size:
-                slopes_aux.append(aux)
-        y, scores = problem.data.y, self._scores
-        slopes = [loss.slope(scores, y) * torch.from_numpy(w) for loss, w in zip(losses, weights, strict=True)]
-        gradient = self._pullback(slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0))
-        if objective:
-            gradient += objective * problem.model.penalty(self._params)[1]
-        return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
-
-
 class FullBatchView:
     """Points of the problem itself.
 
@@ -410,22 +275,22 @@ class FullBatchView:
         self.n_evaluations = 0
         self._row_losses = row_losses or problem.row_losses
 
-    def at(self, z: np.ndarray) -> _Point | _RowLossPoint:
+    def at(self, z: np.ndarray) -> ScorePoint | RowLossPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
         problem, terms = self.problem, self._row_losses
         if terms is None:
-            return _Point(problem, z, "values", "values")
-        return _RowLossPoint(problem, z, terms, problem.model.forward(z[: problem.n_params], problem.data))
+            return ScorePoint(problem, z, "values", "values")
+        return RowLossPoint(problem, z, terms, problem.model.forward(z[: problem.n_params], problem.data))
 
     @staticmethod
-    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[_Point | _RowLossPoint]:
+    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ScorePoint | RowLossPoint]:
         """The points of several mini-batches of a problem at one ``z``, for less than one by one."""
         problem, terms = views[0].problem, views[0]._row_losses
         if terms is None:
             return [view.at(z) for view in views]
         runs = problem.model.forward_each(z[: problem.n_params], [view.problem.data for view in views])
-        return [_RowLossPoint(view.problem, z, terms, run) for view, run in zip(views, runs, strict=True)]
+        return [RowLossPoint(view.problem, z, terms, run) for view, run in zip(views, runs, strict=True)]
 
 
 class StochasticView:
@@ -444,7 +309,7 @@ class StochasticView:
     ) -> Iterator[FullBatchView]:
         """The problem on mini-batches, for less than one by one; see `FairData.sampler`."""
         if (size, balance) not in self._samplers:
-            self._samplers[size, balance] = self.problem.data.sampler(size, balance, self.problem.strata)
+            self._samplers[size, balance] = sampler_of(self.problem.data, size, balance, self.problem.strata)
         sampler, losses = self._samplers[size, balance], self.problem.row_losses
         problem = self.problem
         for batch in sampler.batches(rng, n_batches):
@@ -468,7 +333,7 @@ class DifferenceOfConvexView:
     def linearize(self, z: np.ndarray) -> PointSource:
         """The convex model that touches the problem at ``z`` from above (eqs. 31-32 of the paper)."""
         self.n_evaluations += 1
-        base = _Point(self.problem, z, "minus", "minus")
+        base = ScorePoint(self.problem, z, "minus", "minus")
         m = base.constraints.size
         tangents = np.stack([base.loss_gradient(1.0, np.zeros(m)), *(base.loss_gradient(0.0, e) for e in np.eye(m))])
         return _Linearized(self, z, np.concatenate([[base.loss], base.constraints]), tangents)
@@ -486,12 +351,12 @@ class _Linearized:
     def at(self, v: np.ndarray) -> Point:
         """The model's point at ``v``."""
         self.view.n_evaluations += 1
-        plus = _Point(self.view.problem, v, "plus", "plus")
+        plus = ScorePoint(self.view.problem, v, "plus", "plus")
         return _LinearizedPoint(plus, self.minus + self.tangents @ (v - self.z), self.tangents)
 
 
 class _LinearizedPoint:
-    def __init__(self, plus: _Point, minus: np.ndarray, tangents: np.ndarray) -> None:
+    def __init__(self, plus: ScorePoint, minus: np.ndarray, tangents: np.ndarray) -> None:
         self._plus, self._tangents = plus, tangents
         self.objective = plus.objective - float(minus[0])
         self.constraints = plus.constraints - minus[1:]

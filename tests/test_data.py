@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from fairconstrained.data import FairData, Sampler
+from fairconstrained.data import FairData
+from fairconstrained.sampling import Sampler, sampler_of
 
 CODES = np.array([1, 0, 2, 1, 0, 1, 2, 0])
 LABELS = ("a", "b", "c")
@@ -93,7 +94,7 @@ def test_inputs_are_not_changed(table):
 @pytest.mark.parametrize("sparse", [False, True])
 def test_sample_holds_rows_of_every_group_with_their_targets(make_data, sparse):
     data = make_data(counts=(40, 3, 80), sparse=sparse, classes=False)
-    batch = data.sample(np.random.default_rng(0), 12)
+    batch = next(Sampler.of(data, 12).batches(np.random.default_rng(0), 1))
     full = np.vstack([dense(block) for block in data.blocks])
     position = {row: place for place, row in enumerate(data.order)}
     drawn = [position[row] for row in batch.order]
@@ -108,7 +109,7 @@ def test_sample_holds_rows_of_every_group_with_their_targets(make_data, sparse):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sample_keeps_the_share_of_every_group(make_data, weighted):
     data = make_data(counts=(40, 3, 80), weighted=weighted)
-    batch = data.sample(np.random.default_rng(1), 20)
+    batch = next(Sampler.of(data, 20).batches(np.random.default_rng(1), 1))
     for rows, part in zip(data.slices, batch.slices, strict=True):
         assert batch.weights[part].sum().item() == pytest.approx(data.weights[rows].sum().item())
 
@@ -117,7 +118,7 @@ def test_sample_keeps_the_share_of_every_group(make_data, weighted):
 def test_weighted_means_over_samples_are_unbiased(make_data, weighted):
     data = make_data(counts=(15, 5, 25), weighted=weighted, classes=False)
     rng = np.random.default_rng(2)
-    batches = [data.sample(rng, 16) for _ in range(2000)]
+    batches = [next(Sampler.of(data, 16).batches(rng, 1)) for _ in range(2000)]
     totals = np.array([(batch.weights @ batch.y).item() for batch in batches])
     expected = (data.weights @ data.y).item()
     assert abs(totals.mean() - expected) < 4 * totals.std() / np.sqrt(totals.size)
@@ -129,9 +130,9 @@ def test_weighted_means_over_samples_are_unbiased(make_data, weighted):
 
 def test_sample_is_determined_by_the_generator(make_data):
     data = make_data(weighted=True)
-    one, other = (data.sample(np.random.default_rng(7), 16) for _ in range(2))
+    one, other = (next(Sampler.of(data, 16).batches(np.random.default_rng(7), 1)) for _ in range(2))
     np.testing.assert_array_equal(one.order, other.order)
-    assert not np.array_equal(one.order, data.sample(np.random.default_rng(8), 16).order)
+    assert not np.array_equal(one.order, next(Sampler.of(data, 16).batches(np.random.default_rng(8), 1)).order)
 
 
 # --- streams of mini-batches
@@ -437,7 +438,7 @@ def test_clusters_stay_together_and_sums_are_unbiased():
         rng.normal(size=(200, 2)), rng.normal(size=200), codes, ("a", "b", "c"), rng.uniform(1, 2, 200), None, clusters
     )
     np.testing.assert_array_equal(data.clusters, clusters[data.order])
-    sampler = data.sampler(50)
+    sampler = sampler_of(data, 50)
     assert sampler.size == 3
     batches = list(sampler.batches(rng, 8))  # all clusters twice
     total = np.zeros(200)
@@ -453,5 +454,5 @@ def test_clusters_stay_together_and_sums_are_unbiased():
 
 def test_one_cluster_at_least_and_all_at_most():
     data = FairData.from_arrays(np.ones((6, 1)), np.ones(6), np.zeros(6, int), ("a",), clusters=np.arange(6) // 3)
-    assert [data.sampler(size).size for size in (1, 3, 6, 100)] == [1, 1, 2, 2]
-    assert next(data.sampler(100).batches(np.random.default_rng(0))).n_samples == 6
+    assert [sampler_of(data, size).size for size in (1, 3, 6, 100)] == [1, 1, 2, 2]
+    assert next(sampler_of(data, 100).batches(np.random.default_rng(0))).n_samples == 6

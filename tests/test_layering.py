@@ -16,6 +16,7 @@ PACKAGE = Path(fairconstrained.__file__).parent
 LAYERS = (
     "groups",
     "data",
+    "sampling",
     "surrogates",
     "pairwise",
     "domains",
@@ -25,6 +26,7 @@ LAYERS = (
     "views",
     "objectives",
     "constraints",
+    "points",
     "problem",
     "solvers",
     "callbacks",

@@ -10,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from fairconstrained.constraints import AUCGap
 from fairconstrained.constraints._auc_sets import RESOLUTION, AUCSets
 from fairconstrained.data import FairData
+from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
@@ -201,7 +202,7 @@ def test_a_function_gets_the_rows_with_weight_as_the_caller_has_them(caller):
     expected = AUCGap(0.05, metric=masks).bind(data).metric(scores[data.order])
     assert constraint.metric(scores[data.order]) == pytest.approx(expected)
     # asked no more for a mini-batch, whose rows a function that knows all rows by their place knows nothing of
-    batch = constraint.on(data.sample(np.random.default_rng(0), 40))
+    batch = constraint.on(next(Sampler.of(data, 40).batches(np.random.default_rng(0), 1)))
     assert len(asked) == 1
     by_array = AUCGap(0.05, metric=masks).bind(data).on(batch.data)
     assert batch.metric(scores[batch.data.order]) == by_array.metric(scores[batch.data.order])
@@ -352,7 +353,7 @@ def test_the_mean_over_mini_batches_is_the_value(make_data, draw_scores, metric)
     rng = np.random.default_rng(0)
     draws = []
     for _ in range(150):
-        batch = data.sample(rng, 40)
+        batch = next(Sampler.of(data, 40).batches(rng, 1))
         drawn = torch.from_numpy(scores[position[batch.order]])
         draws.append(constraint.on(batch).values(drawn, NO_AUX).numpy())
     deviation = np.std(draws, axis=0) / np.sqrt(len(draws))

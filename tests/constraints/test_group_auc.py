@@ -8,6 +8,7 @@ from sklearn.base import clone
 from fairconstrained.constraints import GroupAUC
 from fairconstrained.data import FairData
 from fairconstrained.metrics import granularity, partial_group_auc_gap
+from fairconstrained.sampling import Sampler
 from fairconstrained.solvers import IDCA, AugmentedLagrangian, Status
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
@@ -192,7 +193,7 @@ def test_batches_are_unbiased(make_data, draw_scores):
     rng = np.random.default_rng(0)
     draws = []
     for _ in range(250):
-        batch = data.sample(rng, 12)
+        batch = next(Sampler.of(data, 12).batches(rng, 1))
         drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
         draws.append(constraint.on(batch).values(drawn, NO_AUX).numpy())
     deviation = np.std(draws, axis=0) / np.sqrt(len(draws))

@@ -10,8 +10,9 @@ import torch
 from sklearn.base import clone
 
 from fairconstrained.constraints import LossParity
-from fairconstrained.data import FairData, Sampler
+from fairconstrained.data import FairData
 from fairconstrained.metrics import loss_parity_gap
+from fairconstrained.sampling import Sampler
 from fairconstrained.views import DifferenceOfConvex, Exact, RowLosses, Stochastic
 
 KAPPA = 0.07

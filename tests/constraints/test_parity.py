@@ -8,6 +8,7 @@ from sklearn.base import clone
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.metrics import granularity, partial_demographic_parity_gap, partial_statistical_parity_gap
+from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
 
@@ -180,7 +181,7 @@ def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
     rng = np.random.default_rng(0)
     draws = []
     for _ in range(600):
-        batch = data.sample(rng, 12)
+        batch = next(Sampler.of(data, 12).batches(rng, 1))
         drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
         draws.append(constraint.on(batch).values(drawn, aux).numpy())
     deviation = np.std(draws, axis=0) / np.sqrt(len(draws))
@@ -198,7 +199,7 @@ def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
     rng = np.random.default_rng(0)
     draws = []
     for _ in range(800):
-        batch = data.sample(rng, 16)
+        batch = next(Sampler.of(data, 16).batches(rng, 1))
         drawn = torch.from_numpy(scores[[position[row] for row in batch.order]])
         draws.append(constraint.on(batch).values(drawn, torch.empty(0, dtype=torch.float64)).numpy())
     np.testing.assert_allclose(np.sum(draws, axis=1), -0.2, atol=1e-12)
@@ -207,7 +208,7 @@ def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
 
 def test_a_batch_keeps_surrogate_levels_and_names(notion, data, draw_scores):
     constraint = notion(0.3).bind(data).refined(draw_scores(data), blur=0.1, margin=0.05)
-    batch = constraint.on(data.sample(np.random.default_rng(0), 20))
+    batch = constraint.on(next(Sampler.of(data, 20).batches(np.random.default_rng(0), 1)))
     assert batch.component_names == constraint.component_names
     assert batch.n_aux == constraint.n_aux
     assert batch.surrogate == constraint.surrogate

@@ -9,9 +9,10 @@ import torch
 from sklearn.base import clone
 
 from fairconstrained.constraints import LossParity, RateGap
-from fairconstrained.data import FairData, Sampler
+from fairconstrained.data import FairData
 from fairconstrained.groups import Groups
 from fairconstrained.metrics import loss_parity_gap, rate_gap
+from fairconstrained.sampling import Sampler
 from fairconstrained.views import Exact, RowLosses, Stochastic
 
 KAPPA = 0.07

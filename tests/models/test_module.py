@@ -14,6 +14,7 @@ from torch import nn
 
 from fairconstrained.models import LinearModel
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, make_module, mlp
+from fairconstrained.sampling import Sampler
 
 small = partial(mlp, hidden_layer_sizes=(5, 4), activation="tanh")
 MODELS = {"shared": ModuleModel(small, 3, alpha=0.3), "heads": ModuleModel(small, 3, 3, alpha=0.3)}
@@ -121,7 +122,7 @@ def test_without_hidden_layers_it_is_the_linear_model(data):
 
 def test_mini_batches(data):
     model = MODELS["heads"]
-    params, batch = draw(model), data.sample(np.random.default_rng(0), 6)
+    params, batch = draw(model), next(Sampler.of(data, 6).batches(np.random.default_rng(0), 1))
     expected, _ = plain(model, params, batch)
     np.testing.assert_allclose(model.forward(params, batch)[0].numpy(), expected.detach().numpy())
 
@@ -317,14 +318,20 @@ def test_mlp_says_what_it_does_not_know(options, message):
         mlp(3, **options)
 
 
-@pytest.mark.parametrize("part", ["sample", "thinned"])
+PARTS = {
+    "mini-batch": lambda data, rng: next(Sampler.of(data, 12).batches(rng, 1)),
+    "thinned": lambda data, rng: data.thinned(rng, 12),
+}
+
+
+@pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_features_may_be_a_tensor(make_data, part):
     """As where a model has placed them on its device: mini-batches are gathered there."""
     data = make_data(counts=(9, 5, 7))
     placed = replace(data, X=torch.from_numpy(data.X))
     model = ModuleModel(partial(mlp, hidden_layer_sizes=(4,)), 3, chunk_size=4)
     params = draw(model)
-    batches = [getattr(own, part)(np.random.default_rng(0), 12) for own in (data, placed)]
+    batches = [part(own, np.random.default_rng(0)) for own in (data, placed)]
     for one, other in ((data, placed), batches):
         assert isinstance(other.X, torch.Tensor)
         (scores, pullback), (expected, reference) = (model.forward(params, rows) for rows in (other, one))

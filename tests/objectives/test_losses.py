@@ -17,6 +17,7 @@ from fairconstrained.objectives import (
     TruncatedLogistic,
     ZeroOne,
 )
+from fairconstrained.sampling import Sampler
 
 LOSSES = {
     "logistic": Logistic(),
@@ -254,7 +255,7 @@ def test_objective_on_batches_is_unbiased(make_data):
     position = {row: place for place, row in enumerate(data.order)}
     draws = []
     for _ in range(2000):
-        batch = data.sample(rng, 10)
+        batch = next(Sampler.of(data, 10).batches(rng, 1))
         drawn = [position[row] for row in batch.order]
         draws.append(objective.on(batch).values(scores[drawn], column()).item())
     expected = objective.values(scores, column()).item()
