@@ -224,19 +224,23 @@ class FairData:
         """About ``size`` rows that stand for all of them: every so many-th row of every group.
 
         Rows are ordered by target, so the shares of the targets are kept. A group that is small gets more rows than
-        its share, up to all it has; the weights make up for it. For mini-batches see `fairconstrained.sampling`.
+        its share, up to all it has; the weights make up for it. With more groups than half the ``size``, it is every
+        so many-th row of all. For mini-batches see `fairconstrained.sampling`.
 
         Parameters
         ----------
         rng : numpy.random.Generator
         size : int
         """
+        many = 2 * self.n_groups > size
         rows, weights = [], []
-        for part in self.slices:
-            share = float(self.weights[part].sum())
-            count = min(max(round(share * size), size // (2 * self.n_groups)), part.stop - part.start)
-            cumulative = torch.cumsum(self.group_weights[part], 0).numpy()
-            at = (rng.random() + np.arange(count)) / count * cumulative[-1]
+        for part in (slice(0, self.n_samples),) if many else self.slices:
+            cumulative = torch.cumsum(self.weights[part], 0).numpy()
+            if not cumulative.size:  # a group without rows
+                continue
+            share = float(cumulative[-1])
+            count = min(max(round(share * size), size // (2 * self.n_groups)), cumulative.size)
+            at = (rng.random() + np.arange(count)) / count * share
             drawn = np.searchsorted(cumulative, at, side="right").clip(max=cumulative.size - 1)
             rows.append(drawn + part.start)
             weights.append(np.full(count, share / count))

@@ -388,6 +388,19 @@ def test_thinned_means_are_unbiased(make_data, weighted):
         assert means.std() > 0
 
 
+def test_thinned_with_more_groups_than_rows_and_with_groups_without_any():
+    rng = np.random.default_rng(0)
+    codes, y = np.sort(rng.integers(0, 300, 1000)), rng.normal(size=1000)
+    data = FairData.from_arrays(rng.normal(size=(1000, 1)), y, codes, tuple(range(301)), rng.uniform(1, 2, 1000))
+    thin = data.thinned(rng, 100)
+    assert thin.n_samples == 100
+    assert thin.weights.sum().item() == pytest.approx(1)
+    draws = [data.thinned(rng, 100) for _ in range(2000)]
+    assert np.mean([d.weights @ d.y for d in draws]) == pytest.approx(float(data.weights @ data.y), abs=0.01)
+    few = FairData.from_arrays(np.ones((40, 1)), y[:40], np.repeat([0, 2], 20), ("a", "b", "c"))
+    np.testing.assert_array_equal(np.bincount(few.thinned(rng, 20).codes), [10, 0, 10])
+
+
 def test_thinned_is_determined_by_the_generator(make_data):
     data = make_data(counts=(200, 300), weighted=True)
     one, other = (data.thinned(np.random.default_rng(7), 50) for _ in range(2))
