@@ -38,7 +38,8 @@ def main() -> None:
     if not arguments.plots:
         for name in arguments.only:
             for table, frame in PARTS[name].measure(arguments.quick).items():
-                save(significant(frame), f"{stem}_{table}", show=table not in _LONG)
+                to_read = table not in _LONG
+                save(significant(frame) if to_read else frame, f"{stem}_{table}", show=to_read)
     figures = draw_all(RESULTS, stem)
     if arguments.docs:
         for figure in figures:

@@ -49,7 +49,7 @@ def draw_way(way: pd.DataFrame) -> plt.Figure:
                 # what breaks the bound may have less loss than the best that keeps it
                 values = (own.objective - best).abs() if quantity == "objective" else own[quantity]
                 ax.plot(own.seconds, values, color=color, label=method, lw=1.2)
-        for ax, floor in zip(column, (1e-6, 1e-5, 1e-4), strict=True):
+        for ax, floor in zip(column, (2e-4, 1e-5, 1e-4), strict=True):
             ax.set(xscale="log", yscale="log")
             ax.set_ylim(bottom=floor)
         column[0].set_title(f"{data}, {constraint.replace('_', ' ')}", fontsize=9)
