@@ -15,7 +15,7 @@ from fairconstrained.models import Model, Pullback
 from fairconstrained.objectives import BoundObjective, Loss
 from fairconstrained.views import RowLosses
 
-__all__ = ["Point", "PointSource", "RowLossPoint", "RowLossTerms", "ScorePoint"]
+__all__ = ["Point", "PointSource", "RowLossPoint", "RowLossTerms", "ScorePoint", "objective_gradient", "worst_gradient"]
 
 
 class Posed(Protocol):
@@ -50,6 +50,19 @@ class Point(Protocol):
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient in ``z`` of ``objective * f + multipliers @ constraints``; ndarray of shape (n_variables,)."""
+
+
+def objective_gradient(point: Point) -> np.ndarray:
+    """Gradient of the objective alone; ndarray of shape (n_variables,)."""
+    return point.gradient(1.0, np.zeros_like(point.constraints))
+
+
+def worst_gradient(point: Point) -> np.ndarray:
+    """Gradient of the largest constraint, zero where there is none; ndarray of shape (n_variables,)."""
+    chosen = np.zeros_like(point.constraints)
+    if chosen.size:
+        chosen[point.constraints.argmax()] = 1.0
+    return point.gradient(0.0, chosen)
 
 
 class PointSource(Protocol):

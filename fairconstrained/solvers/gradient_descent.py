@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
@@ -130,7 +131,7 @@ class _Adam(Method):
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         point = source.batch().at(self.z)
-        gradient = point.gradient(1.0, np.zeros(point.constraints.size))
+        gradient = objective_gradient(point)
         self.z = problem.project(self.z - self._options.learning_rate * self._direction.of(gradient))
 
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.views import Exact, FullBatch
@@ -96,13 +97,6 @@ class _ProximalPoint:
         """The largest constraint; -1 where there is none."""
         return float(self.constraints.max()) if self.constraints.size else -1.0
 
-    def worst_gradient(self) -> np.ndarray:
-        """Its gradient."""
-        chosen = np.zeros_like(self.constraints)
-        if chosen.size:
-            chosen[self.constraints.argmax()] = 1.0
-        return self.gradient(0.0, chosen)
-
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
         return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
@@ -150,9 +144,9 @@ class IPPSSG(InexactProximalPoint):
             if point.worst <= self.tolerance:
                 total += k + 1
                 mean += (k + 1) * z
-                gradient = point.gradient(1.0, np.zeros_like(point.constraints))
+                gradient = objective_gradient(point)
             else:
-                gradient = point.worst_gradient()
+                gradient = worst_gradient(point)
             rate = min(self.learning_rate, 2 / (self.proximity * (k + 2)))
             z = problem.project(z - rate * gradient)
         return mean / total if total else nearest
@@ -208,8 +202,8 @@ class IPPConEx(InexactProximalPoint):
         for k in range(self.inner_iter):
             theta = (k + t0 + 1) / (k + t0 + 2)
             y = max(y + ((1 + theta) * line - theta * last_line) * (k + 1) / self.tau, 0.0)
-            slope = point.worst_gradient()
-            gradient = point.gradient(1.0, np.zeros_like(point.constraints)) + y * slope
+            slope = worst_gradient(point)
+            gradient = objective_gradient(point) + y * slope
             moved = problem.project(z - gradient * 2 / (self.proximity * (k + t0 + 1)))
             last_line, line = line, point.worst + float(slope @ (moved - z))
             z = moved

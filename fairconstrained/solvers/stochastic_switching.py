@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._base import check_choice
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
@@ -88,12 +89,9 @@ class _Switching(Method):
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
         judge, point = source.points(x, 2)
-        if judge.constraints.max(initial=-np.inf) <= self.tolerance:
-            rate, gradient = o.learning_rate, point.gradient(1.0, np.zeros(point.constraints.size))
-        else:
-            worst = np.zeros(point.constraints.size)
-            worst[point.constraints.argmax()] = 1.0
-            rate, gradient = o.constraint_rate, point.gradient(0.0, worst)
+        holds = judge.constraints.max(initial=-np.inf) <= self.tolerance
+        rate = o.learning_rate if holds else o.constraint_rate
+        gradient = objective_gradient(point) if holds else worst_gradient(point)
         self.n_steps, self.epoch_steps = self.n_steps + 1, self.epoch_steps + 1
         if self.n_steps > o.burn_in:
             self.total += rate

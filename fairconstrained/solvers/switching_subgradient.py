@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import FullBatchView, PointSource, Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
@@ -65,11 +66,9 @@ def switch(
             n_feasible += 1
             if point.objective < best.objective:
                 best = Switched(z, point.objective, n_feasible)
-            gradient, length = point.gradient(1.0, np.zeros_like(point.constraints)), eps
+            gradient, length = objective_gradient(point), eps
         else:
-            worst = np.zeros_like(point.constraints)
-            worst[point.constraints.argmax()] = 1.0
-            gradient, length = point.gradient(0.0, worst), violation
+            gradient, length = worst_gradient(point), violation
         squared = float(gradient @ gradient)
         if squared == 0:
             break

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fairconstrained.domains import Box
+from fairconstrained.points import worst_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import IPPSSG, IPPConEx
 from fairconstrained.solvers.proximal_point import _Subproblem
@@ -59,7 +60,7 @@ def test_the_proximal_terms():
     np.testing.assert_allclose(point.constraints, c)
     np.testing.assert_allclose(point.gradient(2.0, multipliers), 2 * gradient + multipliers @ jacobian)
     assert point.worst == c.max()
-    np.testing.assert_allclose(point.worst_gradient(), jacobian[c.argmax()])
+    np.testing.assert_allclose(worst_gradient(point), jacobian[c.argmax()])
 
 
 @pytest.mark.parametrize("problem", [Everywhere, InTheBox])
