@@ -56,7 +56,7 @@ def test_defaults_are_the_published_parameters():
 
 
 def test_known_optimum_primal_and_dual(known):
-    options = PLADA(max_epochs=500, learning_rate=0.02, slack_rate=0.05, delta=50.0)
+    options = PLADA(max_epochs=200, learning_rate=0.02, slack_rate=0.05, delta=50.0)
     result = options.solve(known.problem, None, np.random.default_rng(0))
     np.testing.assert_allclose(result.params, known.params, atol=2e-3)
     assert result.objective == pytest.approx(known.objective, abs=1e-3)
