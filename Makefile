@@ -9,7 +9,7 @@ demo: .venv/plain
 	$(BIN)/python -m examples.demo
 
 test: .venv/plain
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/plain
 	$(BIN)/ruff check .
