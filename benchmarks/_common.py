@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,7 @@ import torch
 from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).parent / "results"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 class Table(NamedTuple):
@@ -137,6 +140,29 @@ def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:
         function()
         times.append(time.perf_counter() - begin)
     return float(np.median(times))
+
+
+def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What reads a list of known names from the command line."""
+
+    def read_names(text: str) -> list[str]:
+        names = text.split(",")
+        unknown = sorted(set(names) - set(known))
+        if unknown:
+            raise argparse.ArgumentTypeError(f"unknown: {unknown}; there are {list(known)}")
+        return names
+
+    return read_names
+
+
+def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = ()) -> None:
+    """Copy figures, and the tables of a benchmark but those of quick runs and ``without``, to the documentation."""
+    left = {f"{stem}_{name}" for name in without}
+    for figure in figures:
+        shutil.copy(figure, DOCS / "images" / figure.name)
+    for table in RESULTS.glob(f"{stem}_*.csv"):
+        if "quick" not in table.name and table.stem not in left:
+            shutil.copy(table, DOCS / "benchmarks" / table.name)
 
 
 def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:

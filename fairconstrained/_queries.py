@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_queries", "query_pairs"]
+__all__ = ["check_queries", "query_pairs", "rows_by_number"]
 
 
 def check_queries(qid: Any, n_samples: int) -> np.ndarray:
@@ -25,6 +25,12 @@ def check_queries(qid: Any, n_samples: int) -> np.ndarray:
     return np.unique(values, return_inverse=True)[1]
 
 
+def rows_by_number(numbers: np.ndarray) -> list[np.ndarray]:
+    """The rows that have each number, ascending, for an ndarray of shape (n_samples,)."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)
+
+
 def query_pairs(y: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """All pairs of rows of one query of which the first has the larger target.
 
@@ -39,9 +45,8 @@ def query_pairs(y: np.ndarray, queries: np.ndarray) -> np.ndarray:
     pairs : ndarray of int, of shape (n_pairs, 2)
         Numbers of the rows, by query.
     """
-    order = np.argsort(queries, kind="stable")
     found = []
-    for rows in np.split(order, np.flatnonzero(np.diff(queries[order])) + 1):
+    for rows in rows_by_number(queries):
         targets = y[rows]
         first, second = np.nonzero(targets[:, None] > targets)
         found.append(np.stack([rows[first], rows[second]], axis=1))

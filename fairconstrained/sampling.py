@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 import torch
 
+from fairconstrained._queries import rows_by_number
 from fairconstrained.data import FairData
 
 __all__ = ["ClusterSampler", "Sampler", "sampler_of"]
@@ -145,8 +146,7 @@ class ClusterSampler:
     @classmethod
     def of(cls, data: FairData, clusters: np.ndarray, size: int) -> Self:
         """Batches of about ``size`` rows, but of one cluster at least."""
-        order = np.argsort(clusters, kind="stable")
-        rows = np.split(order, np.flatnonzero(np.diff(clusters[order])) + 1)
+        rows = rows_by_number(clusters)
         return cls(data, tuple(rows), int(np.clip(round(size * len(rows) / clusters.size), 1, len(rows))))
 
     def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:

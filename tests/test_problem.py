@@ -280,7 +280,11 @@ def parity_problem(make_problem, data, loss, parities, make_model=lambda problem
 
 
 def check_equal_points(point, other, n_components):
-    np.testing.assert_allclose(point.scores, other.scores, rtol=1e-12)
+    np.testing.assert_array_equal(point.scores, other.scores)
+    check_equal_values(point, other, n_components)
+
+
+def check_equal_values(point, other, n_components):
     assert point.loss == pytest.approx(other.loss)
     assert point.objective == pytest.approx(other.objective)
     assert point.objective > point.loss  # with the penalty
@@ -330,7 +334,9 @@ def test_points_of_several_batches_at_once(grouped, make_problem, make_model, pa
     points = FullBatchView.at_each(views, z)
     assert len(points) == len(views)
     for point, view in zip(points, views, strict=True):
-        check_equal_points(point, view.at(z), point.constraints.size)
+        # products with more rows may round differently
+        np.testing.assert_allclose(point.scores, view.at(z).scores, rtol=1e-12)
+        check_equal_values(point, view.at(z), point.constraints.size)
 
 
 def test_gradients_of_points_without_a_graph(grouped, make_problem):

@@ -8,22 +8,18 @@ what there is, and ``--docs`` also puts figures and tables where the documentati
 from __future__ import annotations
 
 import argparse
-import shutil
-from pathlib import Path
 
-from benchmarks._common import RESULTS, save
+from benchmarks._common import RESULTS, names_of, publish, save
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
 from benchmarks.auc_fairness.promises import PROMISES
 from benchmarks.auc_fairness.tasks import COLUMNS, MODELS, N_SEEDS, all_tasks, run_task
 
-DOCS = Path(__file__).parents[2] / "docs"
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     choices = [*PROMISES, "fronts"]
-    parser.add_argument("--only", type=lambda names: names.split(","), default=choices, help=", ".join(choices))
+    parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
     parser.add_argument("--quick", action="store_true", help="few rows, one seed, few parameters: to see that it works")
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--models", type=lambda names: names.split(","), default=list(MODELS))
@@ -31,9 +27,6 @@ def main() -> None:
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(choices)
-    if unknown:
-        parser.error(f"unknown experiments {sorted(unknown)}; there are {choices}")
     stem = "auc_fairness_quick" if arguments.quick else "auc_fairness"
     path = RESULTS / f"{stem}.csv"
     if not arguments.plots:
@@ -49,11 +42,7 @@ def main() -> None:
     if len(results):
         write_tables(results, RESULTS, stem)
     if arguments.docs:
-        for figure in figures:
-            shutil.copy(figure, DOCS / "images" / figure.name)
-        for table in RESULTS.glob("auc_fairness_*.csv"):
-            if "quick" not in table.name:
-                shutil.copy(table, DOCS / "benchmarks" / table.name)
+        publish(figures, "auc_fairness")
 
 
 if __name__ == "__main__":

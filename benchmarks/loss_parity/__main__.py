@@ -9,13 +9,11 @@ a run of a few minutes with files of its own, to see that everything works; its 
 from __future__ import annotations
 
 import argparse
-import shutil
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, save, significant
+from benchmarks._common import RESULTS, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity.constraints import constraints
 from benchmarks.loss_parity.datasets import datasets
@@ -34,21 +32,7 @@ from benchmarks.loss_parity.tasks import (
     time_limits,
 )
 
-DOCS = Path(__file__).parents[2] / "docs"
 QUICK = {"seeds": 1, "seconds": 2.0}
-
-
-def _names(known: Iterable[str]) -> Callable[[str], list[str]]:
-    """What reads a list of known names from the command line."""
-
-    def read_names(text: str) -> list[str]:
-        names = text.split(",")
-        unknown = sorted(set(names) - set(known))
-        if unknown:
-            raise argparse.ArgumentTypeError(f"unknown: {unknown}; there are {list(known)}")
-        return names
-
-    return read_names
 
 
 def _arguments() -> argparse.Namespace:
@@ -56,9 +40,9 @@ def _arguments() -> argparse.Namespace:
     everything = [*promises(), "runs"]
     folders = {"datasets": list(datasets()), "constraints": list(constraints()), "methods": list(methods())}
     chosen = folders | {"constraints": ["demographic_parity"]}
-    parser.add_argument("--only", type=_names(everything), default=everything, help=", ".join(everything))
+    parser.add_argument("--only", type=names_of(everything), default=everything, help=", ".join(everything))
     for name, known in folders.items():
-        parser.add_argument(f"--{name}", type=_names(known), default=chosen[name], help=", ".join(known))
+        parser.add_argument(f"--{name}", type=names_of(known), default=chosen[name], help=", ".join(known))
     parser.add_argument("--quick", action="store_true", help="one seed, two seconds a run, little data")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--seconds", type=float, help="of a run that does not end by itself")
@@ -90,11 +74,7 @@ def main() -> None:
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     figures = _show(with_limit(read(path, COLUMNS), limits), stem)
     if arguments.docs:
-        for figure in figures:
-            shutil.copy(figure, DOCS / "images" / figure.name)
-        for table in RESULTS.glob("loss_parity_*.csv"):
-            if "quick" not in table.name and table.name != f"{stem}_history.csv":
-                shutil.copy(table, DOCS / "benchmarks" / table.name)
+        publish(figures, stem, without=("history",))
 
 
 def _show(results: pd.DataFrame, stem: str) -> list[Path]:

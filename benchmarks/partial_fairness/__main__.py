@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS
+from benchmarks._common import RESULTS, names_of
 from benchmarks._runner import read, run_all
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, N_SEEDS, all_tasks, run_task
 from benchmarks.partial_fairness.figures import draw_all
@@ -25,15 +25,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     titles = "; ".join(f"{name}: {experiment.title}" for name, experiment in EXPERIMENTS.items())
     parser.add_argument("--quick", action="store_true", help="few rows, one seed, two parameters of every list")
-    parser.add_argument("--only", type=lambda names: names.split(","), default=list(EXPERIMENTS), help=titles)
+    parser.add_argument("--only", type=names_of(EXPERIMENTS), default=list(EXPERIMENTS), help=titles)
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the pictures and tables of the documentation")
     arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(EXPERIMENTS)
-    if unknown:
-        parser.error(f"unknown experiments {sorted(unknown)}; there are {sorted(EXPERIMENTS)}")
     if arguments.docs and arguments.quick:
         parser.error("the documentation shows no quick runs")
     stem = "partial_fairness_quick" if arguments.quick else "partial_fairness"

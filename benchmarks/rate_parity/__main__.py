@@ -9,14 +9,11 @@ it works; its numbers mean nothing.
 from __future__ import annotations
 
 import argparse
-import shutil
-from pathlib import Path
 
-from benchmarks._common import RESULTS, save, significant
+from benchmarks._common import RESULTS, names_of, publish, save, significant
 from benchmarks.rate_parity import communities, convergence, ranking, reduction
 from benchmarks.rate_parity.figures import draw_all
 
-DOCS = Path(__file__).parents[2] / "docs"
 PARTS = {"convergence": convergence, "communities": communities, "ranking": ranking, "reduction": reduction}
 #: Tables that are not for reading.
 _LONG = ("way", "reduction_runs")
@@ -24,14 +21,11 @@ _LONG = ("way", "reduction_runs")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", type=lambda names: names.split(","), default=list(PARTS), help=", ".join(PARTS))
+    parser.add_argument("--only", type=names_of(PARTS), default=list(PARTS), help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="few rows, one seed, few iterations")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
-    unknown = set(arguments.only) - set(PARTS)
-    if unknown:
-        parser.error(f"unknown parts {sorted(unknown)}; there are {list(PARTS)}")
     if arguments.docs and arguments.quick:
         parser.error("the documentation shows no quick runs")
     stem = "rate_parity_quick" if arguments.quick else "rate_parity"
@@ -42,11 +36,7 @@ def main() -> None:
                 save(significant(frame) if to_read else frame, f"{stem}_{table}", show=to_read)
     figures = draw_all(RESULTS, stem)
     if arguments.docs:
-        for figure in figures:
-            shutil.copy(figure, DOCS / "images" / figure.name)
-        for table in RESULTS.glob("rate_parity_*.csv"):
-            if "quick" not in table.name and not table.stem.endswith(_LONG):
-                shutil.copy(table, DOCS / "benchmarks" / table.name)
+        publish(figures, stem, without=_LONG)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The one table of parameters: of every solver, for linear scores and for networks.
 
-plada: Table 2 of the paper, its two sets. The others: the best of six to twelve sets on Adult and COMPAS with
-demographic parity. Iterations are so many that the methods on all rows make about as many passes.
+plada: Table 2 of the paper, its two sets. The others, linear: chosen among two to twelve sets on COMPAS and Adult with
+demographic parity, and for ipp_conex a step with which it does not diverge on Bank; multiplier_model for networks was
+not tuned. Iterations are so many that the methods on all rows make about as many passes.
 """
 
 from __future__ import annotations

@@ -83,8 +83,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
         out of the constraint.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian". Other solvers bound a surrogate of the indicator, or the smooth rates up to
-        their own accuracy.
+        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
+        surrogate of the indicator, or the smooth rates up to their own accuracy.
     solver_options, max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 

@@ -130,8 +130,7 @@ class _Adam(Method):
 
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
-        point = source.batch().at(self.z)
-        gradient = objective_gradient(point)
+        gradient = objective_gradient(source.batch().at(self.z))
         self.z = problem.project(self.z - self._options.learning_rate * self._direction.of(gradient))
 
 

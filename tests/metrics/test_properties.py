@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
 
-quick = settings(max_examples=20, deadline=None, derandomize=True)
+quick = settings(max_examples=30, deadline=None, derandomize=True)
 PARTIAL = {name for name in METRICS if name.startswith("partial_")}
 AT_THRESHOLD = {"partial_demographic_parity_gap", "partial_equal_opportunity_gap", "partial_equalized_odds_gap"}
 UPPER = {"separation_gap": 2.0, "sufficiency_gap": 2.0} | dict.fromkeys(
