@@ -241,7 +241,7 @@ class Problem:
         searches = [constraint.offsets for constraint in self.constraints] or [self._unconstrained_offsets]
         for search in searches:
             offsets = search(scores, gains.numpy(), self.threshold, shared)
-            shifted = params + offsets[: len(directions)] @ directions
+            shifted = self.project(params + offsets[: len(directions)] @ directions)
             moved = self.scores(shifted)
             if all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
                 params, scores = shifted, moved

@@ -36,7 +36,8 @@ _MANY = 3
 class AugmentedLagrangian(Solver):
     r"""Augmented Lagrangian method whose surrogate follows the exact metric.
 
-    Every outer iteration minimises, by L-BFGS over ``z = (params, aux)`` and from the last ``z``,
+    Every outer iteration minimises, by L-BFGS (in a domain by projected gradients with spectral steps) over ``z =
+    (params, aux)`` and from the last ``z``,
 
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 
@@ -95,7 +96,6 @@ class AugmentedLagrangian(Solver):
 
     name: ClassVar[str] = "augmented_lagrangian"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
-    projects: ClassVar[bool] = False
 
     max_iter: int = 50
     tol: float = 5e-4
@@ -225,7 +225,7 @@ class _Run:
 
     def start_from(self, params: np.ndarray) -> None:
         """Begin at ``params``."""
-        self.z = self.problem.start(params)
+        self.z = self.problem.project(self.problem.start(params))
         point = FullBatchView(self.problem).at(self.z)
         self.n_evaluations += 1
         self._assess(point)
@@ -370,7 +370,7 @@ class _Run:
         """Look for a feasible point on the line from the last solution, beyond an infeasible iterate."""
         params = extrapolated(origin, outside, _OVERSHOOT)
         if params is not None and (self.best is None or outside.objective < self.best.objective):
-            inside = self._measure(params)
+            inside = self._measure(self.problem.project(params))
             if inside.excess <= 0:
                 self._land(inside, outside)
 

@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from fairconstrained.models import LinearMoments
-from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.points import objective_gradient
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
 from fairconstrained.solvers._quadratics import Quadratics, parameter_quadratics
+from fairconstrained.solvers._spectral import SpectralDescent
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 __all__ = ["ProjectedGradient"]
 
-#: Objectives that the line search looks back on, and iterations after which a change of the best one is judged.
+#: Iterations after which a change of the best objective is judged.
 _WINDOW = 10
-#: Decrease that the line search asks for, as a fraction of the one that the slope promises.
-_ARMIJO = 1e-4
-#: Shortest and longest spectral step.
-_STEPS = 1e-10, 1e10
 #: Duality gap at which a projection is accepted.
 _GAP = 1e-9
 #: Entries of a factor below this fraction of the largest one are rounding errors.
@@ -89,22 +87,28 @@ class ProjectedGradient(Solver):
         recorder = Recorder(callback, self.verbose)
         projection = _Projection(parameter_quadratics(problem, problem.constraints))
         begin = problem.model.init(random_state) if start is None else start.params
-        descent = _Descent(problem.without_constraints().view(FullBatch), projection, begin, self.step)
-        best: deque[float] = deque([descent.best.objective], maxlen=_WINDOW + 1)
+        view = problem.without_constraints().view(FullBatch)
+        step = None if self.step == "spectral" else float(self.step)
+        descent = SpectralDescent(
+            view.at, begin, projection, lambda point: (point.objective, objective_gradient(point)), step
+        )
+        best: deque[float] = deque([descent.least], maxlen=_WINDOW + 1)
         settled, n_iter = False, 0
         while n_iter < self.max_iter and not settled:
             n_iter += 1
+            length = descent.step
             stationary = not descent.advance()
-            best.append(descent.best.objective)
+            best.append(descent.least)
             settled = stationary or (len(best) > _WINDOW and best[0] - best[-1] <= self.tol * abs(best[-1]))
             recorder.add(
                 n_iter=n_iter,
-                n_evaluations=descent.view.n_evaluations,
-                objective=descent.point.objective,
+                n_evaluations=view.n_evaluations,
+                objective=descent.value,
                 step=descent.step,
                 n_projections=projection.n_solved,
             )
-        return _result(problem, descent, settled, n_iter, recorder)
+        result = surrogate_result(problem, descent.best, n_iter, view.n_evaluations, recorder)
+        return _with_multipliers(result, problem, projection.multipliers / length, settled)
 
 
 class _Projection:
@@ -117,6 +121,8 @@ class _Projection:
 
     def __init__(self, quadratics: Quadratics) -> None:
         self.n_solved = 0
+        #: Of the components at the last projection.
+        self.multipliers = np.zeros(quadratics.c.size)
         self._which, self._c = quadratics.which, quadratics.c
         if not self._c.size:
             return
@@ -126,19 +132,21 @@ class _Projection:
         self._factors = [_factor(self._basis.T @ hessian @ self._basis) for hessian in quadratics.hessians]
         self._solver = self._cone_program()
 
-    def __call__(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The projection of ``v``, and the multipliers of the components there."""
+    def __call__(self, v: np.ndarray) -> np.ndarray:
+        """The projection of ``v``; sets ``multipliers``."""
         if not self._c.size:
-            return v, np.empty(0)
+            return v
         rotated = self._basis.T @ v
         squares = np.array([float(np.sum((factor @ rotated) ** 2)) for factor in self._factors])
         if (squares[self._which] / 2 + self._b @ rotated + self._c <= 0).all():
-            return v, np.zeros(self._c.size)
+            self.multipliers = np.zeros(self._c.size)
+            return v
         self.n_solved += 1
         self._solver.update(q=np.concatenate([-rotated, np.zeros(len(self._factors))]))
         solution = self._solver.solve()
         # The linear rows hold twice the component, and so half its multiplier.
-        return self._basis @ np.array(solution.x)[: v.size], 2 * np.array(solution.z)[: self._c.size]
+        self.multipliers = 2 * np.array(solution.z)[: self._c.size]
+        return self._basis @ np.array(solution.x)[: v.size]
 
     def _cone_program(self) -> Any:
         """Minimise ``|u|^2 / 2 + q u`` over (u, r) in the form ``A (u, r) + s = a, s in cones``; q comes later."""
@@ -192,68 +200,16 @@ def _import_clarabel() -> ModuleType:
     return clarabel
 
 
-class _Iterate(NamedTuple):
-    params: np.ndarray
-    objective: float
-
-
-class _Descent:
-    """The current iterate and its point, the next step's length, and the best iterate so far."""
-
-    def __init__(self, view: FullBatchView, projection: _Projection, start: np.ndarray, step: float | str) -> None:
-        self.view, self.projection = view, projection
-        self.spectral = step == "spectral"
-        self.params, self.multipliers = projection(start)
-        self.point: Point = view.at(self.params)
-        self.gradient = self._gradient(self.point)
-        slope = float(np.abs(self.gradient).max(initial=0.0))
-        self.step = (1 / slope if slope > 0 else 1.0) if self.spectral else float(step)
-        self.best = _Iterate(self.params, self.point.objective)
-        self._recent: deque[float] = deque([self.point.objective], maxlen=_WINDOW)
-
-    def advance(self) -> bool:
-        """One iteration; False if the projected gradient has vanished."""
-        target, multipliers = self.projection(self.params - self.step * self.gradient)
-        direction = target - self.params
-        self.multipliers = multipliers / self.step
-        slope = float(self.gradient @ direction)
-        if slope >= 0 or np.abs(direction).max() <= 1e-12 * max(np.abs(self.params).max(), 1.0):
-            return False
-        fraction, point = self._search(direction, slope) if self.spectral else (1.0, self.view.at(target))
-        moved, gradient = fraction * direction, self._gradient(point)
-        if self.spectral:
-            curvature = float(moved @ (gradient - self.gradient))
-            longest = _STEPS[1] if curvature <= 0 else float(moved @ moved) / curvature
-            self.step = float(np.clip(longest, *_STEPS))
-        self.params, self.point, self.gradient = self.params + moved, point, gradient
-        self._recent.append(point.objective)
-        if point.objective < self.best.objective:
-            self.best = _Iterate(self.params, point.objective)
-        return True
-
-    def _search(self, direction: np.ndarray, slope: float) -> tuple[float, Point]:
-        """Fraction of ``direction`` to go, by safeguarded quadratic interpolation, and the point there."""
-        highest, fraction = max(self._recent), 1.0
-        while True:
-            point = self.view.at(self.params + fraction * direction)
-            if point.objective <= highest + _ARMIJO * fraction * slope or fraction < 1e-10:
-                return fraction, point
-            rise = point.objective - self.point.objective - fraction * slope
-            fraction = float(np.clip(-slope * fraction**2 / (2 * rise), fraction / 10, fraction / 2))
-
-    def _gradient(self, point: Point) -> np.ndarray:
-        return point.gradient(1.0, np.empty(0))
-
-
-def _result(problem: Problem, descent: _Descent, settled: bool, n_iter: int, recorder: Recorder) -> SolverResult:
-    """The best iterate; all are feasible up to the accuracy of the projection."""
-    result = surrogate_result(problem, descent.best.params, n_iter, descent.view.n_evaluations, recorder)
+def _with_multipliers(
+    result: SolverResult, problem: Problem, multipliers: np.ndarray, settled: bool
+) -> SolverResult:
+    """The result as the projections leave it; all iterates are feasible up to their accuracy."""
     status = Status.OPTIMAL if settled else Status.MAX_ITER
     # An interior point method leaves tiny multipliers where a component is slack.
-    least = _INACTIVE * float(descent.multipliers.max(initial=0.0))
-    multipliers = zip(problem.component_names, descent.multipliers.tolist(), strict=True)
+    least = _INACTIVE * float(multipliers.max(initial=0.0))
+    by_name = zip(problem.component_names, multipliers.tolist(), strict=True)
     return replace(
         result,
         status=result.status if result.status == Status.INFEASIBLE else status,
-        multipliers={name: value for name, value in multipliers if value > least},
+        multipliers={name: value for name, value in by_name if value > least},
     )

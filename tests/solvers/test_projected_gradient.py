@@ -97,7 +97,7 @@ def test_projection_is_the_nearest_feasible_point(pairwise_problem, notion, coun
     problem = pairwise_problem(0.1, notion, counts, n_copies)
     projection = _Projection(parameter_quadratics(problem, problem.constraints))
     v = np.random.default_rng(1).normal(size=problem.n_params)
-    projected, multipliers = projection(v)
+    projected, multipliers = projection(v), projection.multipliers
     nearest, _ = slsqp(problem, lambda z: (float((z - v) @ (z - v)) / 2, z - v), np.zeros(v.size))
     np.testing.assert_allclose(projected, nearest, atol=3e-5)
     # stationary: v - w = sum_j multiplier_j grad c_j(w)
@@ -110,7 +110,7 @@ def test_a_feasible_point_is_its_own_projection(pairwise_problem):
     problem = pairwise_problem(0.5)
     projection = _Projection(parameter_quadratics(problem, problem.constraints))
     v = np.full(problem.n_params, 0.05)
-    projected, multipliers = projection(v)
+    projected, multipliers = projection(v), projection.multipliers
     assert projected is v
     assert not multipliers.any()
     assert projection.n_solved == 0

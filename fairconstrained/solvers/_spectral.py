@@ -1,0 +1,119 @@
+"""Spectral projected gradient descent: no more than a projection is asked of the domain."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+
+__all__ = ["SpectralDescent", "descend"]
+
+#: Values that the line search looks back on.
+_WINDOW = 10
+#: Decrease that the line search asks for, as a fraction of the one that the slope promises.
+_ARMIJO = 1e-4
+#: Shortest and longest spectral step.
+_STEPS = 1e-10, 1e10
+
+P = TypeVar("P")
+
+
+class SpectralDescent(Generic[P]):
+    """The current iterate and its point, the next step's length, and the iterate of least value so far.
+
+    Parameters
+    ----------
+    at : callable
+        The point at ``z``.
+    start : ndarray of shape (n_variables,)
+    project : callable
+        Projection onto the domain.
+    function : callable
+        Value and gradient of what is minimised, from a point.
+    step : float, optional
+        A constant step length without line search. None: the spectral step of Barzilai and Borwein with a backtracking
+        line search that looks back on ten values.
+
+    References
+    ----------
+    Birgin, Martínez, Raydan (2000), Nonmonotone spectral projected gradient methods on convex sets, algorithm SPG2.
+    """
+
+    def __init__(
+        self,
+        at: Callable[[np.ndarray], P],
+        start: np.ndarray,
+        project: Callable[[np.ndarray], np.ndarray],
+        function: Callable[[P], tuple[float, np.ndarray]],
+        step: float | None = None,
+    ) -> None:
+        self._at, self._project, self._function = at, project, function
+        self._is_spectral = step is None
+        self.z = project(start)
+        self.point = at(self.z)
+        self.value, self.gradient = function(self.point)
+        slope = float(np.abs(self.gradient).max(initial=0.0))
+        self.step = step or (1 / slope if slope > 0 else 1.0)
+        self.best, self.least = self.z, self.value
+        self._recent: deque[float] = deque([self.value], maxlen=_WINDOW)
+
+    def advance(self) -> bool:
+        """One iteration; False if the projected gradient has vanished."""
+        direction = self._project(self.z - self.step * self.gradient) - self.z
+        slope = float(self.gradient @ direction)
+        if slope >= 0 or np.abs(direction).max() <= 1e-12 * max(np.abs(self.z).max(), 1.0):
+            return False
+        before = self.gradient
+        moved = self._search(direction, slope) * direction
+        if self._is_spectral:
+            curvature = float(moved @ (self.gradient - before))
+            longest = _STEPS[1] if curvature <= 0 else float(moved @ moved) / curvature
+            self.step = float(np.clip(longest, *_STEPS))
+        self._recent.append(self.value)
+        if self.value < self.least:
+            self.best, self.least = self.z, self.value
+        return True
+
+    def slope(self) -> float:
+        """Largest entry of the projected gradient; zero at a stationary point."""
+        return float(np.abs(self._project(self.z - self.gradient) - self.z).max(initial=0.0))
+
+    def _search(self, direction: np.ndarray, slope: float) -> float:
+        """Go along ``direction``, by safeguarded quadratic interpolation; returns the fraction of it."""
+        start, value, highest, fraction = self.z, self.value, max(self._recent), 1.0
+        while True:
+            self.z = start + fraction * direction
+            self.point = self._at(self.z)
+            self.value, self.gradient = self._function(self.point)
+            enough = self.value <= highest + _ARMIJO * fraction * slope
+            if enough or fraction < 1e-10 or not self._is_spectral:
+                return fraction
+            rise = self.value - value - fraction * slope
+            fraction = float(np.clip(-slope * fraction**2 / (2 * rise), fraction / 10, fraction / 2))
+
+
+def descend(
+    at: Callable[[np.ndarray], P],
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    function: Callable[[P], tuple[float, np.ndarray]],
+    max_iter: int,
+    gtol: float,
+) -> tuple[np.ndarray, bool]:
+    """Minimise in a domain; returns the iterate of least value, and whether more iterations are no use.
+
+    Parameters
+    ----------
+    at, start, project, function
+        See `SpectralDescent`.
+    max_iter : int
+    gtol : float
+        Largest entry of the projected gradient at which to stop.
+    """
+    descent = SpectralDescent(at, start, project, function)
+    for _ in range(max_iter):
+        if descent.slope() <= gtol or not descent.advance():
+            return descent.best, True
+    return descent.best, False
