@@ -4,10 +4,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-__all__ = ["Box", "Domain", "L1Ball", "L2Ball", "NonNegative", "Simplex"]
+from fairconstrained.exceptions import IncompatibleProblem
+
+__all__ = ["Box", "Domain", "L1Ball", "L2Ball", "NonNegative", "Polyhedron", "Product", "Simplex"]
+
+
+class Polyhedron(NamedTuple):
+    """``{x : A (x, u) <= b, lower <= (x, u) <= upper for some u}``, for linear programs.
+
+    Attributes
+    ----------
+    A : sparse array of shape (n_rows, n + n_extra)
+    b : ndarray of shape (n_rows,)
+    lower, upper : ndarray of shape (n + n_extra,)
+        Infinite where there is no bound.
+    """
+
+    A: Any
+    b: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+
+    @classmethod
+    def box(cls, lower: Any, upper: Any, n: int) -> Polyhedron:
+        """Bounds alone, on ``n`` entries."""
+        return cls(sp.csr_array((0, n)), np.empty(0), np.full(n, lower, dtype=float), np.full(n, upper, dtype=float))
 
 
 class Domain(ABC):
@@ -16,6 +43,19 @@ class Domain(ABC):
     @abstractmethod
     def project(self, x: np.ndarray) -> np.ndarray:
         """The point of the set nearest to ``x``; ndarray of the same shape."""
+
+    def polyhedron(self, n: int) -> Polyhedron:
+        """The set in ``n`` dimensions by linear inequalities, for solvers that solve linear programs.
+
+        Raises
+        ------
+        IncompatibleProblem
+            If the set has curved sides.
+        """
+        raise IncompatibleProblem(
+            f"{self} has curved sides, but this solver's linear programs need a domain of linear inequalities: "
+            "L1Ball, Box, NonNegative, Simplex, or a Product of those."
+        )
 
 
 def _positive(value: float, name: str) -> None:
@@ -53,6 +93,10 @@ class Box(Domain):
         """Clip."""
         return np.clip(x, self.lower, self.upper)
 
+    def polyhedron(self, n: int) -> Polyhedron:
+        """Bounds."""
+        return Polyhedron.box(self.lower, self.upper, n)
+
 
 @dataclass(frozen=True)
 class NonNegative(Domain):
@@ -61,6 +105,10 @@ class NonNegative(Domain):
     def project(self, x: np.ndarray) -> np.ndarray:
         """Clip at zero."""
         return np.maximum(x, 0.0)
+
+    def polyhedron(self, n: int) -> Polyhedron:
+        """Bounds."""
+        return Polyhedron.box(0.0, np.inf, n)
 
 
 @dataclass(frozen=True)
@@ -83,6 +131,11 @@ class Simplex(Domain):
         shifts = (np.cumsum(descending) - self.total) / np.arange(1, x.size + 1)
         return np.maximum(x - shifts[np.count_nonzero(descending > shifts) - 1], 0.0)
 
+    def polyhedron(self, n: int) -> Polyhedron:
+        """Bounds, and the sum from above and from below."""
+        total = sp.csr_array(np.stack([np.ones(n), -np.ones(n)]))
+        return Polyhedron.box(0.0, np.inf, n)._replace(A=total, b=np.array([self.total, -self.total]))
+
 
 @dataclass(frozen=True)
 class L1Ball(Domain):
@@ -99,3 +152,64 @@ class L1Ball(Domain):
         if magnitudes.sum() <= self.radius:
             return x
         return np.copysign(Simplex(self.radius).project(magnitudes), x)
+
+    def polyhedron(self, n: int) -> Polyhedron:
+        """The negative part ``u`` as further variables: ``u >= 0``, ``x + u >= 0`` and ``sum(x + 2 u) <= radius``."""
+        unit = sp.eye_array(n, format="csr")
+        total = sp.csr_array(np.repeat([[1.0, 2.0]], n, axis=1))
+        lower = np.concatenate([np.full(n, -np.inf), np.zeros(n)])
+        return Polyhedron(
+            sp.vstack([sp.hstack([-unit, -unit]), total], format="csr"),
+            np.append(np.zeros(n), self.radius),
+            lower,
+            np.full(2 * n, np.inf),
+        )
+
+
+@dataclass(frozen=True)
+class Product(Domain):
+    """``{x : x[part] in domain for every (part, domain)}``; entries of no part are free.
+
+    Parameters
+    ----------
+    parts : tuple of (slice, Domain)
+        Slices ``slice(start, stop)`` of entries from 0 on, which do not overlap.
+
+    Raises
+    ------
+    ValueError
+        If slices overlap, or have no beginning or end or another step than 1.
+    """
+
+    parts: tuple[tuple[slice, Domain], ...]
+
+    def __post_init__(self) -> None:
+        slices = [part for part, _ in self.parts]
+        for part in slices:
+            if part.start is None or part.stop is None or part.step not in (None, 1) or not 0 <= part.start < part.stop:
+                raise ValueError(f"Product needs slices from start to stop with 0 <= start < stop, got {part}.")
+        for one, other in pairwise(sorted(slices, key=lambda part: part.start)):
+            if one.stop > other.start:
+                raise ValueError(f"Product needs slices that do not overlap, got {one} and {other}.")
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Part by part."""
+        projected = x.copy()
+        for part, domain in self.parts:
+            projected[part] = domain.project(x[part])
+        return projected
+
+    def polyhedron(self, n: int) -> Polyhedron:
+        """Those of the parts, with the further variables of one after those of the other."""
+        entries = [np.arange(n)[part] for part, _ in self.parts]
+        found = [domain.polyhedron(own.size) for own, (_, domain) in zip(entries, self.parts, strict=True)]
+        extra = [part.lower.size - own.size for own, part in zip(entries, found, strict=True)]
+        ends = n + np.cumsum([0, *extra])
+        whole = Polyhedron.box(-np.inf, np.inf, int(ends[-1]))
+        rows = [whole.A]
+        for own, part, first, last in zip(entries, found, ends[:-1], ends[1:], strict=True):
+            columns = np.append(own, np.arange(first, last))
+            rows.append(part.A @ sp.eye_array(ends[-1], format="csr")[columns])
+            whole.lower[columns], whole.upper[columns] = part.lower, part.upper
+        b = np.concatenate([np.empty(0), *(part.b for part in found)])
+        return whole._replace(A=sp.vstack(rows, format="csr"), b=b)

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
-from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Simplex
+from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Product, Simplex
+from fairconstrained.exceptions import IncompatibleProblem
 
 DOMAINS = {
     "l1": L1Ball(1.5),
@@ -17,6 +18,7 @@ DOMAINS = {
     "non-negative": NonNegative(),
     "simplex": Simplex(),
     "simplex of total 3": Simplex(3.0),
+    "product": Product(((slice(2, 4), L1Ball(0.75)), (slice(0, 1), Box(-0.5, 0.25)))),
 }
 #: How far a point is outside: at most 0 in the set.
 EXCESS = {
@@ -29,6 +31,7 @@ EXCESS = {
     "non-negative": lambda x: (-x).max(),
     "simplex": lambda x: max((-x).max(), abs(x.sum() - 1)),
     "simplex of total 3": lambda x: max((-x).max(), abs(x.sum() - 3)),
+    "product": lambda x: max(np.abs(x[2:]).sum() - 0.75, -0.5 - x[0], x[0] - 0.25),
 }
 POINTS = arrays(np.float64, 4, elements=st.floats(-50, 50, allow_subnormal=False))
 each_domain = pytest.mark.parametrize("name", DOMAINS)
@@ -43,14 +46,21 @@ def quadratic_program(name, x):
         "non-negative": [(0, None)] * d,
         "simplex": [(0, None)] * d,
         "simplex of total 3": [(0, None)] * d,
+        # the positive parts, then the negative parts; a free entry has both
+        "product": [(0, 0.25), *[(0, None)] * 3, (0, 0.5), *[(0, None)] * 3],
     }
     coupling = {
         "l2": {"type": "ineq", "fun": lambda z: 1.5**2 - z @ z, "jac": lambda z: -2 * z},
         "simplex": {"type": "eq", "fun": lambda z: z.sum() - 1, "jac": np.ones_like},
         "simplex of total 3": {"type": "eq", "fun": lambda z: z.sum() - 3, "jac": np.ones_like},
         "l1": {"type": "ineq", "fun": lambda z: 1.5 - z.sum(), "jac": lambda z: -np.ones_like(z)},
+        "product": {
+            "type": "ineq",
+            "fun": lambda z: 0.75 - z @ [0, 0, 1, 1, 0, 0, 1, 1],
+            "jac": lambda z: -np.array([0.0, 0, 1, 1, 0, 0, 1, 1]),
+        },
     }
-    split = name == "l1"
+    split = name in ("l1", "product")
 
     def point(z):
         return z[:d] - z[d:] if split else z
@@ -64,7 +74,7 @@ def quadratic_program(name, x):
         np.full(2 * d if split else d, 0.1),
         jac=gradient,
         method="SLSQP",
-        bounds=[(0, None)] * (2 * d) if split else entrywise.get(name),
+        bounds=entrywise.get(name, [(0, None)] * (2 * d) if split else None),
         constraints=coupling.get(name, ()),
         options={"ftol": 1e-14, "maxiter": 500},
     )
@@ -130,3 +140,49 @@ def test_sizes_must_be_positive(create, size):
 def test_box_needs_ordered_bounds(lower, upper):
     with pytest.raises(ValueError, match="lower <= upper"):
         Box(lower, upper)
+
+
+# --- as linear inequalities
+
+
+@pytest.mark.parametrize("name", sorted(set(DOMAINS) - {"l2"}))
+@pytest.mark.parametrize("seed", range(3))
+def test_a_linear_program_over_the_polyhedron_is_one_over_the_set(name, seed):
+    """The maximiser is in the set, and no projected point has a greater value."""
+    rng = np.random.default_rng(seed)
+    slope = rng.normal(size=4)
+    if name == "non-negative":
+        slope = -np.abs(slope)  # otherwise unbounded
+    if name == "product":
+        slope[1] = 0.0  # a free entry
+    A, b, lower, upper = DOMAINS[name].polyhedron(4)
+    cost = np.append(-slope, np.zeros(lower.size - 4))
+    found = linprog(cost, A_ub=A, b_ub=b, bounds=np.column_stack([lower, upper]))
+    assert found.status == 0
+    assert EXCESS[name](found.x[:4]) <= 1e-9
+    others = [DOMAINS[name].project(rng.normal(scale=5.0, size=4)) for _ in range(50)]
+    far = DOMAINS[name].project(found.x[:4] + 1e3 * slope)
+    assert slope @ found.x[:4] >= max(slope @ x for x in others) - 1e-9
+    assert slope @ found.x[:4] == pytest.approx(slope @ far, abs=1e-9)
+
+
+@pytest.mark.parametrize("domain", [L2Ball(1.0), Product(((slice(0, 2), L2Ball(1.0)),))])
+def test_curved_sides_have_no_polyhedron(domain):
+    with pytest.raises(IncompatibleProblem, match=r"L2Ball\(radius=1.0\) has curved sides"):
+        domain.polyhedron(3)
+
+
+@pytest.mark.parametrize("part", [slice(None, 2), slice(1, None), slice(0, 4, 2), slice(-2, 1), slice(2, 2)])
+def test_product_needs_plain_slices(part):
+    with pytest.raises(ValueError, match="0 <= start < stop"):
+        Product(((part, NonNegative()),))
+
+
+def test_product_needs_disjoint_slices():
+    with pytest.raises(ValueError, match="do not overlap"):
+        Product(((slice(2, 4), NonNegative()), (slice(0, 3), L2Ball(1.0))))
+
+
+def test_free_entries_of_a_product_stay_as_they_are():
+    x = np.array([5.0, -7.0, 3.0, 4.0])
+    np.testing.assert_allclose(Product(((slice(2, 4), L2Ball(1.0)),)).project(x), [5.0, -7.0, 0.6, 0.8])

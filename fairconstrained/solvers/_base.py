@@ -38,6 +38,13 @@ class Status(StrEnum):
     COMPLETED = "completed"
     MAX_ITER = "max_iter"
     INFEASIBLE = "infeasible"
+    #: Infeasible at a stationary point of the violation, which no small change of the parameters reduces.
+    INFEASIBLE_STATIONARY = "infeasible_stationary"
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether the constraints do not hold."""
+        return self in (Status.INFEASIBLE, Status.INFEASIBLE_STATIONARY)
 
 
 @dataclass(frozen=True)
