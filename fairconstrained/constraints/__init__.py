@@ -7,7 +7,9 @@ from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.group_auc import GroupAUC
 from fairconstrained.constraints.loss_parity import LossParity
+from fairconstrained.constraints.minority_share import MinorityShare
 from fairconstrained.constraints.pairwise_auc import PairwiseParity
+from fairconstrained.constraints.parity_pair import ParityPair
 from fairconstrained.constraints.quadratic_auc_gap import QuadraticAUCGap
 from fairconstrained.constraints.rate_gap import RateGap
 from fairconstrained.constraints.statistical_parity import StatisticalParity
@@ -21,7 +23,9 @@ __all__ = [
     "EqualizedOdds",
     "GroupAUC",
     "LossParity",
+    "MinorityShare",
     "PairwiseParity",
+    "ParityPair",
     "QuadraticAUCGap",
     "RateGap",
     "StatisticalParity",

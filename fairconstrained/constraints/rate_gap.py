@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from fairconstrained.constraints._base import Constraint, check_bound, check_kappa
+from fairconstrained.constraints._cell_sums import TOLERANCE, smooth_indicator
 from fairconstrained.constraints._mean_gaps import (
     BoundMeanGaps,
     ComparedGroups,
@@ -29,10 +30,6 @@ _CHOICES = {
     "agg": ["max", "mean"],
     "small_groups": ["error", "merge", "ignore"],
 }
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
-#: What a gap of smooth rates may exceed ``kappa`` by; the augmented Lagrangian comes that close.
-_TOLERANCE = 1e-6
 
 
 class RateGap(Constraint):
@@ -138,11 +135,7 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
-        weights = self.data.weights.numpy()
-        deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
-        # constant scores are fair whatever the width is, so any width will do
-        is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
-        smooth = self.function.smooth if is_constant else PositiveRate(blur * deviation / _DEVIATION)
+        smooth = smooth_indicator(scores, self.data.weights.numpy(), blur) or self.function.smooth
         refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
         aux = np.zeros(self.n_aux)
         exact = refined.of_losses(self._exact_values(scores), aux)
@@ -155,12 +148,12 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
 
 def _sigmoid(common: dict[str, Any]) -> BoundMeanGaps:
-    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]), tolerance=_TOLERANCE)
+    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]), tolerance=TOLERANCE)
 
 
 def _hinge(common: dict[str, Any]) -> BoundMeanGaps:
     function = RowFunction(ROW_LOSS_OBJECTIVES["hinge"], ROW_LOSSES["hinge"])
-    return BoundMeanGaps(**common, function=function, tolerance=_TOLERANCE)
+    return BoundMeanGaps(**common, function=function, tolerance=TOLERANCE)
 
 
 def _indicator(common: dict[str, Any]) -> BoundMeanGaps:

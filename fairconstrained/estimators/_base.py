@@ -167,17 +167,14 @@ class BaseFairEstimator(BaseEstimator, ABC):
                 raise ValueError("sample_weight is zero for every row; at least one must be positive.")
         sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
         target = self._encode_target(y, sample_weight)
-        groups = encode_groups(sensitive_features, y, sample_weight, self._takes_overlapping_groups)
-        labels = groups.labels
-        data = FairData.from_arrays(X, target.values, groups.codes, labels, sample_weight, groups.unions)
-        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
+        data = self._data(X, target, sensitive_features, sample_weight)
         problem = self._problem(data, target)
-        start = self._warm_start(problem.model, labels)
+        start = self._warm_start(problem.model, data.labels)
         solver = self._solver(problem)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with limited_threads(data.n_samples if problem.model.uses_threads and solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
-        excess = self._adopt(problem, replace(result, params=problem.finish(result.params)), target, labels)
+        excess = self._adopt(problem, replace(result, params=problem.finish(result.params)), target, data.labels)
         self._warn(problem, solver.name, excess, result.message)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
@@ -198,6 +195,14 @@ class BaseFairEstimator(BaseEstimator, ABC):
     ) -> np.ndarray | None:
         """The weights to fit with; rows that are not to be seen have none."""
         return sample_weight
+
+    def _data(
+        self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None
+    ) -> FairData:
+        """What the terms are bound to; sets ``groups_``."""
+        groups = encode_groups(sensitive_features, target.values, sample_weight, self._takes_overlapping_groups)
+        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
+        return FairData.from_arrays(X, target.values, groups.codes, groups.labels, sample_weight, groups.unions)
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         model = self._model(data)

@@ -3,7 +3,8 @@
 Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
 returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with the estimator response it
 reads. A new metric is one function with the ``register`` decorator and one line here. Not listed are only
-``subset_auc_gap``, as nobody but the user knows its subsets, and ``pairwise_ranking_gap``, which takes queries.
+``subset_auc_gap``, as nobody but the user knows its subsets, ``pairwise_ranking_gap``, which takes queries, and
+``minority_share`` and ``parity_pair``, which are not zero where all is fair.
 """
 
 from fairconstrained.metrics._intervals import PercentileIntervals
@@ -23,6 +24,7 @@ from fairconstrained.metrics.partial import (
 from fairconstrained.metrics.partial_odds import partial_equal_opportunity_gap, partial_equalized_odds_gap
 from fairconstrained.metrics.ranking import pairwise_ranking_gap
 from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
+from fairconstrained.metrics.shares import minority_share, parity_pair
 from fairconstrained.metrics.subgroup_auc import (
     bpsn_bnsp_gap,
     negative_equality_gap,
@@ -50,8 +52,10 @@ __all__ = [
     "inter_group_auc_gap",
     "intra_group_auc_gap",
     "loss_parity_gap",
+    "minority_share",
     "negative_equality_gap",
     "pairwise_ranking_gap",
+    "parity_pair",
     "partial_demographic_parity_gap",
     "partial_equal_opportunity_gap",
     "partial_equalized_odds_gap",

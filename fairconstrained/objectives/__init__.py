@@ -2,6 +2,7 @@
 
 from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
 from fairconstrained.objectives.correlation import CorrelationPenalty
+from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
     Absolute,
@@ -21,6 +22,7 @@ __all__ = [
     "BoundLoss",
     "BoundObjective",
     "CorrelationPenalty",
+    "GroupLoss",
     "Hinge",
     "Logistic",
     "Loss",

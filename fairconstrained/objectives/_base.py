@@ -108,6 +108,10 @@ class Loss(Objective):
         """
         return None
 
+    def path(self) -> tuple[Loss, ...]:
+        """See `Objective.path`."""
+        return (self,)
+
     def bind(self, data: FairData) -> BoundLoss:
         """The weighted mean of this loss over ``data``."""
         return BoundLoss(self, data)
@@ -124,26 +128,31 @@ class BoundLoss(BoundObjective, RowLosses, Stochastic):
         """See `RowLosses.row_loss`."""
         return self.loss
 
+    @property
+    def shares(self) -> Tensor:
+        """Weight of every row in the loss; Tensor of shape (n_samples,)."""
+        return self.data.weights
+
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """See `RowLosses.of_losses`; one component."""
-        return np.array([self.data.weights.numpy() @ losses])
+        return np.array([self.shares.numpy() @ losses])
 
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """See `RowLosses.row_weights`."""
-        return multipliers[0] * self.data.weights.numpy(), np.empty(0)
+        return multipliers[0] * self.shares.numpy(), np.empty(0)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `DifferenceOfConvex.plus`."""
-        return (self.data.weights @ self.loss.split(scores, self.data.y)[0]).reshape(1)
+        return (self.shares @ self.row_loss.split(scores, self.data.y)[0]).reshape(1)
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `DifferenceOfConvex.minus`."""
-        return (self.data.weights @ self.loss.split(scores, self.data.y)[1]).reshape(1)
+        return (self.shares @ self.row_loss.split(scores, self.data.y)[1]).reshape(1)
 
     @property
     def gains(self) -> Tensor | None:
         """See `BoundObjective.gains`."""
-        return self.loss.gains(self.data.y, self.data.weights)
+        return self.row_loss.gains(self.data.y, self.shares)
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""

@@ -1,0 +1,126 @@
+"""Bounds on combinations of the groups' sums of a function of the rows, such as a loss or a rate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.data import FairData
+from fairconstrained.objectives import Loss, PositiveRate
+from fairconstrained.views import RowLosses, Stochastic
+
+__all__ = ["TOLERANCE", "BoundCellSums", "smooth_indicator"]
+
+#: What a smooth metric may exceed ``kappa`` by; the augmented Lagrangian comes that close.
+TOLERANCE = 1e-6
+#: Standard deviation of the logistic distribution of width 1.
+_DEVIATION = np.pi / np.sqrt(3)
+
+
+def smooth_indicator(scores: np.ndarray, weights: np.ndarray, blur: float) -> PositiveRate | None:
+    """The stand-in for positive scores that blurs them by so many of their deviations; None where all are the same."""
+    deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
+    # constant scores are fair whatever the width is, so any width will do
+    is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
+    return None if is_constant else PositiveRate(blur * deviation / _DEVIATION)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
+    r"""Components :math:`\sum_g A_{jg}(\kappa) \sum_{i \in g} w_i r(s_i, y_i) \le b_j(\kappa)`.
+
+    The coefficients belong to the whole data: on a mini-batch, whose weights make up for how its rows are drawn, the
+    sums are unbiased.
+
+    Attributes
+    ----------
+    function : RowFunction
+        The r above.
+    is_sharp : bool
+        Whether its exact form is a step, which solvers see blurred. The components then take their values from the step
+        at the scores of the last refinement, and only their slopes from what stands in for it.
+    tolerance : float
+        What the metric may exceed ``kappa`` by, and what one row of a step changes it by.
+    margin : float
+        What the tolerance falls short of ``kappa``.
+    correction : ndarray of shape (n_components,), or 0
+        Added to the components, see ``is_sharp``.
+    """
+
+    data: FairData
+    kappa: float
+    name: str
+    function: RowFunction
+    is_sharp: bool = False
+    tolerance: float = TOLERANCE
+    margin: float = 0.0
+    correction: Any = 0.0
+
+    @abstractmethod
+    def coefficients(self, kappa: float) -> np.ndarray:
+        """``A`` at a tightened kappa; ndarray of shape (n_components, n_groups)."""
+
+    @abstractmethod
+    def bounds(self, kappa: float) -> np.ndarray:
+        """``b`` at a tightened kappa; ndarray of shape (n_components,)."""
+
+    @abstractmethod
+    def of_sums(self, sums: np.ndarray) -> float:
+        """The metric, from the exact sums of the groups; ndarray of shape (n_groups,)."""
+
+    @property
+    def granularity(self) -> float:
+        """See ``tolerance``."""
+        return self.tolerance
+
+    def metric(self, scores: np.ndarray) -> float:
+        """See `BoundConstraint.metric`."""
+        return self.of_sums(self._sums(self._exact_values(scores)))
+
+    @property
+    def row_loss(self) -> Loss:
+        """See `RowLosses.row_loss`."""
+        return self.function.smooth
+
+    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
+        """See `RowLosses.of_losses`."""
+        coefficients, bounds = self._tables
+        return coefficients @ self._sums(losses) - bounds + self.correction
+
+    def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `RowLosses.row_weights`."""
+        by_group = multipliers @ self._tables[0]
+        return by_group[self.data.codes] * self.data.weights.numpy(), np.empty(0)
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`; of a smooth function only the margin changes."""
+        if not self.is_sharp:
+            return replace(self, margin=margin)
+        smooth = smooth_indicator(scores, self.data.weights.numpy(), blur) or self.row_loss
+        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
+        aux = np.empty(0)
+        exact = refined.of_losses(self._exact_values(scores), aux)
+        values = smooth.of(torch.from_numpy(scores), self.data.y).numpy()
+        return replace(refined, correction=exact - refined.of_losses(values, aux))
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data)
+
+    def _exact_values(self, scores: np.ndarray) -> np.ndarray:
+        return self.function.exact(scores, self.data.y.numpy())
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.data.codes, self.data.weights.numpy() * values, minlength=self.data.n_groups)
+
+    @cached_property
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        kappa = self.kappa - self.margin
+        return self.coefficients(kappa), self.bounds(kappa)

@@ -1,0 +1,134 @@
+"""A minority gets at least a share of the positive predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairconstrained.constraints._base import Constraint
+from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.data import FairData
+from fairconstrained.metrics._group_means import RATES
+from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.shares import POSITIVE_RATES, share_of_first
+from fairconstrained.objectives import PositiveRate
+
+__all__ = ["MinorityShare"]
+
+
+class MinorityShare(Constraint):
+    r"""Bound on the share of positive predictions that goes to a minority M, from below.
+
+    .. math:: c \sum_{i} r(h(x_i)) \le \sum_{i \in M} r(h(x_i))
+
+    The metric is the share that goes to the *others*, which ``kappa = 1 - c`` bounds from above.
+
+    Parameters
+    ----------
+    min_share : float or None, default=0.2
+        c, in (0, 1). None is no bound: the share is only reported.
+    minority : object, default=None
+        The group M, a tuple where several sensitive features are combined. None: the group of fewest rows.
+    rate : {"sigmoid", "indicator"}, default="sigmoid"
+        The function r of a score s: :math:`1 / (1 + e^{-s})`, or whether s is positive. The indicator is bounded
+        exactly too, up to the share of the rows that one row stands for.
+    ignored_groups : collection, default=()
+        Groups whose rows do not take part, such as rows that only the objective sees.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 5.
+    """
+
+    def __init__(
+        self,
+        min_share: float | None = 0.2,
+        *,
+        minority: Any = None,
+        rate: str = "sigmoid",
+        ignored_groups: Collection[Hashable] = (),
+    ) -> None:
+        self.min_share = min_share
+        self.minority = minority
+        self.rate = rate
+        self.ignored_groups = ignored_groups
+
+    @property
+    def kappa(self) -> float | None:
+        """Bound on the share of the others."""
+        return None if self.min_share is None else 1 - self.min_share
+
+    def bind(self, data: FairData) -> BoundMinorityShare:
+        """See `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
+        if self.min_share is not None and not 0 < self.min_share < 1:
+            raise ValueError(f"min_share must be in (0, 1) or None (unconstrained), got {self.min_share!r}.")
+        check_option("rate", self.rate, POSITIVE_RATES)
+        if data.unions is not None:
+            raise ValueError("the minority must be one of several groups that do not overlap.")
+        counts = dict(zip(data.labels, np.bincount(data.codes, minlength=data.n_groups).tolist(), strict=True))
+        counts = {label: count for label, count in counts.items() if label not in self.ignored_groups}
+        minority = min(counts, key=lambda label: counts[label]) if self.minority is None else self.minority
+        if not counts.get(minority):
+            raise ValueError(f"no row is of the minority {minority!r}; rows of each group: {counts}.")
+        takes_part = np.array([label in counts for label in data.labels])
+        weights = data.weights.numpy() * takes_part[data.codes]
+        mass, is_sharp = float(weights.sum()), self.rate == "indicator"
+        return BoundMinorityShare(
+            data=data,
+            kappa=1.0 if self.min_share is None else 1 - self.min_share,
+            name="majority_share",
+            function=RowFunction(PositiveRate(), RATES[self.rate]),
+            is_sharp=is_sharp,
+            tolerance=float(weights.max() / mass) if is_sharp else TOLERANCE,
+            takes_part=takes_part / mass,
+            is_minority=np.array([label == minority for label in data.labels]),
+            minority=minority,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundMinorityShare(BoundCellSums):
+    """Share of the others in the positive predictions.
+
+    The component is ``c`` times the sum over all minus that over the minority, in units of the mean rate of all rows.
+
+    Attributes
+    ----------
+    takes_part : ndarray of shape (n_groups,)
+        Zero for a group that does not, otherwise what makes weights sum to one over those that do.
+    is_minority : ndarray of bool, of shape (n_groups,)
+    minority : object
+        Its label.
+    """
+
+    takes_part: np.ndarray
+    is_minority: np.ndarray
+    minority: Any
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """One."""
+        return (self.name,)
+
+    @property
+    def scale(self) -> float:
+        """See `BoundConstraint.scale`: the share of rows that are positive, which is not known: half of them."""
+        return 0.5
+
+    def coefficients(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.coefficients`."""
+        return ((~self.is_minority - kappa) * self.takes_part)[None]
+
+    def bounds(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.bounds`."""
+        return np.zeros(1)
+
+    def of_sums(self, sums: np.ndarray) -> float:
+        """See `BoundCellSums.of_sums`."""
+        rates = sums * (self.takes_part > 0)
+        return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))

@@ -1,0 +1,112 @@
+"""No group is accepted while another is turned down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+
+from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.data import FairData
+from fairconstrained.metrics._group_means import RATES
+from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.shares import POSITIVE_RATES, parity_pair_of_rates
+from fairconstrained.objectives import PositiveRate
+
+__all__ = ["ParityPair"]
+
+
+class ParityPair(Constraint):
+    r"""Bound on the acceptance of one group together with the rejection of another.
+
+    .. math:: \frac{1}{|a|} \sum_{i \in a} r(h(x_i)) + \beta \frac{1}{|b|} \sum_{i \in b} \bigl( 1 - r(h(x_i)) \bigr)
+              \le \kappa \quad \text{for all groups } a \ne b
+
+    Where both groups have the positive rate p, the left side is :math:`p + \beta (1 - p)`. So with :math:`\beta = 1`
+    and :math:`\kappa = 1 + \epsilon` positive rates are at most :math:`\epsilon` apart, and other :math:`\beta` also
+    bound the rates themselves.
+
+    Parameters
+    ----------
+    kappa : float or None, default=1.05
+        The bound, at least 0 (r in the paper). None is no bound: the value is only reported.
+    beta : float, default=1.0
+        Positive.
+    rate : {"sigmoid", "indicator"}, default="sigmoid"
+        The function r of a score s: :math:`1 / (1 + e^{-s})`, or whether s is positive. The indicator is bounded
+        exactly too, up to what one row stands for.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 1.1.
+    """
+
+    def __init__(self, kappa: float | None = 1.05, *, beta: float = 1.0, rate: str = "sigmoid") -> None:
+        self.kappa = kappa
+        self.beta = beta
+        self.rate = rate
+
+    def bind(self, data: FairData) -> BoundParityPair:
+        """See `Constraint.bind`."""
+        if not self.beta > 0:
+            raise ValueError(f"beta must be positive, got {self.beta!r}.")
+        check_option("rate", self.rate, POSITIVE_RATES)
+        if data.unions is not None:
+            raise ValueError("parity pairs need groups that do not overlap.")
+        weights = data.weights.numpy()
+        mass = np.bincount(data.codes, weights, minlength=data.n_groups)
+        is_sharp = self.rate == "indicator"
+        return BoundParityPair(
+            data=data,
+            kappa=check_bound(self.kappa),
+            name="parity_pair",
+            function=RowFunction(PositiveRate(), RATES[self.rate]),
+            is_sharp=is_sharp,
+            tolerance=max(self.beta, 1.0) * float((weights / mass[data.codes]).max()) if is_sharp else TOLERANCE,
+            mass=mass,
+            beta=float(self.beta),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundParityPair(BoundCellSums):
+    """The parity pairs of all ordered pairs of groups.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (n_groups,)
+        Weight of every group.
+    beta : float
+    """
+
+    mass: np.ndarray
+    beta: float
+
+    @property
+    def _pairs(self) -> np.ndarray:
+        """The two groups of every component; ndarray of shape (2, n_components)."""
+        pairs = list(permutations(range(self.mass.size), 2)) if np.isfinite(self.kappa) else []
+        return np.array(pairs, dtype=int).reshape(-1, 2).T
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The groups accepted and turned down."""
+        labels = self.data.labels
+        return tuple(f"{self.name}[{labels[a]} + not {labels[b]}]" for a, b in self._pairs.T)
+
+    def coefficients(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.coefficients`."""
+        accepted, turned_down = np.eye(self.mass.size)[self._pairs]
+        return (accepted - self.beta * turned_down) / self.mass
+
+    def bounds(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.bounds`."""
+        return np.full(self._pairs.shape[1], kappa - self.beta)
+
+    def of_sums(self, sums: np.ndarray) -> float:
+        """See `BoundCellSums.of_sums`."""
+        return float(parity_pair_of_rates(sums / self.mass, self.beta).max())

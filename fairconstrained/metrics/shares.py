@@ -1,0 +1,147 @@
+"""How much of what a classifier gives goes to a minority, and how far it favours one group over another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from fairconstrained.metrics._group_means import RATES
+from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+
+__all__ = ["POSITIVE_RATES", "minority_share", "parity_pair", "parity_pair_of_rates", "share_of_first"]
+
+#: What stands for a positive prediction: `RATES` without the hinge.
+POSITIVE_RATES = ("indicator", "sigmoid")
+
+
+def share_of_first(first: float, total: float) -> float:
+    """``first / total``; 1 where there is nothing to share."""
+    return 1.0 if total <= 0 else first / total
+
+
+def minority_share(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    minority: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    rate: str = "indicator",
+) -> float:
+    r"""Share of the positive predictions that go to a minority.
+
+    .. math:: \frac{\sum_{i \in M} r(s_i)}{\sum_{i} r(s_i)}
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Not read.
+    y_score : array-like of shape (n_samples,)
+        Scores from ``decision_function``; positive ones are positive predictions.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row.
+    minority : object
+        The group M; a tuple where several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    rate : {"indicator", "sigmoid"}, default="indicator"
+        The function r: 1 for a positive score and 0 otherwise, or :math:`1 / (1 + e^{-s})`.
+
+    Returns
+    -------
+    share : float
+        In [0, 1]; 1 where nobody is positive, since then nothing is withheld from the minority.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, no row is of the minority, or ``rate`` is unknown.
+
+    References
+    ----------
+    .. [1] R. Ma, Q. Lin, T. Yang, "Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex
+       Constraints", arXiv:1908.01871, section 5.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import minority_share
+    >>> minority_share(None, [1.0, 2.0, 1.0, -1.0, 3.0], sensitive_features=["a", "b", "b", "a", "b"], minority="a")
+    0.25
+    """
+    check_option("rate", rate, POSITIVE_RATES)
+    scores = check_scores(y_score, y_true)
+    groups = check_groups(sensitive_features, sample_weight, scores.size)
+    if minority not in groups.labels:
+        raise ValueError(f"no row is of the minority {minority!r}; the groups are {list(groups.labels)}.")
+    rates = groups.weights * RATES[rate](scores, np.ones(scores.size))
+    return share_of_first(float(rates[groups.codes == groups.labels.index(minority)].sum()), float(rates.sum()))
+
+
+def parity_pair_of_rates(rates: np.ndarray, beta: float) -> np.ndarray:
+    """``R_a + beta (1 - R_b)`` for all groups a, b; ndarray of shape (n_groups, n_groups), zero for a = b."""
+    values = rates[:, None] + beta * (1 - rates)
+    np.fill_diagonal(values, 0.0)
+    return values
+
+
+def parity_pair(
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    beta: float = 1.0,
+    rate: str = "indicator",
+) -> float:
+    r"""How far a classifier accepts one group and turns down another.
+
+    .. math:: \max_{a \ne b} \; \frac{1}{|a|} \sum_{i \in a} r(s_i) + \beta \frac{1}{|b|} \sum_{i \in b} (1 - r(s_i))
+
+    With :math:`\beta = 1` it is one more than the largest gap between positive rates.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or None
+        Not read.
+    y_score : array-like of shape (n_samples,)
+        Scores from ``decision_function``; positive ones are positive predictions.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice.
+    beta : float, default=1.0
+        What turning down counts, positive.
+    rate : {"indicator", "sigmoid"}, default="indicator"
+        The function r, see `minority_share`.
+
+    Returns
+    -------
+    value : float
+        In [0, 1 + beta]; 0 for a single group.
+
+    Raises
+    ------
+    ValueError
+        If scores are not finite, lengths differ, ``beta`` is not positive or ``rate`` is unknown.
+
+    References
+    ----------
+    .. [1] R. Ma, Q. Lin, T. Yang, "Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex
+       Constraints", arXiv:1908.01871, section 1.1.
+
+    Examples
+    --------
+    >>> from fairconstrained.metrics import parity_pair
+    >>> parity_pair(None, [1.0, 2.0, 1.0, -1.0], sensitive_features=["a", "a", "b", "b"])
+    1.5
+    """
+    check_option("rate", rate, POSITIVE_RATES)
+    if not beta > 0:
+        raise ValueError(f"beta must be positive, got {beta!r}.")
+    scores = check_scores(y_score, y_true)
+    codes, weights, n_groups = check_groups(sensitive_features, sample_weight, scores.size).arrays
+    mass = np.bincount(codes, weights, minlength=n_groups)
+    rates = np.bincount(codes, weights * RATES[rate](scores, np.ones(scores.size)), minlength=n_groups) / mass
+    return float(parity_pair_of_rates(rates, beta).max())
