@@ -106,6 +106,14 @@ class BoundConstraint(Exact):
     def metric(self, scores: np.ndarray) -> float:
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
 
+    def complaint(self, value: float) -> str:
+        """What to tell the user where ``value``, of what kappa bounds, is too large."""
+        bounded = self.name if self.bounds_metric else f"the surrogate of {self.name}"
+        return (
+            f"{bounded} is {value:.4g} on the training data and exceeds kappa={self.kappa:g} by more than its "
+            f"granularity ({self.granularity:.2g})."
+        )
+
 
 class Constraint(BaseEstimator, ABC):
     """What the user writes: parameters only, no data and no multipliers.

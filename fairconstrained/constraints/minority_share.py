@@ -132,3 +132,10 @@ class BoundMinorityShare(BoundCellSums):
         """See `BoundCellSums.of_sums`."""
         rates = sums * (self.takes_part > 0)
         return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))
+
+    def complaint(self, value: float) -> str:
+        """See `BoundConstraint.complaint`."""
+        return (
+            f"the minority {self.minority!r} has a share of {1 - value:.4g} in the positive predictions, less than "
+            f"min_share={1 - self.kappa:g} by more than the tolerance ({self.tolerance:.2g})."
+        )

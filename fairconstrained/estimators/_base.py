@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
+from fairconstrained.domains import Domain
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.models import Model
@@ -64,8 +65,9 @@ class BaseFairEstimator(BaseEstimator, ABC):
     _default_solver: ClassVar[str] = "augmented_lagrangian"
     #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
     _takes_overlapping_groups: ClassVar[bool] = False
-    #: What to set to ask for no fairness, for messages.
+    #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
     _unconstrained: ClassVar[str] = "kappa=None"
+    _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kappa": [Interval(Real, 0, 1, closed="both"), None],
         "solver": [str],  # looked up in fit: solvers may be registered at any time
@@ -196,9 +198,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """The weights to fit with; rows that are not to be seen have none."""
         return sample_weight
 
-    def _data(
-        self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None
-    ) -> FairData:
+    def _data(self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> FairData:
         """What the terms are bound to; sets ``groups_``."""
         groups = encode_groups(sensitive_features, target.values, sample_weight, self._takes_overlapping_groups)
         self.groups_ = as_labels(() if sensitive_features is None else groups.names)
@@ -213,8 +213,13 @@ class BaseFairEstimator(BaseEstimator, ABC):
             objective=self._objective().bind(data),
             constraints=constraints,
             data=data,
+            domain=self._domain(data),
             threshold=self._decision_threshold(),
         )
+
+    def _domain(self, data: FairData) -> Domain | None:
+        """The set of the parameters; None for all."""
+        return None
 
     def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
         return tuple(constraint.bind(data) for constraint in self._constraints(target))
@@ -264,7 +269,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         feasible = problem.holds(scores)
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
         self.violation_ = max([0.0, *excess.values()])
-        self.status_ = result.status.value if feasible else Status.INFEASIBLE.value
+        said = feasible or result.status.is_infeasible
+        self.status_ = (result.status if said else Status.INFEASIBLE).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
         self.objective_ = result.objective * target.scale**2
@@ -283,22 +289,16 @@ class BaseFairEstimator(BaseEstimator, ABC):
                 FairnessWarning,
                 stacklevel=5,
             )
-        if self.status_ == Status.INFEASIBLE.value:
+        if Status(self.status_).is_infeasible:
             for constraint in problem.constraints:
                 if excess[constraint.name] > constraint.granularity:
-                    bounded = constraint.name if constraint.bounds_metric else f"the surrogate of {constraint.name}"
-                    value = constraint.kappa + excess[constraint.name]
                     advice = (
-                        "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
+                        self._remedy
                         if solver == self._auto_solver(problem) or not constraint.bounds_metric
                         else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
                     )
-                    warnings.warn(
-                        f"{bounded} is {value:.4g} on the training data and exceeds kappa="
-                        f"{constraint.kappa:g} by more than its granularity ({constraint.granularity:.2g}). {advice}",
-                        ConvergenceWarning,
-                        stacklevel=5,
-                    )
+                    complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
+                    warnings.warn(f"{complaint} {advice}", ConvergenceWarning, stacklevel=5)
         elif self.status_ == Status.MAX_ITER.value:
             warnings.warn(
                 f"Solver {solver!r} met kappa but stopped at max_iter before its objective settled. "

@@ -200,9 +200,7 @@ def _import_clarabel() -> ModuleType:
     return clarabel
 
 
-def _with_multipliers(
-    result: SolverResult, problem: Problem, multipliers: np.ndarray, settled: bool
-) -> SolverResult:
+def _with_multipliers(result: SolverResult, problem: Problem, multipliers: np.ndarray, settled: bool) -> SolverResult:
     """The result as the projections leave it; all iterates are feasible up to their accuracy."""
     status = Status.OPTIMAL if settled else Status.MAX_ITER
     # An interior point method leaves tiny multipliers where a component is slack.
