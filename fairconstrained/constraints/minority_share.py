@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -95,7 +95,8 @@ class MinorityShare(Constraint):
 class BoundMinorityShare(BoundCellSums):
     """Share of the others in the positive predictions.
 
-    The component is ``c`` times the sum over all minus that over the minority, in units of the mean rate of all rows.
+    The component is ``c`` times the mean rate of all rows minus the minority's part of it. This alone would also
+    vanish with the rates themselves, so a refinement divides it by their mean, and it is then about the share.
 
     Attributes
     ----------
@@ -104,25 +105,29 @@ class BoundMinorityShare(BoundCellSums):
     is_minority : ndarray of bool, of shape (n_groups,)
     minority : object
         Its label.
+    mean_rate : float
+        What the component is divided by.
     """
 
     takes_part: np.ndarray
     is_minority: np.ndarray
     minority: Any
+    mean_rate: float = 1.0
 
     @property
     def component_names(self) -> tuple[str, ...]:
         """One."""
         return (self.name,)
 
-    @property
-    def scale(self) -> float:
-        """See `BoundConstraint.scale`: the share of rows that are positive, which is not known: half of them."""
-        return 0.5
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`."""
+        mean_rate = float(self._sums(self._exact_values(scores)) @ self.takes_part)
+        about_share = replace(self, mean_rate=max(mean_rate, self.tolerance))
+        return super(BoundMinorityShare, about_share).refined(scores, blur=blur, margin=margin)
 
     def coefficients(self, kappa: float) -> np.ndarray:
         """See `BoundCellSums.coefficients`."""
-        return ((~self.is_minority - kappa) * self.takes_part)[None]
+        return ((~self.is_minority - kappa) * self.takes_part / self.mean_rate)[None]
 
     def bounds(self, kappa: float) -> np.ndarray:
         """See `BoundCellSums.bounds`."""
@@ -132,6 +137,10 @@ class BoundMinorityShare(BoundCellSums):
         """See `BoundCellSums.of_sums`."""
         rates = sums * (self.takes_part > 0)
         return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))
+
+    def of_predictions(self, scores: np.ndarray) -> float:
+        """The metric of the predictions, whatever the rate is."""
+        return self.of_sums(self._sums(RATES["indicator"](scores, self.data.y.numpy())))
 
     def complaint(self, value: float) -> str:
         """See `BoundConstraint.complaint`."""

@@ -6,6 +6,7 @@ from fairconstrained.estimators.baselines import PairwiseParityClassifier, Regul
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
 from fairconstrained.estimators.fair_ranker import FairRanker
 from fairconstrained.estimators.loss_parity import LossParityClassifier
+from fairconstrained.estimators.minority_rate import MinorityRateClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.estimators.rate_parity import RateParityClassifier
 
@@ -15,6 +16,7 @@ __all__ = [
     "CorrelationPenaltyClassifier",
     "FairRanker",
     "LossParityClassifier",
+    "MinorityRateClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",

@@ -1,0 +1,292 @@
+"""Classification with a minimum share of the positive predictions for a minority."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from numbers import Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from fairconstrained.constraints import Constraint, MinorityShare
+from fairconstrained.constraints.minority_share import BoundMinorityShare
+from fairconstrained.data import FairData
+from fairconstrained.domains import Domain, L1Ball, Product
+from fairconstrained.estimators._base import Target, as_labels, encode_groups
+from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
+from fairconstrained.metrics.shares import POSITIVE_RATES
+from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SolverResult
+
+__all__ = ["MinorityRateClassifier"]
+
+
+class _Rows(Enum):
+    """What stands for a group where there is none."""
+
+    LABELLED = "rows that only the objective sees"
+
+
+@dataclass(frozen=True, eq=False)
+class _ConstraintRows:
+    """Rows on which the share is bounded, if they are not those of the objective."""
+
+    X: Any
+    sensitive_features: Any
+
+
+class MinorityRateClassifier(FairClassifierMixin, LinearScores):
+    r"""Linear classifier that gives a minority at least a share of its positive predictions.
+
+    .. math:: \min_{\|w\|_1 \le \lambda} \; \frac{1}{|D|} \sum_{(x, y) \in D} a \log \Bigl( 1 + \tfrac{1}{a}
+              \log \bigl( 1 + e^{-y h_w(x)} \bigr) \Bigr)
+              \quad \text{s.t.} \quad c \sum_{x \in S} r(h_w(x)) \le \sum_{x \in S_{\min}} r(h_w(x))
+
+    with scores :math:`h_w(x) = \langle w, x \rangle + b`. The rows S on which the share is bounded may be other rows
+    than those of D and need no labels, such as the applicants of this year.
+
+    Parameters
+    ----------
+    min_share : float or None, default=0.2
+        c, in (0, 1): the least share of positive predictions, as `fairconstrained.metrics.minority_share` measures it
+        with this ``rate`` on S, that goes to the minority. With ``solver="auto"`` the fitted model keeps it, up to 1e-6
+        for the sigmoid and up to 1 / ``|S|`` for the indicator, or `fit` warns and ``status_`` says so. None:
+        unconstrained, for comparison.
+    minority : object, default=None
+        The group :math:`S_{\min}`: a value of the sensitive feature, a tuple for several. None: the group of fewest
+        rows.
+    truncation : float, default=2.0
+        a: losses beyond it grow no faster than a logarithm, which makes outliers count less.
+    l1_radius : float or None, default=20.0
+        :math:`\lambda`, a bound on the sum of the coefficients' magnitudes; the intercept is free. None: no bound.
+        Features should be on one scale.
+    rate : {"sigmoid", "indicator"}, default="sigmoid"
+        The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b. The paper has none.
+    alpha : float, default=0.0
+        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
+        those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
+    solver_options, max_iter, tol, random_state, verbose, warm_start
+        See `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of shape (2,)
+    groups_ : ndarray of shape (n_groups,)
+        Of the rows of S.
+    minority_ : object
+        The group whose share is bounded.
+    minority_share_ : float
+        Its share in the positive predictions, of the ``rate``, on S.
+    exact_share_ : float
+        The same of the predictions themselves.
+    status_ : str
+        "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
+        from which no small change brings the constraint nearer to holding.
+    constraint_values_ : dict
+        ``"majority_share"``: the share of the others.
+    violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+        See `PartialParityClassifier`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 5.
+
+    Examples
+    --------
+    >>> from fairconstrained import MinorityRateClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+    >>> model = MinorityRateClassifier(0.4, minority=1, rate="indicator").fit(X, y, sensitive_features=group)
+    >>> bool(model.minority_share_ >= 0.4 - 1 / 1000)
+    True
+    """
+
+    # Not parameters: one model serves all groups.
+    group_interactions: ClassVar[bool] = False
+    threshold: ClassVar[float] = 0.0
+    _unconstrained: ClassVar[str] = "min_share=None"
+    _remedy: ClassVar[str] = "Lower min_share, raise l1_radius, or raise max_iter."
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in LinearScores._parameter_constraints.items()
+            if name not in ("group_interactions", "kappa")
+        },
+        "min_share": [Interval(Real, 0, 1, closed="neither"), None],
+        "minority": "no_validation",  # type: ignore[dict-item]  # whatever a sensitive feature may be
+        "truncation": [Interval(Real, 0, None, closed="neither")],
+        "l1_radius": [Interval(Real, 0, None, closed="neither"), None],
+        "rate": [StrOptions(set(POSITIVE_RATES))],
+    }
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+        "sensitive_features": True,
+        "X_constraint": True,
+        "sensitive_features_constraint": True,
+    }
+
+    def __init__(
+        self,
+        min_share: float | None = 0.2,
+        *,
+        minority: Any = None,
+        truncation: float = 2.0,
+        l1_radius: float | None = 20.0,
+        rate: str = "sigmoid",
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.min_share = min_share
+        self.minority = minority
+        self.truncation = truncation
+        self.l1_radius = l1_radius
+        self.rate = rate
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        X_constraint: Any = None,
+        sensitive_features_constraint: Any = None,
+    ) -> Self:
+        """Fit the model under its constraint.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Two classes.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row. Not needed with ``X_constraint``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+        X_constraint : array-like or CSR matrix of shape (n_constraint, n_features), optional
+            Rows on which the share is bounded instead of those of X; they need no labels. Transformed like X: in a
+            Pipeline, see its ``transform_input``.
+        sensitive_features_constraint : array-like of shape (n_constraint,) or (n_constraint, n_columns), optional
+            Their groups.
+
+        Returns
+        -------
+        self : MinorityRateClassifier
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data or parameters, or if no row of S is of the minority.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the minority's share is below ``min_share`` by more than the tolerance, or the solver stopped early.
+        FairnessWarning
+            If there is only one group.
+        """
+        if (X_constraint is None) != (sensitive_features_constraint is None):
+            raise ValueError("give X_constraint and sensitive_features_constraint together, or none of them.")
+        fitted = copy.copy(self)
+        fitted._rows = None if X_constraint is None else _ConstraintRows(X_constraint, sensitive_features_constraint)
+        fitted._fit(X, y, sensitive_features, sample_weight)
+        del fitted._rows
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _data(self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> FairData:
+        """See `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
+        rows: _ConstraintRows | None = self._rows
+        if rows is None:
+            return super()._data(X, target, sensitive_features, sample_weight)
+        others = self._checked(rows.X)
+        groups = encode_groups(rows.sensitive_features, np.empty(others.shape[0]), None)
+        self.groups_ = as_labels(groups.names)
+        weights = np.ones(len(target.values)) if sample_weight is None else sample_weight
+        n_others = others.shape[0]
+        return FairData.from_arrays(
+            X=sp.csr_array(sp.vstack([X, others])) if sp.issparse(X) or sp.issparse(others) else np.vstack([X, others]),
+            y=np.concatenate([target.values, np.full(n_others, -1.0)]),  # not read: the objective leaves them out
+            codes=np.concatenate([np.zeros(len(weights), dtype=int), 1 + groups.codes]),
+            labels=(_Rows.LABELLED, *groups.labels),
+            sample_weight=np.concatenate([weights / weights.sum(), np.full(n_others, 1 / n_others)]),
+        )
+
+    def _checked(self, X: Any) -> Any:
+        """The rows of the constraint; raises ValueError unless they have the columns of X."""
+        columns = (X if hasattr(X, "shape") else np.asarray(X)).shape[1:]
+        if columns != (self.n_features_in_,):
+            raise ValueError(f"X_constraint has columns {columns}, X has {self.n_features_in_}; give it the same.")
+        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+
+    def _objective(self) -> Objective:
+        return TruncatedLogistic(self.truncation)
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return [MinorityShare(self.min_share, minority=self.minority, rate=self.rate, ignored_groups=(_Rows.LABELLED,))]
+
+    def _problem(self, data: FairData, target: Target) -> Problem:
+        problem = super()._problem(data, target)
+        if _Rows.LABELLED not in data.labels:
+            return problem
+        share = float(data.weights[data.slices[data.labels.index(_Rows.LABELLED)]].sum())
+        factors = tuple(1 / share if label is _Rows.LABELLED else 0.0 for label in data.labels)
+        loss = cast(Loss, self._objective())
+        return replace(problem, objective=GroupLoss(loss, factors).bind(data))
+
+    def _domain(self, data: FairData) -> Domain | None:
+        if self.l1_radius is None:
+            return None
+        return Product(((slice(0, data.n_features), L1Ball(self.l1_radius)),))
+
+    def _holds_vacuously(self, data: FairData) -> bool:
+        return sum(label is not _Rows.LABELLED for label in data.labels) == 1
+
+    def _asks_for_fairness(self) -> bool:
+        return self.min_share is not None
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; also the minority and its shares."""
+        excess = super()._report(problem, params, result, target)
+        scores = problem.scores(params)
+        for constraint in cast(tuple[BoundMinorityShare, ...], problem.constraints):
+            self.minority_ = constraint.minority
+            self.minority_share_ = 1 - constraint.metric(scores)
+            self.exact_share_ = 1 - constraint.of_predictions(scores)
+        return excess
