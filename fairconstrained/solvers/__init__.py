@@ -12,15 +12,19 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers._stationarity import near_stationarity
 from fairconstrained.solvers._stochastic import StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.idca import IDCA
+from fairconstrained.solvers.ipc import IPC
 from fairconstrained.solvers.iqrc import IQRC
 from fairconstrained.solvers.level_set import LevelSet
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.multiplier_model import MultiplierModel
+from fairconstrained.solvers.online_subgradient import OnlineSubgradient
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.plada import PLADA
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
@@ -34,6 +38,7 @@ from fairconstrained.solvers.switching_subgradient import SSG, SwitchingSubgradi
 
 __all__ = [
     "IDCA",
+    "IPC",
     "IPPSSG",
     "IQRC",
     "PLADA",
@@ -45,10 +50,12 @@ __all__ = [
     "AdamLagrangian",
     "AugmentedLagrangian",
     "Callback",
+    "ExactPenalty",
     "IPPConEx",
     "LevelSet",
     "MomentSolver",
     "MultiplierModel",
+    "OnlineSubgradient",
     "PenalizedSubgradient",
     "ProjectedGradient",
     "ProxyLagrangian",
@@ -67,6 +74,7 @@ __all__ = [
     "SwitchingSubgradient",
     "make_solver",
     "minimise_quadratic",
+    "near_stationarity",
     "quadratics_of",
     "solver_class",
     "surrogate_result",

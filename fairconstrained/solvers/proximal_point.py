@@ -3,17 +3,142 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fairconstrained.points import objective_gradient, worst_gradient
-from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.problem import FullBatchView, Point, PointSource, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["IPPSSG", "IPPConEx"]
+__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "proximal_steps", "switching"]
+
+
+class Subproblem:
+    """Points of the problem with the proximal terms."""
+
+    def __init__(self, view: PointSource, center: np.ndarray, proximity: float) -> None:
+        self.proximity = proximity
+        self._view, self._center = view, center
+
+    def at(self, z: np.ndarray) -> ProximalPoint:
+        """The point at z."""
+        return ProximalPoint(self._view.at(z), z - self._center, self.proximity)
+
+
+class ProximalPoint:
+    def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
+        self._point, self._slope = point, proximity * away
+        term = proximity / 2 * float(away @ away)
+        self.objective = point.objective + term
+        self.constraints = point.constraints + term
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Point.scores`."""
+        return self._point.scores
+
+    @property
+    def worst(self) -> float:
+        """The largest constraint; -1 where there is none."""
+        return float(self.constraints.max()) if self.constraints.size else -1.0
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
+
+
+class Stepped(NamedTuple):
+    """Where `proximal_steps` ended, after how many of them, and the certified distance to a stationary point there."""
+
+    z: np.ndarray
+    n_iter: int
+    distance: float
+
+
+def proximal_steps(
+    problem: Problem,
+    start: np.ndarray,
+    oracle: Callable[[np.ndarray], np.ndarray],
+    max_iter: int,
+    recorder: Recorder,
+    view: FullBatchView,
+    n_evaluations: Callable[[], int],
+    certify: Callable[[np.ndarray, float], float] = lambda z, step: np.inf,
+    tol: float = 0.0,
+) -> Stepped:
+    """Algorithm 1: from every point to the approximate solution of its subproblem, each with a record.
+
+    Parameters
+    ----------
+    problem : Problem
+    start : ndarray of shape (n_variables,)
+    oracle : callable
+        An approximate solution of the subproblem around a point.
+    max_iter : int
+    recorder : Recorder
+    view : FullBatchView
+        Of the problem, for the records.
+    n_evaluations : callable
+        How many passes over the rows there have been.
+    certify : callable, optional
+        Distance of a point to the solution of its subproblem, infinite where it is not worth while; called with the
+        point and with the length of the step to it.
+    tol : float, default=0.0
+        Distance at which to stop.
+    """
+    z, distance = start, np.inf
+    for t in range(max_iter):
+        moved = oracle(z)
+        step, z = float(np.linalg.norm(moved - z)), moved
+        point, distance = view.at(z), certify(z, step)
+        recorder.add(
+            z[: problem.n_params],
+            n_iter=t + 1,
+            n_evaluations=n_evaluations(),
+            objective=point.objective,
+            **{c.name: c.metric(point.scores) for c in problem.constraints},
+            surrogate_violation=float(point.constraints.max(initial=0.0)),
+            step=step,
+            **({"distance": distance} if np.isfinite(distance) else {}),
+        )
+        if distance <= tol:
+            return Stepped(z, t + 1, distance)
+    return Stepped(z, max_iter, distance)
+
+
+def switching(
+    subproblem: Subproblem,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    n_iter: int,
+    rate: Callable[[int], float],
+    tolerance: float,
+) -> np.ndarray:
+    r"""Algorithm 2: :math:`z \leftarrow \Pi(z - \gamma_k \zeta)` on the objective or on the worst constraint.
+
+    Returns
+    -------
+    z : ndarray of shape (n_variables,)
+        The mean of the iterates with no constraint above ``tolerance``, the k-th with the weight k + 1; if there are
+        none, the iterate that violates the constraints least.
+    """
+    z, total, mean, nearest, least = start, 0.0, np.zeros_like(start), start, np.inf
+    for k in range(n_iter):
+        point = subproblem.at(z)
+        if point.worst < least:
+            nearest, least = z, point.worst
+        if point.worst <= tolerance:
+            total += k + 1
+            mean += (k + 1) * z
+            gradient = objective_gradient(point)
+        else:
+            gradient = worst_gradient(point)
+        z = project(z - rate(k) * gradient)
+    return mean / total if total else nearest
 
 
 @dataclass(frozen=True)
@@ -50,56 +175,17 @@ class InexactProximalPoint(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        z = problem.fair_start(start, random_state)
-        for t in range(self.max_iter):
-            z = self._solve_subproblem(_Subproblem(view, z, self.proximity), z, problem)
-            point = view.at(z)
-            recorder.add(
-                z[: problem.n_params],
-                n_iter=t + 1,
-                n_evaluations=view.n_evaluations,
-                objective=point.objective,
-                **{c.name: c.metric(point.scores) for c in problem.constraints},
-                surrogate_violation=float(point.constraints.max(initial=0.0)),
-            )
-        return surrogate_result(problem, z, self.max_iter, view.n_evaluations, recorder)
+
+        def oracle(z: np.ndarray) -> np.ndarray:
+            return self._solve_subproblem(Subproblem(view, z, self.proximity), z, problem)
+
+        begin = problem.fair_start(start, random_state)
+        ended = proximal_steps(problem, begin, oracle, self.max_iter, recorder, view, lambda: view.n_evaluations)
+        return surrogate_result(problem, ended.z, ended.n_iter, view.n_evaluations, recorder)
 
     @abstractmethod
-    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         """An approximate solution, looked for from the subproblem's centre z."""
-
-
-class _Subproblem:
-    """Points of the problem with the proximal terms."""
-
-    def __init__(self, view: FullBatchView, center: np.ndarray, proximity: float) -> None:
-        self._view, self._center, self._proximity = view, center, proximity
-
-    def at(self, z: np.ndarray) -> _ProximalPoint:
-        """The point at z."""
-        return _ProximalPoint(self._view.at(z), z - self._center, self._proximity)
-
-
-class _ProximalPoint:
-    def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
-        self._point, self._slope = point, proximity * away
-        term = proximity / 2 * float(away @ away)
-        self.objective = point.objective + term
-        self.constraints = point.constraints + term
-
-    @property
-    def scores(self) -> np.ndarray:
-        """See `Point.scores`."""
-        return self._point.scores
-
-    @property
-    def worst(self) -> float:
-        """The largest constraint; -1 where there is none."""
-        return float(self.constraints.max()) if self.constraints.size else -1.0
-
-    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
-        return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
 
 
 @dataclass(frozen=True)
@@ -135,21 +221,11 @@ class IPPSSG(InexactProximalPoint):
     learning_rate: float = 0.5
     tolerance: float = 1e-4
 
-    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
-        total, mean, nearest, least = 0.0, np.zeros_like(z), z, np.inf
-        for k in range(self.inner_iter):
-            point = subproblem.at(z)
-            if point.worst < least:
-                nearest, least = z, point.worst
-            if point.worst <= self.tolerance:
-                total += k + 1
-                mean += (k + 1) * z
-                gradient = objective_gradient(point)
-            else:
-                gradient = worst_gradient(point)
-            rate = min(self.learning_rate, 2 / (self.proximity * (k + 2)))
-            z = problem.project(z - rate * gradient)
-        return mean / total if total else nearest
+    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+        def rate(k: int) -> float:
+            return min(self.learning_rate, 2 / (self.proximity * (k + 2)))
+
+        return switching(subproblem, z, problem.project, self.inner_iter, rate, self.tolerance)
 
 
 @dataclass(frozen=True)
@@ -194,7 +270,7 @@ class IPPConEx(InexactProximalPoint):
     learning_rate: float = 0.1
     tau: float = 20.0
 
-    def _solve_subproblem(self, subproblem: _Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)
         point = subproblem.at(z)
         line = last_line = point.worst

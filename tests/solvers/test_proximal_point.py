@@ -7,7 +7,7 @@ from fairconstrained.domains import Box
 from fairconstrained.points import worst_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import IPPSSG, IPPConEx
-from fairconstrained.solvers.proximal_point import _Subproblem
+from fairconstrained.solvers.proximal_point import Subproblem
 
 
 class Source:
@@ -54,7 +54,7 @@ def values(z):
 
 def test_the_proximal_terms():
     z, multipliers = np.array([0.7, 0.2]), np.array([0.3, 1.4])
-    point = _Subproblem(Source(), CENTER, RHO).at(z)
+    point = Subproblem(Source(), CENTER, RHO).at(z)
     f, c, gradient, jacobian = values(z)
     assert point.objective == pytest.approx(f)
     np.testing.assert_allclose(point.constraints, c)
@@ -75,7 +75,7 @@ def test_the_steps_of_the_switching_method(problem):
         step = min(0.8, 2 / (RHO * (k + 2)))
         z = problem.project(z - step * (gradient if kinds[-1] else jacobian[c.argmax()]))
     assert {True, False} == set(kinds)
-    found = options._solve_subproblem(_Subproblem(Source(), CENTER, RHO), CENTER, problem)
+    found = options._solve_subproblem(Subproblem(Source(), CENTER, RHO), CENTER, problem)
     np.testing.assert_allclose(found, mean / total)
 
 
@@ -95,14 +95,14 @@ def test_the_steps_of_constraint_extrapolation(problem):
         lines.append(c.max() + jacobian[c.argmax()] @ (moved - z))
         z, total, mean = moved, total + k + t0 + 2, mean + (k + t0 + 2) * moved
     assert max(seen) > 0.1
-    found = options._solve_subproblem(_Subproblem(Source(), CENTER, RHO), CENTER, problem)
+    found = options._solve_subproblem(Subproblem(Source(), CENTER, RHO), CENTER, problem)
     np.testing.assert_allclose(found, mean / total)
 
 
 def test_the_first_step_of_constraint_extrapolation_has_the_given_length():
     options = IPPConEx(inner_iter=1, proximity=1e-3, learning_rate=0.3)
     start = np.array([0.1, 0.1])  # feasible, so that the multiplier stays zero
-    found = options._solve_subproblem(_Subproblem(Source(), start, 1e-3), start, Everywhere)
+    found = options._solve_subproblem(Subproblem(Source(), start, 1e-3), start, Everywhere)
     np.testing.assert_allclose(found, start - 0.3 * (start - [2.0, 1.0]))
 
 
@@ -128,6 +128,6 @@ def test_from_an_infeasible_start_the_nearest_iterate_is_taken(known):
     view = FullBatchView(known.problem)
     start = 5 * known.params
     options = IPPSSG(inner_iter=3, proximity=0.1, learning_rate=1e-3)
-    found = options._solve_subproblem(_Subproblem(view, start, 0.1), start, known.problem)
+    found = options._solve_subproblem(Subproblem(view, start, 0.1), start, known.problem)
     before, after = (view.at(z).constraints.max() for z in (start, found))
     assert 0 < after < before

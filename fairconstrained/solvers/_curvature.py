@@ -1,0 +1,95 @@
+"""How far from convex the functions of a problem are, from differences of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from fairconstrained.points import PointSource
+
+__all__ = ["extreme_curvatures", "weak_convexity"]
+
+#: Variables up to which the whole Hessian takes no longer than the Lanczos method.
+_FEW = 20
+#: Accuracy of an eigenvalue, as a fraction of it.
+_ACCURACY = 1e-3
+#: Change of a gradient, as a fraction of it, that is rounding error.
+_ROUNDING = 1e-6
+#: Distance of the points of a difference, as a fraction of the largest variable or of 1.
+_DISTANCE = 1e-4
+#: Least modulus of weak convexity, as a fraction of the largest curvature.
+_FLOOR = 0.1
+
+
+def weak_convexity(
+    source: PointSource,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    rng: np.random.Generator,
+    n_points: int = 2,
+) -> float:
+    """The largest negative curvature of the objective and of every constraint, where it was looked for.
+
+    That is at the start and at random points of the domain, normally distributed about the start. It is an estimate
+    from below of the modulus of weak convexity. Where the functions are (nearly) convex it is a tenth of the largest
+    curvature, with which proximal subproblems are well-conditioned.
+
+    Parameters
+    ----------
+    source : PointSource
+    start : ndarray of shape (n_variables,)
+    project : callable
+        Projection onto the domain.
+    rng : numpy.random.Generator
+    n_points : int, default=2
+        Random points.
+
+    Returns
+    -------
+    modulus : float
+        Positive; 1 where all functions are linear.
+    """
+    points = [start, *(project(start + rng.normal(size=start.size)) for _ in range(n_points))]
+    found = [extreme_curvatures(gradient, z, rng) for z in points for gradient in _gradients(source, z)]
+    lowest, highest = min(low for low, _ in found), max(max(abs(low), abs(high)) for low, high in found)
+    return max(-lowest, _FLOOR * highest) or 1.0
+
+
+def extreme_curvatures(
+    gradient: Callable[[np.ndarray], np.ndarray], z: np.ndarray, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Smallest and largest eigenvalue of the Hessian at ``z``; zeros where the gradient hardly changes."""
+    distance = _DISTANCE * max(float(np.abs(z).max(initial=0.0)), 1.0)
+
+    def product(direction: np.ndarray) -> np.ndarray:
+        step = distance / float(np.linalg.norm(direction)) * direction.ravel()
+        return (gradient(z + step) - gradient(z - step)) * (float(np.linalg.norm(direction)) / (2 * distance))
+
+    n = z.size
+    begin = rng.normal(size=n)
+    begin /= np.linalg.norm(begin)
+    if np.linalg.norm(product(begin)) * distance <= _ROUNDING * np.linalg.norm(gradient(z)):
+        return 0.0, 0.0
+    if n <= _FEW:
+        hessian = np.stack([product(unit) for unit in np.eye(n)])
+        values = np.linalg.eigvalsh((hessian + hessian.T) / 2)
+    else:
+        operator = LinearOperator((n, n), matvec=product, dtype=float)
+        try:
+            values = eigsh(operator, k=2, which="BE", v0=begin, tol=_ACCURACY, return_eigenvectors=False)
+        except ArpackNoConvergence as stopped:  # of functions with kinks, or of close eigenvalues
+            values = np.append(stopped.eigenvalues, begin @ product(begin))
+    return float(values.min()), float(values.max())
+
+
+def _gradients(source: PointSource, z: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
+    """Gradients of the objective and of every constraint, as functions of the variables."""
+    m = source.at(z).constraints.size
+    for weight, multipliers in zip(np.eye(m + 1)[:, 0], np.eye(m + 1)[:, 1:], strict=True):
+
+        def gradient(z: np.ndarray, weight: float = weight, multipliers: np.ndarray = multipliers) -> np.ndarray:
+            return source.at(z).gradient(weight, multipliers)
+
+        yield gradient

@@ -1,0 +1,114 @@
+"""Where to begin if the start violates the constraints: the violation is minimised first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairconstrained.domains import Simplex
+from fairconstrained.points import PointSource
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._base import Recorder, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._stationarity import proximal_solution
+from fairconstrained.solvers.proximal_point import Subproblem
+
+__all__ = ["Begin", "find_feasible", "stationary_result"]
+
+#: A point is stationary if its proximal step is no longer than this fraction of its largest variable or of 1, and
+#: undoes no more than this fraction of its violation.
+_STATIONARY = 1e-3
+
+_MESSAGE = (
+    "a stationary point of the violation was found, where the constraints do not hold: no small change of the "
+    "parameters makes them hold. Try another start (random_state), a larger kappa, or a larger domain."
+)
+
+
+@dataclass(frozen=True)
+class Begin:
+    """Where `find_feasible` ended.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_variables,)
+    violation : float
+        The largest constraint there.
+    n_iter : int
+        Proximal steps.
+    is_stationary : bool
+        Whether it is a stationary point of the violation that is not feasible.
+    """
+
+    z: np.ndarray
+    violation: float
+    n_iter: int
+    is_stationary: bool
+
+
+def find_feasible(
+    source: PointSource,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    tolerance: float,
+    proximity: Callable[[], float],
+    max_iter: int = 100,
+) -> Begin:
+    r"""Minimise the largest constraint over the domain until it is at most ``tolerance``.
+
+    .. math:: x_{t+1} = \arg\min_y \; \max_j c_j(y) + \tfrac{r}{2} \|y - x_t\|^2
+
+    These proximal steps are solved accurately, so that a short step says that the point is nearly stationary.
+
+    Parameters
+    ----------
+    source : PointSource
+    start : ndarray of shape (n_variables,)
+    project : callable
+        Projection onto the domain.
+    tolerance : float
+        A start with no larger constraint is returned as it is.
+    proximity : callable
+        r, asked for if a step is needed.
+    max_iter : int, default=100
+        Proximal steps.
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871, Remark 1, with a more accurate method than its subgradient steps.
+    """
+    z, violation = start, _largest(source, start)
+    r = proximity() if violation > tolerance else np.nan
+    n_iter = 0
+    while violation > tolerance and n_iter < max_iter:
+        n_iter += 1
+        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0)
+        length, before, z = float(np.linalg.norm(moved - z)), violation, moved
+        violation = _largest(source, z)
+        is_short = length <= _STATIONARY * max(float(np.abs(z).max(initial=0.0)), 1.0)
+        if is_short and before - violation <= _STATIONARY * (violation - tolerance):
+            return Begin(z, violation, n_iter, is_stationary=True)
+    return Begin(z, violation, n_iter, is_stationary=False)
+
+
+def stationary_result(problem: Problem, begin: Begin, n_evaluations: int, recorder: Recorder) -> SolverResult:
+    """The result, with a record and a message, of a run that ends at a stationary point of the surrogate's violation.
+
+    The metric may hold there all the same, and then the status says so.
+    """
+    result = surrogate_result(problem, begin.z, begin.n_iter, n_evaluations, recorder)
+    recorder.add(
+        result.params,
+        n_iter=begin.n_iter,
+        n_evaluations=result.n_evaluations,
+        objective=result.objective,
+        **result.constraint_values,
+        surrogate_violation=result.surrogate_violation,
+    )
+    status = Status.INFEASIBLE_STATIONARY if result.status.is_infeasible else result.status
+    return replace(result, status=status, message=_MESSAGE, history=tuple(recorder.records))
+
+
+def _largest(source: PointSource, z: np.ndarray) -> float:
+    return float(source.at(z).constraints.max(initial=-np.inf))

@@ -1,0 +1,135 @@
+"""Proximal subproblems solved accurately, to say how near a point is to a stationary one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairconstrained.domains import Domain, NonNegative
+from fairconstrained.points import Point, PointSource, worst_gradient
+from fairconstrained.problem import FullBatchView, Problem
+from fairconstrained.solvers._spectral import descend
+from fairconstrained.solvers.proximal_point import Subproblem
+
+__all__ = ["near_stationarity", "proximal_distance", "proximal_solution"]
+
+#: Outer iterations, and descent steps of each, that a proximal subproblem may take.
+_OUTER, _INNER = 60, 1000
+#: Accuracy of the solution, as a fraction of the largest parameter or of 1.
+_ACCURACY = 1e-8
+#: How much stiffer the penalty is than the proximal term, along the gradient of the worst constraint.
+_STIFFNESS = 10.0
+#: Fraction of the last residual that an outer iteration has to reach; the penalty grows by its inverse otherwise.
+_PROGRESS = 0.2
+
+
+def near_stationarity(problem: Problem, params: np.ndarray, proximity: float) -> float:
+    r"""How far parameters are from the solution of their proximal subproblem; zero at a stationary point.
+
+    .. math:: \hat z = \arg\min_y \; f(y) + \tfrac{r}{2} \|y - z\|^2 \quad \text{s.t.} \quad
+              c_j(y) + \tfrac{r}{2} \|y - z\|^2 \le \max \{ \max_i c_i(z), 0 \} \;\; \forall j
+
+    with y in the domain. The right side, which is zero where z is feasible, makes z itself feasible here; how far it is
+    from the constraints is for the violation to say.
+
+    The auxiliary variables of the constraints belong to z: the functions are weakly convex in parameters and auxiliary
+    variables together, and without the proximal term on both the subproblem might have no solution. They are those that
+    suit the scores (`Problem.start`), and the distance is that of both, which is no less than that of the parameters.
+
+    Parameters
+    ----------
+    problem : Problem
+        Smooth, with all terms offering `fairconstrained.views.FullBatch`.
+    params : ndarray of shape (n_params,)
+        In the domain.
+    proximity : float
+        r, more than what makes the functions convex.
+
+    Returns
+    -------
+    distance : float
+        :math:`\|z - \hat z\|_2`, to about 1e-6 of the largest parameter (or of 1).
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871, Definition 1 and eqs. 4 and 5.
+    """
+    if not proximity > 0:
+        raise ValueError(f"proximity must be positive, got {proximity}.")
+    return proximal_distance(FullBatchView(problem), problem.start(params), problem.project, proximity)
+
+
+def proximal_distance(
+    view: PointSource, z: np.ndarray, project: Callable[[np.ndarray], np.ndarray], proximity: float
+) -> float:
+    """`near_stationarity` of parameters with their auxiliary variables."""
+    level = max(float(view.at(z).constraints.max(initial=0.0)), 0.0)
+    nearest = proximal_solution(Subproblem(view, z, proximity), z, project, NonNegative(), 1.0, level)
+    return float(np.linalg.norm(nearest - z))
+
+
+def proximal_solution(
+    subproblem: Subproblem,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    dual: Domain,
+    weight: float,
+    level: float = 0.0,
+) -> np.ndarray:
+    r"""Minimise ``weight F(y) + max_v v'(C(y) - level)`` over v in a dual set, for F and C with the proximal terms.
+
+    The constraints ``C <= level`` have the dual set `NonNegative`, and the largest of C has the `Simplex`. This is the
+    method of multipliers with them: with :math:`v = \Pi(\lambda + \rho (C(y) - \text{level}))`, the projection onto the
+    dual set, minimise the smooth function
+
+    .. math:: w F(y) + v^T (C(y) - \text{level}) - \tfrac{1}{2 \rho} \|v - \lambda\|^2
+
+    by spectral projected gradients, then set :math:`\lambda \leftarrow v`.
+
+    References
+    ----------
+    Rockafellar (1976), Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
+    """
+    first = subproblem.at(start)
+    gradient = worst_gradient(first)
+    steepness = float(np.linalg.norm(gradient)) or 1.0
+    accuracy = _ACCURACY * max(float(np.abs(start).max(initial=0.0)), 1.0)
+    z, last = start, np.inf
+    smoothed = _Smoothed(
+        dual, weight, level, np.zeros_like(first.constraints), _STIFFNESS * subproblem.proximity / steepness**2
+    )
+    for _ in range(_OUTER):
+        z, _ = descend(subproblem.at, z, project, smoothed, _INNER, accuracy * subproblem.proximity)
+        moved = smoothed.lifted(subproblem.at(z))
+        residual = float(np.abs(moved - smoothed.multipliers).max(initial=0.0)) / smoothed.stiffness
+        smoothed.multipliers = moved
+        if residual <= accuracy * steepness:
+            break
+        if residual > _PROGRESS * last:
+            smoothed.stiffness /= _PROGRESS
+        last = residual
+    return z
+
+
+@dataclass
+class _Smoothed:
+    """The function of points that is minimised between two updates of the multipliers."""
+
+    dual: Domain
+    weight: float
+    level: float
+    multipliers: np.ndarray
+    stiffness: float
+
+    def lifted(self, point: Point) -> np.ndarray:
+        """The multipliers v."""
+        return self.dual.project(self.multipliers + self.stiffness * (point.constraints - self.level))
+
+    def __call__(self, point: Point) -> tuple[float, np.ndarray]:
+        """Value and gradient."""
+        v = self.lifted(point)
+        away = v - self.multipliers
+        value = self.weight * point.objective + float(v @ (point.constraints - self.level))
+        return value - float(away @ away) / (2 * self.stiffness), point.gradient(self.weight, v)

@@ -1,0 +1,247 @@
+"""An exact penalty for the worst constraint, minimised by linear programs in trust regions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from fairconstrained.domains import Polyhedron
+from fairconstrained.points import Point, objective_gradient
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["ExactPenalty"]
+
+#: Ratios of actual and predicted decrease from which on a step is taken, and the radius grows.
+_TAKEN, _GOOD = 0.1, 0.75
+#: What the radius is multiplied by after a bad and after a good step.
+_SHRINK, _GROW = 0.5, 2.0
+#: What sigma is multiplied by.
+_STEER = 10.0
+#: Radius below which a linear program's rounding errors are as large as its steps.
+_SMALLEST = 1e-9
+#: Accuracy of the linear programs, the finest that HiGHS takes.
+_LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+@dataclass(frozen=True)
+class ExactPenalty(Solver):
+    r"""Exact penalty method with a first-order trust region.
+
+    .. math:: \min_x \; \Phi(x) = f(x) + \sigma \max \{ \max_j c_j(x), 0 \}
+
+    over the domain. A step s minimises the linearised composite model in a trust region, a linear program,
+
+    .. math:: \ell(s) = f + \nabla f^\top s + \sigma \max \{ \max_j (c_j + \nabla c_j^\top s), 0 \}, \qquad
+              \|s\|_\infty \le \Delta,
+
+    and is taken if :math:`\Phi` decreases by a tenth of what the model promises; the radius :math:`\Delta` is halved
+    otherwise, and doubled after very good steps. Where the model promises hardly anything although the constraints do
+    not hold, :math:`\sigma` grows tenfold, unless the linearised violation cannot be reduced either: that is a
+    stationary point of the violation, and the run ends there, with the status "infeasible_stationary" (or begins with
+    one, found by minimising the violation from an infeasible start).
+
+    The result is the last iterate. ``kappa`` bounds the *surrogate* up to ``precision``\ :sup:`2`; the exact metric is
+    reported. The functions should be smooth.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Linear programs.
+    sigma : float, default=1.0
+        First :math:`\sigma`.
+    radius : float, default=1.0
+        First :math:`\Delta`.
+    precision : float, default=1e-2
+        Violations up to its square count as none.
+    tol : float, default=1e-5
+        Stop where the model promises a decrease of no more than this within a radius of 1 (criticality).
+    verbose : int, default=0
+        Positive: print a line per iteration.
+
+    Raises
+    ------
+    IncompatibleProblem
+        From `solve`, for a domain that linear inequalities do not describe.
+
+    References
+    ----------
+    Cartis, Gould, Toint (2011), On the evaluation complexity of composite function minimization with applications to
+    nonconvex nonlinear programming, SIAM Journal on Optimization 21: Algorithms 2.1 and 3.1; as a baseline of Ma, Lin,
+    Yang, arXiv:1908.01871.
+    """
+
+    name: ClassVar[str] = "exact_penalty"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 1000
+    sigma: float = 1.0
+    radius: float = 1.0
+    precision: float = 1e-2
+    tol: float = 1e-5
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
+        polyhedron = _polyhedron(problem)
+        z = problem.project(problem.fair_start(start, random_state))
+        begin = find_feasible(
+            view,
+            z,
+            problem.project,
+            self.precision**2,
+            lambda: 2 * weak_convexity(view, z, problem.project, random_state),
+        )
+        if begin.is_stationary:
+            return stationary_result(problem, begin, view.n_evaluations, recorder)
+        run = _Run(self, view, polyhedron, begin.z)
+        n_iter = 0
+        while n_iter < self.max_iter and not run.is_done:
+            n_iter += 1
+            run.step()
+            recorder.add(
+                run.z[: problem.n_params],
+                n_iter=n_iter,
+                n_evaluations=view.n_evaluations,
+                objective=run.point.objective,
+                surrogate_violation=_violation(run.point.constraints),
+                sigma=run.sigma,
+                radius=run.radius,
+            )
+        if run.is_stationary:
+            end = Begin(run.z, _violation(run.point.constraints), n_iter, is_stationary=True)
+            return stationary_result(problem, end, view.n_evaluations, recorder)
+        result = surrogate_result(problem, run.z, n_iter, view.n_evaluations, recorder)
+        status = Status.OPTIMAL if run.is_critical else Status.MAX_ITER
+        return result if result.status.is_infeasible else replace(result, status=status)
+
+
+def _polyhedron(problem: Problem) -> Polyhedron:
+    """The domain of the parameters; auxiliary variables are free."""
+    n_aux = sum(constraint.n_aux for constraint in problem.constraints)
+    n = problem.n_params
+    everywhere = Polyhedron.box(-np.inf, np.inf, n)
+    own = everywhere if problem.domain is None else problem.domain.polyhedron(n)
+    free = sp.csr_array((own.A.shape[0], n_aux))
+    return Polyhedron(
+        sp.hstack([own.A[:, :n], free, own.A[:, n:]], format="csr"),
+        own.b,
+        np.insert(own.lower, n, np.full(n_aux, -np.inf)),
+        np.insert(own.upper, n, np.full(n_aux, np.inf)),
+    )
+
+
+def _violation(constraints: np.ndarray) -> float:
+    """The largest constraint, or zero."""
+    return max(float(constraints.max(initial=0.0)), 0.0)
+
+
+class _Model(NamedTuple):
+    """The linearised functions around ``z``."""
+
+    z: np.ndarray
+    objective: float
+    gradient: np.ndarray
+    constraints: np.ndarray
+    jacobian: np.ndarray
+
+    @classmethod
+    def of(cls, z: np.ndarray, point: Point) -> _Model:
+        units = np.eye(point.constraints.size)
+        jacobian = np.array([point.gradient(0.0, unit) for unit in units]).reshape(len(units), z.size)
+        return cls(z, point.objective, objective_gradient(point), point.constraints, jacobian)
+
+    def violation(self, z: np.ndarray) -> float:
+        """The linearised violation."""
+        return _violation(self.constraints + self.jacobian @ (z - self.z))
+
+    def penalised(self, z: np.ndarray, weight: float, sigma: float) -> float:
+        """``weight`` times the linearised objective, and ``sigma`` times the linearised violation."""
+        return weight * (self.objective + float(self.gradient @ (z - self.z))) + sigma * self.violation(z)
+
+    def minimise(self, polyhedron: Polyhedron, radius: float, weight: float, sigma: float) -> np.ndarray:
+        """The minimiser of `penalised` in the trust region: a linear program in (z, further variables, violation)."""
+        n, m, n_all = self.z.size, self.constraints.size, polyhedron.lower.size
+        unit, nothing = sp.csr_array(np.ones((m, 1))), sp.csr_array((polyhedron.A.shape[0], 1))
+        rows: list[Any] = [
+            sp.hstack([sp.csr_array(self.jacobian), sp.csr_array((m, n_all - n)), -unit]),
+            sp.hstack([polyhedron.A, nothing]),
+        ]
+        lower, upper = np.append(polyhedron.lower, 0.0), np.append(polyhedron.upper, np.inf)
+        lower[:n] = np.minimum(np.maximum(lower[:n], self.z - radius), self.z)
+        upper[:n] = np.maximum(np.minimum(upper[:n], self.z + radius), self.z)
+        cost = np.concatenate([weight * self.gradient, np.zeros(n_all - n), [sigma]])
+        found = linprog(
+            cost,
+            A_ub=sp.vstack(rows, format="csr"),
+            b_ub=np.concatenate([self.jacobian @ self.z - self.constraints, polyhedron.b]),
+            bounds=np.column_stack([lower, upper]),
+            method="highs",
+            options=_LP_OPTIONS,
+        )
+        return self.z if found.x is None else found.x[:n]
+
+
+class _Run:
+    """The iterate with its model, sigma and the radius."""
+
+    def __init__(self, options: ExactPenalty, view: FullBatchView, polyhedron: Polyhedron, z: np.ndarray) -> None:
+        self._options, self._view, self._polyhedron = options, view, polyhedron
+        self.sigma, self.radius = options.sigma, options.radius
+        self.is_critical = self.is_stationary = False
+        self._move(z, view.at(z))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether further steps are no use."""
+        return self.is_critical or self.is_stationary or self.radius < _SMALLEST
+
+    def step(self) -> None:
+        """One linear program, and a step, a smaller radius, a larger sigma or an end."""
+        target = self._target(1.0, self.sigma)
+        promised = self._promised(target, 1.0, self.sigma)
+        if promised <= self._options.tol * min(self.radius, 1.0):
+            self._judge()
+            return
+        point = self._view.at(target)
+        now, then = (p.objective + self.sigma * _violation(p.constraints) for p in (self.point, point))
+        ratio = (now - then) / promised
+        if ratio >= _GOOD:
+            self.radius *= _GROW
+        elif not ratio >= _TAKEN:
+            self.radius *= _SHRINK
+        if ratio >= _TAKEN:
+            self._move(target, point)
+
+    def _judge(self) -> None:
+        """At a critical point: an end, or a larger sigma where the violation could be reduced."""
+        if _violation(self.point.constraints) <= self._options.precision**2:
+            self.is_critical = True
+        elif self._promised(self._target(0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self.radius, 1.0):
+            self.is_stationary = True
+        else:
+            self.sigma *= _STEER
+
+    def _target(self, weight: float, sigma: float) -> np.ndarray:
+        return self._view.problem.project(self._model.minimise(self._polyhedron, self.radius, weight, sigma))
+
+    def _promised(self, target: np.ndarray, weight: float, sigma: float) -> float:
+        before, after = (self._model.penalised(z, weight, sigma) for z in (self.z, target))
+        return before - after
+
+    def _move(self, z: np.ndarray, point: Point) -> None:
+        self.z, self.point = z, point
+        self._model = _Model.of(z, point)

@@ -1,0 +1,183 @@
+"""The inexact proximally constrained method for weakly convex problems."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    check_choice,
+    surrogate_result,
+)
+from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._feasibility import find_feasible, stationary_result
+from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers._stationarity import proximal_distance
+from fairconstrained.solvers._stochastic import Source
+from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, switching
+from fairconstrained.views import Exact, FullBatch, Stochastic
+
+__all__ = ["IPC"]
+
+
+class _Moduli(NamedTuple):
+    """Of the proximal terms, and of the weak convexity that they outweigh."""
+
+    proximity: float
+    weak_convexity: float
+
+
+@dataclass(frozen=True)
+class IPC(Solver):
+    r"""Inexact proximally constrained method (Algorithm 1): a sequence of strongly convex subproblems,
+
+    .. math:: x_{t+1} \approx \arg\min_{x \in \mathcal{X}} \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2
+              \quad \text{s.t.} \quad c_j(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \le 0 \;\; \forall j,
+
+    for functions that are :math:`\rho`-weakly convex with :math:`\rho < \hat\rho`. An oracle solves them
+    approximately:
+
+    - "switching" (Algorithm 2): K steps :math:`z \leftarrow \Pi(z - \gamma_k \zeta)`, :math:`\gamma_k = 2 / ((\hat\rho
+      - \rho) (k + 2))`, with the gradient of the objective where all constraints are at most :math:`\hat\epsilon^2`
+      and that of the worst constraint elsewhere; then the mean of the iterates of the first kind, the k-th with the
+      weight k + 1. A run from a feasible start stays feasible within :math:`\hat\epsilon^2`.
+    - "online" (Algorithm 3): K steps with a virtual queue for every constraint, on all rows or on mini-batches, with a
+      gradient for each constraint; then the mean of the iterates.
+
+    From a start that violates the constraints by more than :math:`\hat\epsilon^2`, the violation is minimised first. If
+    that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
+
+    The result is the last :math:`x_t`; the paper's theory is about one drawn at random. ``kappa`` bounds the surrogate
+    up to :math:`\hat\epsilon^2`, as in the paper; the exact metric is reported.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Subproblems, T in the paper.
+    inner_iter : int or None, default=None
+        Steps for each, K in the paper. None is :math:`\lceil 1 / \hat\epsilon^2 \rceil`, as in the paper's experiments.
+    oracle : {"switching", "online"}, default="switching"
+    precision : float, default=1e-2
+        :math:`\hat\epsilon`.
+    proximity : float or "auto", default="auto"
+        :math:`\hat\rho`. "auto" is twice an estimate of :math:`\rho`, the largest negative curvature of the objective
+        and the constraints at the start and at two random points; see `_curvature.weak_convexity`.
+    weak_convexity : float or None, default=None
+        :math:`\rho`; None is half of ``proximity``.
+    batch_size : int or None, default=None
+        Rows of a mini-batch for the oracle "online"; None is all rows.
+    stationarity_tol : float or None, default=None
+        Stop, with the status "optimal", where :math:`x_t` is no farther than this from the solution of its subproblem.
+        That distance (`near_stationarity`) is computed when a step is hardly longer than this.
+    verbose : int, default=0
+        Positive: print a line per subproblem.
+
+    Raises
+    ------
+    ValueError
+        From `solve`, for an unknown oracle, a ``batch_size`` with the oracle "switching", or if not 0 <=
+        ``weak_convexity`` < ``proximity``.
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871: Algorithms 1 to 3, Remark 1, section A.5.
+    """
+
+    name: ClassVar[str] = "ipc"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+
+    max_iter: int = 20
+    inner_iter: int | None = None
+    oracle: str = "switching"
+    precision: float = 1e-2
+    proximity: float | str = "auto"
+    weak_convexity: float | None = None
+    batch_size: int | None = None
+    stationarity_tol: float | None = None
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`."""
+        self._check(problem)
+        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
+        source = Source(StochasticView(problem), random_state, self.batch_size, 0.0)
+        z = problem.project(problem.fair_start(start, random_state))
+        moduli = self._moduli(view, z, problem, random_state)
+        begin = find_feasible(view, z, problem.project, self.precision**2, lambda: moduli.proximity)
+        if begin.is_stationary:
+            return stationary_result(problem, begin, view.n_evaluations, recorder)
+        tol = self.stationarity_tol or 0.0
+
+        def certify(z: np.ndarray, step: float) -> float:
+            return proximal_distance(view, z, problem.project, moduli.proximity) if step <= 2 * tol else np.inf
+
+        def n_evaluations() -> int:
+            return view.n_evaluations + int(np.ceil(source.n_rows / problem.data.n_samples))
+
+        oracle = {"switching": self._switching(view, moduli), "online": self._online(source, problem, moduli)}[
+            self.oracle
+        ]
+        ended = proximal_steps(problem, begin.z, oracle, self.max_iter, recorder, view, n_evaluations, certify, tol)
+        result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations(), recorder)
+        if self.stationarity_tol is None or result.status.is_infeasible:
+            return result
+        return replace(result, status=Status.OPTIMAL if ended.distance <= tol else Status.MAX_ITER)
+
+    def _check(self, problem: Problem) -> None:
+        check_choice("oracle", self.oracle, ("switching", "online"))
+        if self.batch_size is not None:
+            if self.oracle != "online":
+                raise ValueError(
+                    f"batch_size={self.batch_size} needs oracle='online'; oracle='switching' takes all rows."
+                )
+            problem.check((Stochastic,), solver=self.name)
+        if isinstance(self.proximity, str):
+            check_choice("proximity", self.proximity, ("auto",))
+
+    def _moduli(self, view: FullBatchView, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> _Moduli:
+        if isinstance(self.proximity, str):
+            proximity = 2 * weak_convexity(view, z, problem.project, rng)
+        else:
+            proximity = self.proximity
+        modulus = proximity / 2 if self.weak_convexity is None else self.weak_convexity
+        if not 0 <= modulus < proximity:
+            raise ValueError(f"0 <= weak_convexity < proximity is needed, got {modulus:g} and {proximity:g}.")
+        return _Moduli(proximity, modulus)
+
+    @property
+    def _n_steps(self) -> int:
+        return int(np.ceil(self.precision**-2 - 1e-6)) if self.inner_iter is None else self.inner_iter
+
+    def _switching(self, view: FullBatchView, moduli: _Moduli) -> Callable[[np.ndarray], np.ndarray]:
+        def rate(k: int) -> float:
+            return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
+
+        def solve(z: np.ndarray) -> np.ndarray:
+            subproblem = Subproblem(view, z, moduli.proximity)
+            return switching(subproblem, z, view.problem.project, self._n_steps, rate, self.precision**2)
+
+        return solve
+
+    def _online(self, source: Source, problem: Problem, moduli: _Moduli) -> Callable[[np.ndarray], np.ndarray]:
+        def solve(center: np.ndarray) -> np.ndarray:
+            def subproblem() -> Subproblem:
+                return Subproblem(source.batch(), center, moduli.proximity)
+
+            iterates = (z for z, _ in online_steps(subproblem, center, problem.project, self._n_steps))
+            return sum(iterates, np.zeros_like(center)) / self._n_steps
+
+        return solve
