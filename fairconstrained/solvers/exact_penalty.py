@@ -44,11 +44,13 @@ class ExactPenalty(Solver):
 
     and is taken if :math:`\Phi` decreases by a tenth of what the model promises; the radius :math:`\Delta` is halved
     otherwise, and doubled after very good steps. Where the model promises hardly anything although the constraints do
-    not hold, :math:`\sigma` grows tenfold, unless the linearised violation cannot be reduced either: that is a
-    stationary point of the violation, and the run ends there, with the status "infeasible_stationary" (or begins with
-    one, found by minimising the violation from an infeasible start).
+    not hold, :math:`\sigma` grows tenfold. If the linearised violation cannot be reduced there either, the run goes on
+    from the last feasible iterate with the larger :math:`\sigma`.
 
-    The result is the last iterate. ``kappa`` bounds the *surrogate* up to ``precision``\ :sup:`2`; the exact metric is
+    From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
+    If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
+
+    The result is the last iterate with no constraint above ``precision``\ :sup:`2`. ``kappa`` bounds the *surrogate* up to ``precision``\ :sup:`2`; the exact metric is
     reported. The functions should be smooth.
 
     Parameters
@@ -124,7 +126,9 @@ class ExactPenalty(Solver):
         if run.is_stationary:
             end = Begin(run.z, _violation(run.point.constraints), n_iter, is_stationary=True)
             return stationary_result(problem, end, view.n_evaluations, recorder)
-        result = surrogate_result(problem, run.z, n_iter, view.n_evaluations, recorder)
+        result = surrogate_result(
+            problem, run.z if run.home is None else run.home, n_iter, view.n_evaluations, recorder
+        )
         status = Status.OPTIMAL if run.is_critical else Status.MAX_ITER
         return result if result.status.is_infeasible else replace(result, status=status)
 
@@ -202,6 +206,8 @@ class _Run:
         self._options, self._view, self._polyhedron = options, view, polyhedron
         self.sigma, self.radius = options.sigma, options.radius
         self.is_critical = self.is_stationary = False
+        #: The last feasible iterate.
+        self.home: np.ndarray | None = None
         self._move(z, view.at(z))
 
     @property
@@ -227,13 +233,16 @@ class _Run:
             self._move(target, point)
 
     def _judge(self) -> None:
-        """At a critical point: an end, or a larger sigma where the violation could be reduced."""
+        """At a critical point: an end, or a larger sigma."""
         if _violation(self.point.constraints) <= self._options.precision**2:
             self.is_critical = True
-        elif self._promised(self._target(0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self.radius, 1.0):
-            self.is_stationary = True
-        else:
-            self.sigma *= _STEER
+            return
+        if self._promised(self._target(0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self.radius, 1.0):
+            self.is_stationary = self.home is None
+            if self.home is not None:
+                self.radius = self._options.radius
+                self._move(self.home, self._view.at(self.home))
+        self.sigma *= _STEER
 
     def _target(self, weight: float, sigma: float) -> np.ndarray:
         return self._view.problem.project(self._model.minimise(self._polyhedron, self.radius, weight, sigma))
@@ -244,4 +253,6 @@ class _Run:
 
     def _move(self, z: np.ndarray, point: Point) -> None:
         self.z, self.point = z, point
+        if _violation(point.constraints) <= self._options.precision**2:
+            self.home = z
         self._model = _Model.of(z, point)
