@@ -17,25 +17,36 @@ __all__ = ["minimise"]
 _OUT_OF_ITERATIONS = 1
 #: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.
 _PROJECTED = 3
+#: A start that could grow by this fraction is inside its domain.
+_INSIDE = 1e-3
+
+Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
 def minimise(
-    view: FullBatchView,
-    function: Callable[[Point], tuple[float, np.ndarray]],
-    start: np.ndarray,
-    max_iter: int,
-    gtol: float,
+    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
-    L-BFGS works in the well-scaled coordinates of the problem. In those a domain would be no simple set any more.
+    In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
+    the domain is no simple set in the coordinates of L-BFGS.
     """
     problem = view.problem
-    if problem.domain is not None:
-        return descend(view.at, start, problem.project, function, _PROJECTED * max_iter, gtol)
+    grown = (1 + _INSIDE) * start
+    if np.array_equal(problem.project(grown), grown):
+        found, settled = _minimise_freely(view, function, start, max_iter, gtol)
+        if problem.domain is None or np.array_equal(problem.project(found), found):
+            return found, settled
+    return descend(view.at, start, problem.project, function, _PROJECTED * max_iter, gtol)
+
+
+def _minimise_freely(
+    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float
+) -> tuple[np.ndarray, bool]:
+    """L-BFGS in the well-scaled coordinates of the problem."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    n_params, coordinates = problem.n_params, problem.coordinates
+    n_params, coordinates = view.problem.n_params, view.problem.coordinates
 
     def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return np.concatenate([through(z[:n_params]), z[n_params:]])

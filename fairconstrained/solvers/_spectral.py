@@ -12,6 +12,8 @@ __all__ = ["SpectralDescent", "descend"]
 
 #: Values that the line search looks back on.
 _WINDOW = 10
+#: Iterations that may pass without lowering the least value by this fraction of it.
+_PATIENCE, _NOTHING = 50, 1e-6
 #: Decrease that the line search asks for, as a fraction of the one that the slope promises.
 _ARMIJO = 1e-4
 #: Shortest and longest spectral step.
@@ -113,7 +115,10 @@ def descend(
         Largest entry of the projected gradient at which to stop.
     """
     descent = SpectralDescent(at, start, project, function)
+    before: deque[float] = deque(maxlen=_PATIENCE)
     for _ in range(max_iter):
-        if descent.slope() <= gtol or not descent.advance():
+        idle = len(before) == _PATIENCE and before[0] - descent.least <= _NOTHING * abs(descent.least)
+        before.append(descent.least)
+        if idle or descent.slope() <= gtol or not descent.advance():
             return descent.best, True
     return descent.best, False
