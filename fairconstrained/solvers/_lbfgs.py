@@ -17,6 +17,8 @@ __all__ = ["minimise"]
 _OUT_OF_ITERATIONS = 1
 #: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.
 _PROJECTED = 3
+#: Fraction of the value that it has to gain in fifty iterations.
+_GAIN = 1e-6
 #: A start that could grow by this fraction is inside its domain.
 _INSIDE = 1e-3
 
@@ -37,7 +39,7 @@ def minimise(
         found, settled = _minimise_freely(view, function, start, max_iter, gtol)
         if problem.domain is None or np.array_equal(problem.project(found), found):
             return found, settled
-    return descend(view.at, start, problem.project, function, _PROJECTED * max_iter, gtol)
+    return descend(view.at, start, problem.project, function, _PROJECTED * max_iter, gtol, _GAIN)
 
 
 def _minimise_freely(

@@ -12,8 +12,8 @@ __all__ = ["SpectralDescent", "descend"]
 
 #: Values that the line search looks back on.
 _WINDOW = 10
-#: Iterations that may pass without lowering the least value by this fraction of it.
-_PATIENCE, _NOTHING = 50, 1e-6
+#: Iterations after which a change of the least value is judged.
+_PATIENCE = 50
 #: Decrease that the line search asks for, as a fraction of the one that the slope promises.
 _ARMIJO = 1e-4
 #: Shortest and longest spectral step.
@@ -103,6 +103,7 @@ def descend(
     function: Callable[[P], tuple[float, np.ndarray]],
     max_iter: int,
     gtol: float,
+    ftol: float = 0.0,
 ) -> tuple[np.ndarray, bool]:
     """Minimise in a domain; returns the iterate of least value, and whether more iterations are no use.
 
@@ -113,11 +114,13 @@ def descend(
     max_iter : int
     gtol : float
         Largest entry of the projected gradient at which to stop.
+    ftol : float
+        Also stop when fifty iterations have not lowered the least value by this fraction of it.
     """
     descent = SpectralDescent(at, start, project, function)
     before: deque[float] = deque(maxlen=_PATIENCE)
     for _ in range(max_iter):
-        idle = len(before) == _PATIENCE and before[0] - descent.least <= _NOTHING * abs(descent.least)
+        idle = len(before) == _PATIENCE and before[0] - descent.least < ftol * abs(descent.least)
         before.append(descent.least)
         if idle or descent.slope() <= gtol or not descent.advance():
             return descent.best, True
