@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fairconstrained.data import FairData, Rows
 
-__all__ = ["Coordinates", "LastLayer", "LinearMoments", "Model", "Pullback"]
+__all__ = ["Coordinates", "LastLayer", "LinearMoments", "Model", "OutputModel", "Pullback"]
 
 #: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
 Pullback = Callable[[Tensor], np.ndarray]
@@ -171,6 +171,41 @@ class Model(ABC):
             scores of group g and nothing to the others. Else one row that adds one to all scores, or none.
         """
         return np.empty((0, self.n_params))
+
+
+class OutputModel(Model):
+    """A model that gives every row several outputs, of which `Model.forward` takes the one of the row's group."""
+
+    @abstractmethod
+    def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """All outputs of every row whatever its group is, and the map that pulls gradients back.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        data : FairData
+
+        Returns
+        -------
+        outputs : Tensor of shape (n_samples, n_heads)
+            In the order of ``data``, without a graph.
+        pullback : callable
+            As in `Model.forward`, from a Tensor of shape (n_samples, n_heads).
+        """
+
+    @abstractmethod
+    def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
+        """All outputs of new rows.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_params,)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        outputs : ndarray of shape (n_samples, n_heads)
+        """
 
 
 class LinearMoments(ABC):

@@ -12,14 +12,14 @@ import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData, Rows, rows_within
-from fairconstrained.models._base import Coordinates, LinearMoments, Model, Pullback
+from fairconstrained.models._base import Coordinates, LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 
 __all__ = ["LinearModel"]
 
 
 @dataclass(frozen=True)
-class LinearModel(Model, LinearMoments):
+class LinearModel(OutputModel, LinearMoments):
     """Scores ``h(x) = <w, x> + b``, or ``<w_g, x> + b_g`` for the rows of group ``g``.
 
     One model per group spans the same functions as the interactions ``<w, (1, x, g, g x)>`` of the partial
@@ -29,7 +29,7 @@ class LinearModel(Model, LinearMoments):
     ----------
     n_features : int
     n_copies : int
-        1, or the number of groups.
+        1, the number of groups, or that of the outputs of every row, see `OutputModel`.
     fit_intercept : bool
     alpha : float
         Weight of the penalty ``alpha/2 |w|^2`` on the coefficients; intercepts are free.
@@ -77,6 +77,24 @@ class LinearModel(Model, LinearMoments):
 
         return torch.from_numpy(scores), pullback
 
+    def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """See `OutputModel.forward_outputs`."""
+
+        def pullback(cotangent: Tensor) -> np.ndarray:
+            residuals = cotangent.numpy()
+            gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
+            gradient[:, : self.n_features] = (data.whole_transposed @ residuals).T
+            if self.fit_intercept:
+                gradient[:, -1] = residuals.sum(axis=0)
+            return gradient.ravel()
+
+        return torch.from_numpy(self.outputs(params, data.X)), pullback
+
+    def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
+        """See `OutputModel.outputs`."""
+        coefficients, intercepts = self.unpack(params)
+        return X @ coefficients.T + intercepts
+
     @property
     def n_heads(self) -> int:
         """See `Model.n_heads`."""
@@ -105,14 +123,17 @@ class LinearModel(Model, LinearMoments):
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
 
     def coordinates(self, data: FairData) -> Coordinates:
-        """Coefficients of the standardised features, without standardising the (perhaps sparse) features."""
+        """Coefficients of the standardised features, without standardising the (perhaps sparse) features.
+
+        Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
+        """
         shares = [data.weights[rows].numpy() for rows in data.slices]
         mean = np.stack([block.T @ share for block, share in zip(data.blocks, shares, strict=True)])
         square = np.stack([_squared(block).T @ share for block, share in zip(data.blocks, shares, strict=True)])
         total = np.array([[share.sum()] for share in shares])
-        if self.n_copies == 1:
+        if self.n_copies == 1 or data.n_groups == 1:
             mean, square, total = (column.sum(axis=0, keepdims=True) for column in (mean, square, total))
-        mean, square = mean / total, square / total
+        mean, square = (np.repeat(sums / total, self.n_copies // len(sums), axis=0) for sums in (mean, square))
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         variance = square - mean**2 if self.fit_intercept else square
         # a constant feature keeps its own scale; its variance is rounding error

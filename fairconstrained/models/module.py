@@ -16,9 +16,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import LastLayer, Model, Pullback
+from fairconstrained.models._base import LastLayer, OutputModel, Pullback
 
-__all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp"]
+__all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
 
 #: A module, or what makes one from the number of features and of outputs.
 ModuleSpec = nn.Module | Callable[[int, int], nn.Module]
@@ -34,7 +34,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class ModuleModel(Model):
+class ModuleModel(OutputModel):
     """Scores ``h(x) = net(x)``, or ``net(x)_g`` for the rows of group ``g``, of a torch module.
 
     With one output per group the groups share all of the network but its last layer. The parameters that require a
@@ -59,7 +59,7 @@ class ModuleModel(Model):
         that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
     n_features : int
     n_outputs : int
-        1, or the number of groups.
+        1, the number of groups, or that of the outputs of every row, see `OutputModel`.
     alpha : float
         Weight of the penalty ``alpha/2 |W|^2`` on parameters of two or more dimensions; vectors (biases) are free.
     dtype : torch.dtype
@@ -112,12 +112,20 @@ class ModuleModel(Model):
 
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         """See `Model.forward`."""
+        return self._forward(params, data.X, data.codes)
+
+    def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """See `OutputModel.forward_outputs`."""
+        return self._forward(params, data.X, None)
+
+    def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
+        """Every row's output for its group, or all of its outputs, and their pullback."""
         flat = torch.tensor(params, dtype=self.dtype, device=self._device, requires_grad=True)
-        chunks = self._chunks(data.n_samples)
+        chunks = self._chunks(X.shape[0])
 
         def run(rows: slice, graph: bool) -> Tensor:
             with torch.set_grad_enabled(graph):
-                return self._run(flat, data.X[rows], data.codes[rows])
+                return self._run(flat, X[rows], part_of(codes, rows))
 
         outputs = [run(rows, graph=len(chunks) == 1) for rows in chunks]
 
@@ -153,10 +161,17 @@ class ModuleModel(Model):
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         """See `Model.scores`."""
-        codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+        return self._evaluated(params, X, np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes)
+
+    def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
+        """See `OutputModel.outputs`."""
+        return self._evaluated(params, X, None).reshape(-1, self.n_outputs)
+
+    def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        """`_forward` of new rows, without the pullback."""
         flat = torch.tensor(params, dtype=self.dtype, device=self._device)
         with torch.no_grad():
-            parts = [self._run(flat, X[rows], codes[rows]) for rows in self._chunks(X.shape[0])]
+            parts = [self._run(flat, X[rows], part_of(codes, rows)) for rows in self._chunks(X.shape[0])]
         return torch.cat(parts).to("cpu", torch.float64).numpy() if parts else np.empty(0)
 
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
@@ -187,7 +202,7 @@ class ModuleModel(Model):
         seen: list[tuple[Tensor, Tensor]] = []
         hook = layer.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
         try:
-            scores, _ = ModuleModel.forward(self, params, data)
+            scores, _ = ModuleModel._forward(self, params, data.X, data.codes)
         finally:
             hook.remove()
         outputs = torch.cat([output.detach().reshape(-1) for _, output in seen]).to("cpu", torch.float64)
@@ -246,15 +261,22 @@ class ModuleModel(Model):
     def _chunks(self, n_samples: int) -> list[slice]:
         return [slice(a, min(a + self.chunk_size, n_samples)) for a in range(0, n_samples, self.chunk_size)]
 
-    def _run(self, flat: Tensor, X: Any, codes: np.ndarray) -> Tensor:
-        """Scores of rows; Tensor of shape (n_rows,) with whatever graph is being recorded."""
+    def _run(self, flat: Tensor, X: Any, codes: np.ndarray | None) -> Tensor:
+        """Scores of rows, with whatever graph is being recorded; without codes all outputs, of shape (n_rows, ...)."""
         inputs = _as_tensor(X).to(self._device, self.dtype)
         parts = flat.split([shape.numel() for shape in self._shapes.values()])
         named = {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
         outputs = functional_call(self._module, named, (inputs,))
+        if codes is None:
+            return outputs.reshape(-1, self.n_outputs)
         if self.n_outputs == 1:
             return outputs.reshape(-1)
         return outputs.gather(1, torch.from_numpy(codes).to(self._device)[:, None]).squeeze(1)
+
+
+def part_of(codes: np.ndarray | None, rows: slice) -> np.ndarray | None:
+    """The groups of some rows, where they matter."""
+    return None if codes is None else codes[rows]
 
 
 def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: int = 0) -> nn.Module:

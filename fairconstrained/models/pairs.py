@@ -13,22 +13,22 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.models._base import Coordinates, LastLayer, Model, Pullback
 
-__all__ = ["PairModel"]
+__all__ = ["ItemModel", "PairModel", "differences"]
 
 
 @dataclass(frozen=True, eq=False)
-class PairModel(Model):
-    """Scores ``h(x_i) - h(x_j)`` of pairs (i, j), with the scores h of another model.
+class ItemModel(Model):
+    """What a solver sees as rows are combinations of the rows of ``items``, which another model scores.
 
-    The features of a pair are the numbers of its two rows in ``items``. Every row is scored once, however many pairs it
+    The features of such a row are numbers, in the order of ``items``. Every item is scored once, however many rows it
     is in.
 
     Parameters
     ----------
     base : Model
-        With one score for all groups.
+        Of the items.
     items : FairData
-        The rows that are paired.
+        What is combined.
     """
 
     base: Model
@@ -53,29 +53,12 @@ class PairModel(Model):
         """See `Model.init`."""
         return self.base.init(rng)
 
-    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
-        first, second, items = data.X[:, 0], data.X[:, 1], self.items
-        if 2 * data.n_samples < items.n_samples:
-            rows, places = np.unique(data.X, return_inverse=True)
-            first, second = places.reshape(-1, 2).T
-            items = items.at(rows)
-        scores, base_pullback = self.base.forward(params, items)
-        values = scores.numpy()
-
-        def pullback(cotangent: Tensor) -> np.ndarray:
-            slopes, n_items = cotangent.numpy(), items.n_samples
-            of_items = np.bincount(first, slopes, minlength=n_items) - np.bincount(second, slopes, minlength=n_items)
-            return base_pullback(torch.from_numpy(of_items))
-
-        return torch.from_numpy(values[first] - values[second]), pullback
-
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """Scores h of new rows, not of pairs."""
+        """Scores of new items, not of combinations."""
         return self.base.scores(params, X)
 
     def portable(self) -> Model:
-        """The base model: whoever predicts scores rows."""
+        """The base model: whoever predicts scores items."""
         return self.base.portable()
 
     def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
@@ -90,6 +73,24 @@ class PairModel(Model):
         """See `Model.penalty`."""
         return self.base.penalty(params)
 
+    def _needed(self, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
+        """The items of these numbers if they are few, otherwise all, and the numbers counted among them."""
+        if not are_few:
+            return self.items, numbers
+        rows, places = np.unique(numbers, return_inverse=True)
+        return self.items.at(rows), places.reshape(numbers.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class PairModel(ItemModel):
+    """Scores ``h(x_i) - h(x_j)`` of pairs (i, j), with the scores h of another model, one for all groups."""
+
+    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
+        """See `Model.forward`."""
+        items, pairs = self._needed(data.X, 2 * data.n_samples < self.items.n_samples)
+        scores, pullback = self.base.forward(params, items)
+        return differences(scores, pairs[:, 0], pairs[:, 1], pullback)
+
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
         """See `Model.last_layer`; an intercept cancels out."""
         layer = self.base.last_layer(params, self.items)
@@ -97,3 +98,15 @@ class PairModel(Model):
             return None
         features = layer.features[data.X[:, 0]] - layer.features[data.X[:, 1]]
         return LastLayer(features, layer.coef, layer.intercept[:0])
+
+
+def differences(scores: Tensor, first: np.ndarray, second: np.ndarray, pullback: Pullback) -> tuple[Tensor, Pullback]:
+    """``scores[first] - scores[second]``, and the map that pulls gradients back through ``pullback`` of the scores."""
+    values = scores.numpy()
+
+    def pulled(cotangent: Tensor) -> np.ndarray:
+        slopes, size = cotangent.numpy(), values.size
+        of_scores = np.bincount(first, slopes, minlength=size) - np.bincount(second, slopes, minlength=size)
+        return pullback(torch.from_numpy(of_scores))
+
+    return torch.from_numpy(values[first] - values[second]), pulled

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fairconstrained.data import FairData
 from fairconstrained.models._base import Pullback
-from fairconstrained.models.module import ModuleModel
+from fairconstrained.models.module import ModuleModel, part_of
 
 __all__ = ["Perceptron"]
 
@@ -58,19 +58,23 @@ class Perceptron(ModuleModel):
 
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         """See `Model.forward`."""
+        return self._forward(params, data.X, data.codes)
+
+    def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
+        """See `ModuleModel._forward`."""
         if self._device.type != "cpu":
-            return super().forward(params, data)
-        layers, chunks = self._layers(params), self._chunks(data.n_samples)
+            return super()._forward(params, X, codes)
+        layers, chunks = self._layers(params), self._chunks(X.shape[0])
         if len(chunks) == 1:
-            return self._forward_part(_Pass(layers, self.activation, data.X), slice(None), data.codes)
+            return self._forward_part(_Pass(layers, self.activation, X), slice(None), codes)
         # the layers of all rows would not fit
-        scores = self._scores(layers, data.X, data.codes)
+        scores = self._scores(layers, X, codes)
 
         def pullback(cotangent: Tensor) -> np.ndarray:
             slopes, gradient = cotangent.numpy(), np.zeros(params.size)
             for rows in chunks:
-                run = _Pass(layers, self.activation, data.X[rows])
-                gradient += run.gradient(self._to_groups(slopes[rows], data.codes[rows]))
+                run = _Pass(layers, self.activation, X[rows])
+                gradient += run.gradient(self._to_groups(slopes[rows], part_of(codes, rows)))
             return gradient
 
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
@@ -86,7 +90,7 @@ class Perceptron(ModuleModel):
             for first, end, data in zip(ends[:-1], ends[1:], parts, strict=True)
         ]
 
-    def _forward_part(self, run: _Pass, rows: slice, codes: np.ndarray) -> tuple[Tensor, Pullback]:
+    def _forward_part(self, run: _Pass, rows: slice, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
         """Scores of some of the rows of a pass, and their pullback."""
 
         def pullback(cotangent: Tensor) -> np.ndarray:
@@ -95,16 +99,15 @@ class Perceptron(ModuleModel):
         scores = self._of_groups(run.outputs[rows], codes)
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
-    def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """See `Model.scores`."""
+    def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
+        """See `ModuleModel._evaluated`."""
         if self._device.type != "cpu":
-            return super().scores(params, X, codes)
-        codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+            return super()._evaluated(params, X, codes)
         return self._scores(self._layers(params), X, codes).astype(float, copy=False)
 
-    def _scores(self, layers: list[_Layer], X: Any, codes: np.ndarray) -> np.ndarray:
+    def _scores(self, layers: list[_Layer], X: Any, codes: np.ndarray | None) -> np.ndarray:
         parts = [
-            self._of_groups(_Pass(layers, self.activation, X[rows]).outputs, codes[rows])
+            self._of_groups(_Pass(layers, self.activation, X[rows]).outputs, part_of(codes, rows))
             for rows in self._chunks(X.shape[0])
         ]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -124,13 +127,18 @@ class Perceptron(ModuleModel):
     def _numbers(self) -> np.dtype:
         return np.dtype(str(self.dtype).removeprefix("torch."))
 
-    def _of_groups(self, outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Every row's output for its group."""
+    def _of_groups(self, outputs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
+        """Every row's output for its group; all of them without codes."""
+        if codes is None:
+            return outputs
         return outputs[:, 0] if self.n_outputs == 1 else np.take_along_axis(outputs, codes[:, None], axis=1)[:, 0]
 
-    def _to_groups(self, slopes: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def _to_groups(self, slopes: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
         """The transpose of `_of_groups`."""
-        slopes = slopes.astype(self._numbers, copy=False)[:, None]
+        slopes = slopes.astype(self._numbers, copy=False)
+        if codes is None:
+            return slopes
+        slopes = slopes[:, None]
         if self.n_outputs == 1:
             return slopes
         outputs = np.zeros((codes.size, self.n_outputs), dtype=slopes.dtype)
