@@ -7,6 +7,7 @@ from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
 from fairconstrained.estimators.fair_ranker import FairRanker
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.minority_rate import MinorityRateClassifier
+from fairconstrained.estimators.neyman_pearson import NeymanPearsonClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.estimators.rate_parity import RateParityClassifier
 
@@ -17,6 +18,7 @@ __all__ = [
     "FairRanker",
     "LossParityClassifier",
     "MinorityRateClassifier",
+    "NeymanPearsonClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",

@@ -1,0 +1,282 @@
+"""Bounds on the losses and errors of single classes, for rows that are margins (see `fairconstrained.models.margins`).
+
+The groups are the classes. All margins of a sample stand together, in the order of the classes that they are about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._base import BoundConstraint, Constraint, check_bound, check_kappa
+from fairconstrained.constraints._cell_sums import BoundCellSums, smooth_indicator
+from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.data import FairData
+from fairconstrained.objectives import Loss
+from fairconstrained.views import FullBatch, Stochastic
+
+__all__ = ["ClassError", "ClassLoss", "class_factors"]
+
+
+def class_factors(data: FairData) -> np.ndarray:
+    """What turns weighted sums over the margins of every class into means over its samples; shape (n_classes,)."""
+    shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
+    return (data.n_groups - 1) / shares
+
+
+class ClassLoss(Constraint):
+    r"""Bound on the loss of one class k.
+
+    .. math:: \sum_{l \ne k} \mathbb{E} [\phi(h_k(x) - h_l(x)) \mid y = k] \le r_k
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    bound : float or None
+        :math:`r_k`, at least 0; None is no bound: the loss is only reported.
+    loss : Loss
+        :math:`\phi`, of scores that are margins and targets 1.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 1.1.
+    """
+
+    def __init__(self, label: Hashable, bound: float | None, loss: Loss) -> None:
+        self.label = label
+        self.bound = bound
+        self.loss = loss
+
+    def bind(self, data: FairData) -> BoundClassLoss:
+        """See `Constraint.bind`."""
+        code = data.labels.index(self.label)
+        return BoundClassLoss(
+            data=data,
+            kappa=check_bound(self.bound),
+            name=f"loss[{self.label}]",
+            function=RowFunction(self.loss, self._exact),
+            label=self.label,
+            code=code,
+            factor=float(class_factors(data)[code]),
+        )
+
+    def _exact(self, margins: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        return self.loss.of(torch.from_numpy(margins), torch.from_numpy(targets)).numpy()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundClassLoss(BoundCellSums):
+    """The loss on data.
+
+    Attributes
+    ----------
+    label : object
+    code : int
+        Number of the class.
+    factor : float
+        See `class_factors`; that of the whole data.
+    """
+
+    label: Hashable
+    code: int
+    factor: float
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """One."""
+        return (self.name,)
+
+    def coefficients(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.coefficients`."""
+        return self.factor * np.eye(self.data.n_groups)[self.code : self.code + 1]
+
+    def bounds(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.bounds`."""
+        return np.array([kappa])
+
+    def of_sums(self, sums: np.ndarray) -> float:
+        """See `BoundCellSums.of_sums`."""
+        return float(self.factor * sums[self.code])
+
+    def _sums(self, values: np.ndarray) -> np.ndarray:
+        rows, sums = self.data.slices[self.code], np.zeros(self.data.n_groups)
+        sums[self.code] = self.data.weights.numpy()[rows] @ values[rows]
+        return sums
+
+    def complaint(self, value: float) -> str:
+        """See `BoundConstraint.complaint`."""
+        return f"the loss of class {self.label!r} is {value:.4g} on the training data, above its bound {self.kappa:g}."
+
+
+class ClassError(Constraint):
+    r"""Bound on the error rate of one class k, one minus its recall.
+
+    .. math:: P \bigl( \arg\max_l h_l(x) \ne k \mid y = k \bigr) \le r_k
+
+    Of several largest outputs the one of the first class counts, as in ``numpy.argmax``.
+
+    The slopes come from the loss of the class, see `ClassLoss`, which multipliers turn into a weight of the class. An
+    indicator of the worst margin, however smoothed, knows no scale of the scores: with it, classes of priority of which
+    most rows are out of reach are best served by scores that all but vanish, and predict none of them.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    bound : float or None
+        :math:`r_k`, in [0, 1]; None is no bound: the rate is only reported.
+    loss : Loss
+        See `ClassLoss`; it decreases with the margin.
+
+    References
+    ----------
+    Tian, Feng, Neyman-Pearson multi-class classification via cost-sensitive learning, arXiv:2111.04597; Cotter et al.,
+    Two-player games for efficient non-convex constrained optimization, ALT 2019, for rates with the slopes of losses.
+    """
+
+    def __init__(self, label: Hashable, bound: float | None, loss: Loss) -> None:
+        self.label = label
+        self.bound = bound
+        self.loss = loss
+
+    def bind(self, data: FairData) -> BoundClassError:
+        """See `Constraint.bind`."""
+        # the class's loss in units of what one margin of zero has, so that it is an upper bound of the error
+        unit = float(self.loss.of(torch.zeros(1), torch.ones(1)))
+        loss = ClassLoss(self.label, None, self.loss).bind(data)
+        heaviest = float(data.weights[data.slices[loss.code]].max())
+        return BoundClassError(
+            data=data,
+            kappa=check_kappa(self.bound),
+            name=f"error[{self.label}]",
+            loss=loss,
+            slope=1 / unit,
+            tolerance=loss.factor * heaviest,
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundClassError(BoundConstraint, FullBatch, Stochastic):
+    """The error rate on data. Its values are exact, its gradients those of the loss.
+
+    Attributes
+    ----------
+    loss : BoundClassLoss
+        The loss of the class.
+    slope : float
+        What the error is taken to fall by where the loss falls by one.
+    tolerance : float
+        Share of the class that its heaviest sample stands for.
+    """
+
+    data: FairData
+    kappa: float
+    name: str
+    loss: BoundClassLoss
+    slope: float
+    tolerance: float
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """One."""
+        return (self.name,)
+
+    @property
+    def granularity(self) -> float:
+        """See ``tolerance``."""
+        return self.tolerance
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """See `FullBatch.values`."""
+        loss = self.slope * self.loss.values(scores, aux)
+        return loss - loss.detach() + self.exact(scores.detach().numpy())
+
+    def metric(self, scores: np.ndarray) -> float:
+        """See `BoundConstraint.metric`."""
+        code, margins = self.loss.code, self._of_class(scores)
+        # the first of several largest outputs is predicted, so a tie with a class before is an error
+        is_wrong = (margins[:, :code] <= 0).any(axis=1) | (margins[:, code:] < 0).any(axis=1)
+        return float(self._shares @ is_wrong)
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> ClassErrorModel:
+        """See `Exact.refined`; the blur matters for no more than the slope."""
+        rows = {field.name: getattr(self.loss, field.name) for field in fields(self.loss)}
+        own = {"kappa": self.kappa, "name": self.name, "tolerance": self.tolerance}
+        slope = max(self.slope, self._slope_at(scores, blur))
+        return ClassErrorModel(**rows | own, rate=self, slope=slope).refined(scores, blur=blur, margin=margin)
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data, loss=self.loss.on(data))
+
+    def complaint(self, value: float) -> str:
+        """See `BoundConstraint.complaint`."""
+        return (
+            f"the error rate of class {self.loss.label!r} is {value:.4g} on the training data and exceeds its bound "
+            f"{self.kappa:g} by more than a sample's share ({self.tolerance:.2g})."
+        )
+
+    def _of_class(self, values: np.ndarray) -> np.ndarray:
+        """Those of the samples of the class; ndarray of shape (n_samples, n_classes - 1)."""
+        return values[self.data.slices[self.loss.code]].reshape(-1, self.data.n_groups - 1)
+
+    @property
+    def _shares(self) -> np.ndarray:
+        """Of the samples in their class; they sum to one on the whole data."""
+        return self._of_class(self.data.weights.numpy())[:, 0] * self.loss.factor
+
+    def _slope_at(self, scores: np.ndarray, blur: float) -> float:
+        """What the error falls by where the loss falls by one, if all margins of the class grow alike."""
+        margins, shares = self._of_class(scores), self._shares
+        worst = torch.from_numpy(margins.min(axis=1))
+        smooth = smooth_indicator(worst.numpy(), shares / shares.sum(), blur)
+        if smooth is None:
+            return 0.0
+        slopes = self.loss.row_loss.slope(torch.from_numpy(margins), torch.ones(margins.shape)).sum(dim=1).numpy()
+        return float(shares @ smooth.slope(worst, worst).numpy() / -(shares @ slopes))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassErrorModel(BoundClassLoss):
+    """The error rate near some scores: as a multiple of the loss, equal to the rate at the scores themselves.
+
+    Attributes
+    ----------
+    rate : BoundClassError
+        The error rate.
+    slope : float
+        What the error is taken to fall by where the loss falls by one. It stays what it is at the first refinement, so
+        that multipliers keep their meaning; a rate that in truth reacts less is approached in smaller steps.
+    """
+
+    rate: BoundClassError
+    slope: float
+
+    def coefficients(self, kappa: float) -> np.ndarray:
+        """See `BoundCellSums.coefficients`."""
+        return self.slope * super().coefficients(kappa)
+
+    def metric(self, scores: np.ndarray) -> float:
+        """See `BoundConstraint.metric`."""
+        return self.rate.metric(scores)
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """See `Exact.refined`."""
+        refined = replace(self, margin=margin, correction=0.0)
+        stand_in = refined.of_losses(self._exact_values(scores), np.empty(0))
+        return replace(refined, correction=self.exact(scores) + margin - stand_in)
+
+    def on(self, data: FairData) -> Self:
+        """See `Stochastic.on`."""
+        return replace(self, data=data, rate=self.rate.on(data))
+
+    def complaint(self, value: float) -> str:
+        """See `BoundConstraint.complaint`."""
+        return self.rate.complaint(value)

@@ -1,0 +1,406 @@
+"""Classification of two or more classes with bounds on the losses or errors of single classes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from numbers import Real
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+import pandas as pd
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from fairconstrained._threads import limited_threads
+from fairconstrained.constraints import Constraint
+from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
+from fairconstrained.data import FairData
+from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import ModuleScores
+from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.models import LinearModel
+from fairconstrained.models._base import OutputModel
+from fairconstrained.models.margins import MarginData, MarginModel
+from fairconstrained.models.module import ModuleSpec
+from fairconstrained.objectives import Loss, Objective
+from fairconstrained.objectives.group_loss import GroupLoss
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Solver, SolverResult
+from fairconstrained.solvers._lbfgs import minimise
+
+__all__ = ["NeymanPearsonClassifier"]
+
+#: Iterations for the model that the augmented Lagrangian begins with, and the slope at which they end.
+_START_ITER, _START_SLOPE = 200, 1e-3
+
+
+class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
+    r"""Classifier that is best for some classes while the losses, or errors, of the others stay within bounds.
+
+    .. math:: \min_h \; \sum_{k \in P} L_k(h) + \frac{\alpha}{2} \sum_k \|w_k\|^2 \quad \text{s.t.} \quad
+              L_k(h) \le r_k \quad \text{for every class } k \text{ with a bound},
+              \qquad L_k(h) = \sum_{l \ne k} \mathbb{E} \bigl[ \phi(h_k(x) - h_l(x)) \mid y = k \bigr]
+
+    with a score :math:`h_k(x)` of every class, linear with coefficients :math:`w_k` or an output of a torch module, and
+    the means :math:`\mathbb{E}` over the rows of a class: every class counts alike, however many rows it has. The class
+    of the largest score is predicted. Instead of the loss, the bounds may be about the error rate
+    :math:`P(\arg\max_l h_l(x) \ne k \mid y = k)`; for two classes that is control of the type I error.
+
+    Parameters
+    ----------
+    bounds : dict, float or None, default=None
+        :math:`r_k` by class, or one number for all classes but ``priority_class``. They hold on the training data, or
+        `fit` warns and ``status_`` is ``"infeasible"``. None: no bounds, and the objective is the sum over all classes.
+    priority_class : object, default=None
+        The only class of P. None: all classes that have no bound, or all classes if every one has a bound.
+    loss : {"truncated_logistic", "logistic", "hinge"}, default="truncated_logistic"
+        :math:`\phi` of a margin m: ``log(1 + exp(-m))``, its truncation, or ``max(1 - m, 0)`` with its corner rounded.
+    bound_on : {"loss", "error"}, default="loss"
+        What the bounds are about: :math:`L_k`, kept up to 1e-6, or the error rate of the predictions, one minus the
+        recall, kept up to the share of its class that one row stands for.
+    truncation : float, default=2.0
+        The a of the truncated logistic loss :math:`a \log(1 + \log(1 + e^{-m}) / a)`.
+    radius : float or None, default=None
+        Bound on :math:`\|w_k\|` of every class, only of linear scores; intercepts are free. None: no bound.
+    fit_intercept, alpha, module, hidden_layer_sizes, activation
+        See `PartialParityClassifier`; a module has an output for every class. Without ``alpha`` and ``radius`` classes
+        that can be separated have no best coefficients.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
+        surrogate of the error, or the loss up to their own accuracy.
+    solver_options, max_iter, tol, random_state, verbose, warm_start
+        See `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Those with a row of positive weight.
+    coef_ : ndarray of shape (n_classes, n_features)
+        Only of linear scores.
+    intercept_ : ndarray of shape (n_classes,)
+        Only of linear scores.
+    module_ : torch.nn.Module
+        Only of models with a module.
+    class_table_ : DataFrame
+        By class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its multiplier: what
+        the objective falls by for a unit more of the bound.
+    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+        See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 1.1, Multi-class Neyman-Pearson Classification.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from fairconstrained import NeymanPearsonClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = NeymanPearsonClassifier({0: 0.02, 2: 0.02}, bound_on="error").fit(X[:, :4], y)
+    >>> model.class_table_.index.tolist()
+    [0, 1, 2]
+    >>> bool(model.class_table_.error[0] <= 0.02 + 1 / 59)
+    True
+    """
+
+    # Not parameters: there are no groups.
+    group_interactions: ClassVar[bool] = False
+    _unconstrained: ClassVar[str] = "bounds=None"
+    _remedy: ClassVar[str] = "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in ModuleScores._parameter_constraints.items()
+            if name not in ("group_interactions", "kappa")
+        },
+        "bounds": [Mapping, Interval(Real, 0, None, closed="left"), None],
+        "priority_class": [object],
+        "loss": [StrOptions({"truncated_logistic", "logistic", "hinge"})],
+        "bound_on": [StrOptions({"loss", "error"})],
+        "truncation": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        bounds: Mapping[Any, float] | float | None = None,
+        *,
+        priority_class: Any = None,
+        loss: str = "truncated_logistic",
+        bound_on: str = "loss",
+        truncation: float = 2.0,
+        radius: float | None = None,
+        fit_intercept: bool = True,
+        alpha: float = 1e-4,
+        module: ModuleSpec | None = None,
+        hidden_layer_sizes: Sequence[int] | None = None,
+        activation: str = "relu",
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.bounds = bounds
+        self.priority_class = priority_class
+        self.loss = loss
+        self.bound_on = bound_on
+        self.truncation = truncation
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.module = module
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.activation = activation
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Fit the scores.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes, two or more.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights; rows of weight zero are as if they had never been given.
+
+        Returns
+        -------
+        self : NeymanPearsonClassifier
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid data or parameters, and for bounds of classes that are not there.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a bound is not kept, or the solver stopped early.
+        """
+        fitted = copy.copy(self)
+        fitted._fit_classes(X, y, sample_weight)
+        self.__dict__ = fitted.__dict__
+        return self
+
+    def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            kept = sample_weight > 0
+            X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
+        target = self._encode_target(y, sample_weight)
+        items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
+        problem = self._problem(items, target)
+        solver = self._solver(problem)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        start = self._warm_start(problem.model, problem.data.labels)
+        with limited_threads(items.n_samples if solver.takes_all_rows else 1):
+            result = self._solve(solver, problem, start, rng)
+        excess = self._adopt(problem, result, target, problem.data.labels)
+        self._warn(problem, solver.name, excess, result.message)
+
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(
+                f"y has {self.classes_.size} class ({self.classes_.tolist()}, counting rows of positive weight); a "
+                "classifier needs at least two classes."
+            )
+        return Target(codes.astype(float))
+
+    def _problem(self, data: FairData, target: Target) -> Problem:
+        """What is solved: the margins of the rows of ``data`` as rows that are all positive."""
+        bounds = self._bounds()
+        base = cast(OutputModel, self._model(data))
+        items = base.placed(data)
+        margins = MarginData.of(items, tuple(self.classes_.tolist()))
+        return Problem(
+            model=MarginModel(base, items),
+            objective=self._loss_of(margins, self._priorities(bounds)).bind(margins),
+            constraints=self._bound_constraints(margins, target),
+            data=margins,
+            domain=self._domain(data),
+        )
+
+    def _loss_of(self, margins: FairData, classes: Sequence[Hashable]) -> GroupLoss:
+        """Sum of the losses of some classes."""
+        chosen = np.isin(np.arange(margins.n_groups), [margins.labels.index(label) for label in classes])
+        return GroupLoss(self._objective(), tuple((class_factors(margins) * chosen).tolist()))
+
+    def _objective(self) -> Loss:
+        return cast(Loss, OBJECTIVES[self.loss](self))
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        bounded = ClassError if self.bound_on == "error" else ClassLoss
+        return [bounded(label, bound, self._objective()) for label, bound in self._bounds().items()]
+
+    def _bounds(self) -> dict[Hashable, float]:
+        """The bound of every class that has one, in the order of the classes."""
+        self._check_known([] if self.priority_class is None else [self.priority_class], "priority_class is")
+        if self.bounds is None:
+            return {}
+        given = self.bounds
+        if not isinstance(given, Mapping):
+            if self.priority_class is None:
+                raise ValueError(f"bounds={given} is for all classes but one: say which by priority_class.")
+            given = {label: given for label in self.classes_.tolist() if label != self.priority_class}
+        self._check_known(given, "bounds are for")
+        if self.priority_class is not None and self.priority_class in given:
+            raise ValueError(f"priority_class {self.priority_class!r} is also in bounds; it takes no bound.")
+        highest = 1.0 if self.bound_on == "error" else np.inf
+        for label, bound in given.items():
+            if not isinstance(bound, Real) or not 0 <= bound <= highest or bound == np.inf:
+                allowed = "in [0, 1], an error rate," if self.bound_on == "error" else "a finite number of at least 0"
+                raise ValueError(f"the bound of class {label!r} must be {allowed}; got {bound!r}.")
+        return {label: float(given[label]) for label in self.classes_.tolist() if label in given}
+
+    def _check_known(self, labels: Any, what: str) -> None:
+        known = self.classes_.tolist()
+        unknown = [label for label in labels if label not in known]
+        if unknown:
+            raise ValueError(f"{what} {unknown}, but the classes in y are {known}.")
+
+    def _priorities(self, bounds: Mapping[Hashable, float]) -> list[Hashable]:
+        """The classes whose losses are minimised."""
+        if bounds and self.priority_class is not None:
+            return [self.priority_class]
+        classes = self.classes_.tolist()
+        return [label for label in classes if label not in bounds] or classes
+
+    def _n_heads(self, data: FairData) -> int:
+        return len(self.classes_)
+
+    def _domain(self, data: FairData) -> Domain | None:
+        if self.radius is None:
+            return None
+        if self.module is not None or self.hidden_layer_sizes is not None:
+            raise ValueError("radius is for linear scores, without module and hidden_layer_sizes; set it to None.")
+        ball, width = L2Ball(self.radius), data.n_features + self.fit_intercept
+        firsts = [k * width for k in range(len(self.classes_))]
+        return Product(tuple((slice(first, first + data.n_features), ball) for first in firsts))
+
+    def _auto_solver(self, problem: Problem) -> str:
+        base = cast(MarginModel, problem.model).base
+        return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
+
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        """See `BaseFairEstimator._solve`.
+
+        Without bounds, a few classes of priority are best served by predicting nothing else, where the losses of the
+        others have flattened out. So the augmented Lagrangian begins with a model for all classes alike.
+        """
+        everything = self._loss_of(problem.data, problem.data.labels)
+        if start is None and isinstance(solver, AugmentedLagrangian) and problem.objective.loss != everything:
+            start = Start(_minimised(problem, everything, problem.model.init(rng)))
+        return solver.solve(problem, start, rng)
+
+    def _asks_for_fairness(self) -> bool:
+        return False  # there are no groups to miss
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; also the table of the classes."""
+        excess = super()._report(problem, params, result, target)
+        scores, data, bounds = problem.scores(params), problem.data, self._bounds()
+        labels, loss = self.classes_.tolist(), self._objective()
+        columns = {
+            "n_samples": np.bincount(target.values.astype(int)),
+            "error": [ClassError(label, None, loss).bind(data).metric(scores) for label in labels],
+            "loss": [ClassLoss(label, None, loss).bind(data).metric(scores) for label in labels],
+            "bound": [bounds.get(label, np.nan) for label in labels],
+            "multiplier": [self.multipliers_.get(f"{self.bound_on}[{label}]", 0.0) for label in labels],
+        }
+        self.class_table_ = pd.DataFrame(columns, index=pd.Index(labels, name="class"))
+        return excess
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Scores of the classes; ndarray of shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.params, X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores of the classes.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
+            In the order of ``classes_``; of two classes, what the score of the second exceeds that of the first by.
+        """
+        outputs = self._outputs(X)
+        return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Class of the largest score; the first one of several.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        return self.classes_[self._outputs(X).argmax(axis=1)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Softmax of the scores.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``. The logistic loss without bounds estimates the probabilities of classes that
+            are equally frequent; with bounds, and with the other losses, they rank classes but are not calibrated.
+        """
+        return softmax(self._outputs(X), axis=1)
+
+
+def _minimised(problem: Problem, objective: Objective, params: np.ndarray) -> np.ndarray:
+    """Where another objective is about least without constraints, by way of the easier ones that it names."""
+    for easier in objective.path():
+        free = replace(problem.without_constraints(), objective=easier.bind(problem.data))
+        params, _ = minimise(
+            FullBatchView(free),
+            lambda p: (p.objective, p.gradient(1.0, np.empty(0))),
+            params,
+            _START_ITER,
+            _START_SLOPE,
+        )
+    return params
