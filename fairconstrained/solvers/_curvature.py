@@ -11,6 +11,8 @@ from fairconstrained.points import PointSource
 
 __all__ = ["extreme_curvatures", "weak_convexity"]
 
+#: Constraints that are looked at in a point, the largest ones.
+_CONSTRAINTS = 4
 #: Variables up to which the whole Hessian takes no longer than the Lanczos method.
 _FEW = 20
 #: Accuracy of an eigenvalue, as a fraction of it.
@@ -30,11 +32,12 @@ def weak_convexity(
     rng: np.random.Generator,
     n_points: int = 2,
 ) -> float:
-    """The largest negative curvature of the objective and of every constraint, where it was looked for.
+    """The largest negative curvature of the objective and of the constraints, where it was looked for.
 
-    That is at the start and at random points of the domain, normally distributed about the start. It is an estimate
-    from below of the modulus of weak convexity. Where the functions are (nearly) convex it is a tenth of the largest
-    curvature, with which proximal subproblems are well-conditioned.
+    That is, for the objective and the four largest constraints, at the start and at random points of the domain,
+    normally distributed about the start. It is an estimate from below of the modulus of weak convexity. Where the
+    functions are (nearly) convex it is a tenth of the largest curvature, with which proximal subproblems are
+    well-conditioned.
 
     Parameters
     ----------
@@ -85,9 +88,10 @@ def extreme_curvatures(
 
 
 def _gradients(source: PointSource, z: np.ndarray) -> Iterator[Callable[[np.ndarray], np.ndarray]]:
-    """Gradients of the objective and of every constraint, as functions of the variables."""
-    m = source.at(z).constraints.size
-    for weight, multipliers in zip(np.eye(m + 1)[:, 0], np.eye(m + 1)[:, 1:], strict=True):
+    """Gradients of the objective and of the largest constraints, as functions of the variables."""
+    constraints = source.at(z).constraints
+    objective, worst = np.zeros_like(constraints), np.argsort(-constraints, kind="stable")[:_CONSTRAINTS]
+    for weight, multipliers in [(1.0, objective), *((0.0, unit) for unit in np.eye(constraints.size)[worst])]:
 
         def gradient(z: np.ndarray, weight: float = weight, multipliers: np.ndarray = multipliers) -> np.ndarray:
             return source.at(z).gradient(weight, multipliers)

@@ -20,6 +20,9 @@ __all__ = ["Begin", "find_feasible", "stationary_result"]
 #: undoes no more than this fraction of its violation.
 _STATIONARY = 1e-3
 
+#: Accuracy of a proximal step.
+_ACCURACY = 1e-5
+
 _MESSAGE = (
     "a stationary point of the violation was found, where the constraints do not hold: no small change of the "
     "parameters makes them hold. Try another start (random_state), a larger kappa, or a larger domain."
@@ -83,7 +86,7 @@ def find_feasible(
     n_iter = 0
     while violation > tolerance and n_iter < max_iter:
         n_iter += 1
-        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0)
+        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0, accuracy=_ACCURACY)
         length, before, z = float(np.linalg.norm(moved - z)), violation, moved
         violation = _largest(source, z)
         is_short = length <= _STATIONARY * max(float(np.abs(z).max(initial=0.0)), 1.0)

@@ -17,8 +17,6 @@ __all__ = ["near_stationarity", "proximal_distance", "proximal_solution"]
 
 #: Outer iterations, and descent steps of each, that a proximal subproblem may take.
 _OUTER, _INNER = 60, 1000
-#: Accuracy of the solution, as a fraction of the largest parameter or of 1.
-_ACCURACY = 1e-8
 #: How much stiffer the penalty is than the proximal term, along the gradient of the worst constraint.
 _STIFFNESS = 10.0
 #: Fraction of the last residual that an outer iteration has to reach; the penalty grows by its inverse otherwise.
@@ -77,6 +75,7 @@ def proximal_solution(
     dual: Domain,
     weight: float,
     level: float = 0.0,
+    accuracy: float = 1e-8,
 ) -> np.ndarray:
     r"""Minimise ``weight F(y) + max_v v'(C(y) - level)`` over v in a dual set, for F and C with the proximal terms.
 
@@ -86,7 +85,8 @@ def proximal_solution(
 
     .. math:: w F(y) + v^T (C(y) - \text{level}) - \tfrac{1}{2 \rho} \|v - \lambda\|^2
 
-    by spectral projected gradients, then set :math:`\lambda \leftarrow v`.
+    by spectral projected gradients, then set :math:`\lambda \leftarrow v`. ``accuracy`` is that of y, as a fraction of
+    its largest entry or of 1, about.
 
     References
     ----------
@@ -95,7 +95,7 @@ def proximal_solution(
     first = subproblem.at(start)
     gradient = worst_gradient(first)
     steepness = float(np.linalg.norm(gradient)) or 1.0
-    accuracy = _ACCURACY * max(float(np.abs(start).max(initial=0.0)), 1.0)
+    accuracy *= max(float(np.abs(start).max(initial=0.0)), 1.0)
     z, last = start, np.inf
     smoothed = _Smoothed(
         dual, weight, level, np.zeros_like(first.constraints), _STIFFNESS * subproblem.proximity / steepness**2

@@ -25,6 +25,8 @@ _TAKEN, _GOOD = 0.1, 0.75
 _SHRINK, _GROW = 0.5, 2.0
 #: What sigma is multiplied by.
 _STEER = 10.0
+#: Sigma above which the objective is lost in rounding errors.
+_LARGEST = 1e10
 #: Radius below which a linear program's rounding errors are as large as its steps.
 _SMALLEST = 1e-9
 #: Accuracy of the linear programs, the finest that HiGHS takes.
@@ -50,8 +52,8 @@ class ExactPenalty(Solver):
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
     If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
 
-    The result is the last iterate with no constraint above ``precision``\ :sup:`2`. ``kappa`` bounds the *surrogate* up to ``precision``\ :sup:`2`; the exact metric is
-    reported. The functions should be smooth.
+    The result is the last iterate with no constraint above ``precision``\ :sup:`2`. ``kappa`` bounds the *surrogate* up
+    to that; the exact metric is reported. The functions should be smooth.
 
     Parameters
     ----------
@@ -213,7 +215,7 @@ class _Run:
     @property
     def is_done(self) -> bool:
         """Whether further steps are no use."""
-        return self.is_critical or self.is_stationary or self.radius < _SMALLEST
+        return self.is_critical or self.is_stationary or self.radius < _SMALLEST or self.sigma > _LARGEST
 
     def step(self) -> None:
         """One linear program, and a step, a smaller radius, a larger sigma or an end."""

@@ -65,6 +65,8 @@ class IPC(Solver):
         Subproblems, T in the paper.
     inner_iter : int or None, default=None
         Steps for each, K in the paper. None is :math:`\lceil 1 / \hat\epsilon^2 \rceil`, as in the paper's experiments.
+        With far fewer, :math:`x_t` may never move: the first steps are long, :math:`1 / (\hat\rho - \rho)` times the
+        gradient, and leave what is feasible.
     oracle : {"switching", "online"}, default="switching"
     precision : float, default=1e-2
         :math:`\hat\epsilon`.

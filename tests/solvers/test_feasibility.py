@@ -1,0 +1,112 @@
+"""The feasibility phase: what it leaves alone, what it finds, and what it says when there is nothing to find."""
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity
+from fairconstrained.domains import Box
+from fairconstrained.problem import FullBatchView, Start
+from fairconstrained.solvers import IPC, Status
+from fairconstrained.solvers._base import Recorder
+from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
+
+
+class Quartic:
+    """``c = ((z_1^2 - 1)^2 + z_1 / 4 + z_2^2 - level, z_2 - 1)``: the first has two minima along z_1."""
+
+    def __init__(self, level):
+        self.level, self.n = level, 0
+
+    def at(self, z):
+        self.n += 1
+        return QuarticPoint(z, self.level)
+
+
+class QuarticPoint:
+    def __init__(self, z, level):
+        self.scores, self.objective = z, 0.0
+        self.constraints = np.array([(z[0] ** 2 - 1) ** 2 + z[0] / 4 + z[1] ** 2 - level, z[1] - 1])
+        self._jacobian = np.array([[4 * z[0] * (z[0] ** 2 - 1) + 0.25, 2 * z[1]], [0.0, 1.0]])
+
+    def gradient(self, objective, multipliers):
+        return multipliers @ self._jacobian
+
+
+def everywhere(z):
+    return z
+
+
+def never():
+    raise AssertionError("a feasible start needs no proximal step")
+
+
+def test_a_feasible_start_is_kept():
+    source, start = Quartic(1.0), np.array([-1.0, 0.1])
+    begin = find_feasible(source, start, everywhere, 0.0, never)
+    assert begin.z is start
+    assert (begin.n_iter, begin.is_stationary, source.n) == (0, False, 1)
+    slightly = find_feasible(Quartic(-0.3), start, everywhere, 0.1, never)
+    assert 0 < slightly.violation <= 0.1
+
+
+@pytest.mark.parametrize("start", [[-2.0, 1.5], [-0.5, 3.0], [3.0, -1.0]])
+def test_feasible_points_are_found(start):
+    source = Quartic(0.5)
+    begin = find_feasible(source, np.array(start), everywhere, 1e-4, lambda: 10.0)
+    assert begin.violation == source.at(begin.z).constraints.max() <= 1e-4
+    assert not begin.is_stationary
+    assert begin.n_iter >= 1
+
+
+def test_a_local_minimum_of_the_violation_is_recognised():
+    """Of the level -0.1, only the minimum near z_1 = -1 is feasible; that near 1 has a value of 0.23."""
+    roots = np.roots([4.0, 0.0, -4.0, 0.25]).real
+    right, left = roots.max(), roots.min()
+    begin = find_feasible(Quartic(-0.1), np.array([1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
+    assert begin.is_stationary
+    np.testing.assert_allclose(begin.z, [right, 0.0], atol=1e-2)
+    assert begin.violation == pytest.approx((right**2 - 1) ** 2 + right / 4 + 0.1, abs=1e-4)
+    other = find_feasible(Quartic(-0.1), np.array([-1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)
+    assert not other.is_stationary
+    assert other.z[0] == pytest.approx(left, abs=0.4)
+    assert other.violation <= 1e-4
+
+
+def test_a_minimum_at_the_edge_of_the_domain_is_recognised():
+    begin = find_feasible(Quartic(-0.1), np.array([0.3, 0.5]), Box(0.2, 0.6).project, 1e-4, lambda: 10.0)
+    assert begin.is_stationary
+    np.testing.assert_allclose(begin.z, [0.6, 0.2], atol=1e-2)
+
+
+def test_few_steps_are_no_verdict():
+    begin = find_feasible(Quartic(0.5), np.array([5.0, 5.0]), everywhere, 1e-4, lambda: 1000.0, max_iter=2)
+    assert begin.n_iter == 2
+    assert begin.violation > 1
+    assert not begin.is_stationary
+
+
+def test_the_metric_decides_the_status(known):
+    """At a stationary point of the surrogate's violation, the metric may hold all the same."""
+    params = known.params
+    recorder = Recorder(None, 0)
+    begin = Begin(params, 0.1, 3, is_stationary=True)
+    result = stationary_result(known.problem, begin, 10, recorder)
+    assert result.status == Status.COMPLETED
+    assert "stationary point of the violation" in result.message
+    far = stationary_result(known.problem, Begin(10 * params, 0.1, 3, is_stationary=True), 10, Recorder(None, 0))
+    assert far.status == Status.INFEASIBLE_STATIONARY
+    assert far.n_iter == 3
+    assert far.history[-1]["surrogate_violation"] == far.surrogate_violation > 0
+
+
+def test_statuses_that_are_infeasible():
+    assert {status for status in Status if status.is_infeasible} == {"infeasible", "infeasible_stationary"}
+
+
+def test_a_solver_begins_where_the_constraints_hold(parity_problem):
+    """From far out, before the first subproblem."""
+    problem = parity_problem(DemographicParity, 0.2)
+    start = Start(np.array([1.0, 1.0, 0.5, 0.0]))
+    assert FullBatchView(problem).at(problem.start(start.params)).constraints.max() > 0.1
+    result = IPC(max_iter=2, inner_iter=40, proximity=1.0).solve(problem, start, np.random.default_rng(0))
+    assert result.history[0]["surrogate_violation"] <= 1e-4

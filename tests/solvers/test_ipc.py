@@ -1,0 +1,232 @@
+"""The inexact proximally constrained method: its oracles against restatements, its constants, and how it ends."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity, LossParity
+from fairconstrained.domains import Box
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.problem import FullBatchView, Start
+from fairconstrained.solvers import IPC, IPPSSG, Status, make_solver, near_stationarity
+from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers.proximal_point import Subproblem
+from fairconstrained.views import FullBatch
+
+CENTER, RHO_HAT, RHO = np.array([0.3, -0.4]), 1.5, 0.5
+TARGET = np.array([2.0, 1.0])
+
+
+class Source:
+    """``f = |z - (2, 1)|^2 / 2`` over a disk and a half plane."""
+
+    def at(self, z):
+        return SourcePoint(z)
+
+
+class SourcePoint:
+    def __init__(self, z):
+        self._z, self.scores = z, z
+        self.objective = float(((z - TARGET) ** 2).sum()) / 2
+        self.constraints = np.array([z @ z / 2 - 0.5, z[0] - 0.8])
+
+    def gradient(self, objective, multipliers):
+        return objective * (self._z - TARGET) + multipliers @ np.stack([self._z, [1.0, 0.0]])
+
+
+def everywhere(z):
+    return z
+
+
+PROJECTIONS = {"plane": everywhere, "box": Box(-0.7, 0.75).project}
+each_projection = pytest.mark.parametrize("project", PROJECTIONS.values(), ids=PROJECTIONS.keys())
+
+
+def proximal_values(z):
+    """Values and gradients of the subproblem's constraints, and its objective's gradient."""
+    away = z - CENTER
+    c = np.array([z @ z / 2 - 0.5, z[0] - 0.8]) + RHO_HAT / 2 * away @ away
+    return c, np.stack([z, [1.0, 0.0]]) + RHO_HAT * away, z - TARGET + RHO_HAT * away
+
+
+@each_projection
+def test_the_steps_of_the_online_oracle_are_those_of_algorithm_3(project):
+    K = 30
+    V, alpha, z, Q, seen = np.sqrt(K), K, CENTER, np.zeros(2), []
+    subproblem = Subproblem(Source(), CENTER, RHO_HAT)
+    for iterate, _ in online_steps(lambda: subproblem, CENTER, project, K):
+        np.testing.assert_allclose(iterate, z, atol=1e-12)
+        theta, zeta, zeta_0 = proximal_values(z)
+        moved = project(z - (V * zeta_0 + Q[0] * zeta[0] + Q[1] * zeta[1]) / (2 * alpha))
+        Q = np.array([max(Q[i] + theta[i] + zeta[i] @ (moved - z), 0) for i in range(2)])
+        seen.append(Q.max())
+        z = moved
+    assert len(seen) == K
+    assert max(seen) > 0.1
+
+
+class FakeProblem:
+    def __init__(self, project):
+        self.project = project
+
+
+@each_projection
+def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
+    view = Source()
+    view.problem = FakeProblem(project)
+    options = IPC(inner_iter=25, precision=0.05, proximity=RHO_HAT, weak_convexity=RHO)
+    solve = options._switching(view, options._moduli(view, CENTER, None, None))
+    z, total, mean, kinds = CENTER, 0.0, np.zeros(2), []
+    for k in range(25):
+        c, jacobian, gradient = proximal_values(z)
+        kinds.append(c.max() <= 0.05**2)
+        if kinds[-1]:
+            total, mean = total + k + 1, mean + (k + 1) * z
+        z = project(z - 2 / ((RHO_HAT - RHO) * (k + 2)) * (gradient if kinds[-1] else jacobian[c.argmax()]))
+    assert {True, False} == set(kinds)
+    np.testing.assert_allclose(solve(CENTER), mean / total)
+
+
+def test_the_result_of_the_online_oracle_is_the_mean_of_its_iterates(known):
+    options = IPC(oracle="online", inner_iter=20, max_iter=1, proximity=1.0)
+    result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
+    subproblem = Subproblem(FullBatchView(known.problem), np.zeros(4), 1.0)
+    iterates = [z for z, _ in online_steps(lambda: subproblem, np.zeros(4), everywhere, 20)]
+    np.testing.assert_allclose(result.params, np.mean(iterates, axis=0))
+
+
+def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
+    """With no weak convexity and no limit of the step they are the same."""
+    problem = parity_problem(DemographicParity, 0.2)
+    one = IPC(max_iter=3, inner_iter=25, proximity=0.7, weak_convexity=0.0, precision=1e-2)
+    other = IPPSSG(max_iter=3, inner_iter=25, proximity=0.7, learning_rate=np.inf, tolerance=1e-4)
+    results = [solver.solve(problem, None, np.random.default_rng(0)) for solver in (one, other)]
+    np.testing.assert_array_equal(results[0].params, results[1].params)
+
+
+# --- known optima, and how it ends
+
+
+@pytest.mark.parametrize(
+    ("options", "atol"),
+    [
+        (IPC(max_iter=6, inner_iter=200, proximity=0.5), 0.02),
+        (IPC(max_iter=10, inner_iter=100, oracle="online", proximity=0.5), 0.01),
+    ],
+    ids=["switching", "online"],
+)
+def test_known_optimum(known, options, atol):
+    result = options.solve(known.problem, None, np.random.default_rng(0))
+    assert result.objective == pytest.approx(known.objective, abs=atol)
+    assert result.surrogate_violation <= 0.02
+    assert result.message == ""
+    assert len(result.history) == options.max_iter
+
+
+def test_the_switching_oracle_stays_feasible_up_to_the_square_of_the_precision(parity_problem):
+    problem = parity_problem(DemographicParity, 0.1)
+    result = IPC(max_iter=5, inner_iter=100, precision=0.03).solve(problem, None, np.random.default_rng(0))
+    assert max(record["surrogate_violation"] for record in result.history) <= 0.03**2
+    start = problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params)))
+    assert result.objective < start.objective
+
+
+def test_it_stops_where_it_is_nearly_stationary(known):
+    options = IPC(max_iter=30, inner_iter=100, proximity=1.0, stationarity_tol=0.05)
+    result = options.solve(known.problem, None, np.random.default_rng(0))
+    assert result.status == Status.OPTIMAL
+    assert result.n_iter < 30
+    assert result.n_iter == len(result.history)
+    distance = result.history[-1]["distance"]
+    assert distance <= 0.05
+    assert distance == pytest.approx(near_stationarity(known.problem, result.params, 1.0), abs=1e-6)
+    assert all(("distance" in record) == (record["step"] <= 0.1) for record in result.history)
+    assert all(record.get("distance", 1.0) > 0.05 for record in result.history[:-1])
+
+
+def test_it_says_when_it_is_not_nearly_stationary(known):
+    options = IPC(max_iter=2, inner_iter=50, proximity=1.0, stationarity_tol=1e-6)
+    result = options.solve(known.problem, None, np.random.default_rng(0))
+    assert result.status == Status.MAX_ITER
+    plain = replace(options, stationarity_tol=None).solve(known.problem, None, np.random.default_rng(0))
+    assert plain.status == Status.COMPLETED
+    np.testing.assert_array_equal(plain.params, result.params)
+
+
+# --- constants
+
+
+def test_the_proximity_is_twice_the_estimated_modulus(parity_problem):
+    problem = parity_problem(DemographicParity, 0.2)
+    options = IPC(max_iter=1, inner_iter=20)
+    automatic = options.solve(problem, None, np.random.default_rng(0))
+    view, z = FullBatchView(problem), problem.fair_start(None, np.random.default_rng(0))
+    rho = weak_convexity(view, z, problem.project, np.random.default_rng(0))
+    given = replace(options, proximity=2 * rho, weak_convexity=rho).solve(problem, None, np.random.default_rng(0))
+    np.testing.assert_array_equal(automatic.params, given.params)
+    assert rho > 0.1
+    other = replace(options, proximity=4 * rho).solve(problem, None, np.random.default_rng(0))
+    assert not np.allclose(other.params, given.params, atol=1e-4)
+
+
+@pytest.mark.parametrize(("precision", "n_steps"), [(1e-2, 10_000), (0.1, 100), (0.3, 12)])
+def test_inner_iterations_follow_from_the_precision(precision, n_steps):
+    assert IPC(precision=precision)._n_steps == n_steps
+    assert IPC(precision=precision, inner_iter=7)._n_steps == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"oracle": "newton"}, r"oracle must be one of \['online', 'switching'\], got 'newton'"),
+        ({"batch_size": 10}, "batch_size=10 needs oracle='online'"),
+        ({"proximity": "large"}, r"proximity must be one of \['auto'\], got 'large'"),
+        ({"proximity": 1.0, "weak_convexity": 1.0}, "0 <= weak_convexity < proximity is needed, got 1 and 1"),
+        ({"proximity": 1.0, "weak_convexity": -1.0}, "0 <= weak_convexity < proximity"),
+        ({"proximity": -1.0}, "0 <= weak_convexity < proximity"),
+    ],
+)
+def test_options_out_of_range(known, options, message):
+    with pytest.raises(ValueError, match=message):
+        IPC(**options).solve(known.problem, None, np.random.default_rng(0))
+
+
+# --- mini-batches
+
+
+def test_mini_batches_come_near_the_optimum(unequal):
+    options = IPC(oracle="online", inner_iter=600, max_iter=2, batch_size=20, proximity=1.0)
+    result = options.solve(unequal.problem, None, np.random.default_rng(0))
+    start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
+    assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)
+    # 600 steps on 20 of 140 rows are 86 passes
+    assert [record["n_evaluations"] for record in result.history] == [
+        pytest.approx(86, abs=3),
+        pytest.approx(172, abs=4),
+    ]
+    same, other = (options.solve(unequal.problem, None, np.random.default_rng(seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(same.params, result.params)
+    assert not np.array_equal(other.params, result.params)
+
+
+def test_mini_batches_need_terms_that_have_them(make_data, make_problem, mean_gap):
+    data = make_data()
+    problem = make_problem(data, mean_gap(data, 0.1, FullBatch))
+    make_solver("ipc", {}, problem)
+    options = IPC(oracle="online", batch_size=10, inner_iter=5, max_iter=1, proximity=1.0)
+    with pytest.raises(IncompatibleProblem, match="solver 'ipc' needs the view Stochastic, which 'mean_gap'"):
+        options.solve(problem, None, np.random.default_rng(0))
+    replace(options, batch_size=None).solve(problem, None, np.random.default_rng(0))
+
+
+def test_auxiliary_variables_of_many_groups(make_data, make_problem):
+    """They are variables like others, for every oracle."""
+    data = make_data(counts=(9, 9, 9, 9, 9, 9, 9, 9))
+    problem = make_problem(data, LossParity(0.2).bind(data))
+    for oracle in ("switching", "online"):
+        options = IPC(oracle=oracle, inner_iter=60, max_iter=2, proximity=1.0)
+        result = options.solve(problem, None, np.random.default_rng(0))
+        assert result.params.shape == (problem.n_params,)
+        assert result.objective < problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params))).objective

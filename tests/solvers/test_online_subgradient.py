@@ -1,0 +1,72 @@
+"""The online subgradient method on one problem: known optima, which iterate is returned, mini-batches."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import DemographicParity
+from fairconstrained.domains import L1Ball
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.problem import FullBatchView, Start
+from fairconstrained.solvers import OnlineSubgradient
+from fairconstrained.solvers._online import online_steps
+from fairconstrained.views import FullBatch
+
+
+def test_known_optimum(known):
+    result = OnlineSubgradient(max_iter=600).solve(known.problem, None, np.random.default_rng(0))
+    assert result.objective == pytest.approx(known.objective, abs=0.01)
+    assert result.surrogate_violation <= 1e-4
+    np.testing.assert_allclose(result.params, known.params, atol=0.1)
+
+
+def test_the_result_is_the_nearly_feasible_iterate_of_least_objective(known):
+    n_iter = 150
+    view, project = FullBatchView(known.problem), known.problem.project
+    seen = [
+        (point.objective, tuple(z))
+        for z, point in online_steps(lambda: view, np.zeros(4), project, n_iter)
+        if point.constraints.max() <= 0.01
+    ]
+    assert 1 < len(seen) < n_iter
+    options = OnlineSubgradient(max_iter=n_iter, precision=0.1)
+    result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
+    assert (result.objective, tuple(result.params)) == min(seen)
+
+
+def test_parameters_stay_in_the_domain(parity_problem):
+    problem = replace(parity_problem(DemographicParity, 0.3), domain=L1Ball(0.2))
+    result = OnlineSubgradient(max_iter=100).solve(problem, None, np.random.default_rng(0))
+    assert np.abs(result.params).sum() == pytest.approx(0.2)
+
+
+def test_the_history_stays_short_and_counts_the_steps(known):
+    result = OnlineSubgradient(max_iter=450).solve(known.problem, None, np.random.default_rng(0))
+    assert [record["n_iter"] for record in result.history] == list(range(0, 450, 2))
+    assert result.n_iter == 450
+    assert 450 <= result.n_evaluations <= 455
+
+
+# --- mini-batches
+
+
+def test_mini_batches(unequal):
+    options = OnlineSubgradient(max_iter=1000, batch_size=20)
+    result = options.solve(unequal.problem, None, np.random.default_rng(0))
+    start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
+    assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)
+    assert result.surrogate_violation <= 1e-4  # measured on all rows
+    # 20 of 140 rows in every step, and 200 measurements
+    assert result.n_evaluations == pytest.approx(1000 / 7 + 200, abs=5)
+    same, other = (options.solve(unequal.problem, None, np.random.default_rng(seed)) for seed in (0, 1))
+    np.testing.assert_array_equal(same.params, result.params)
+    assert not np.array_equal(other.params, result.params)
+
+
+def test_mini_batches_need_terms_that_have_them(make_data, make_problem, mean_gap):
+    data = make_data()
+    problem = make_problem(data, mean_gap(data, 0.1, FullBatch))
+    with pytest.raises(IncompatibleProblem, match="needs the view Stochastic, which 'mean_gap'"):
+        OnlineSubgradient(max_iter=5, batch_size=10).solve(problem, None, np.random.default_rng(0))
+    OnlineSubgradient(max_iter=5).solve(problem, None, np.random.default_rng(0))
