@@ -150,7 +150,7 @@ class ClassError(Constraint):
         """See `Constraint.bind`."""
         # the class's loss in units of what one margin of zero has, so that it is an upper bound of the error
         unit = float(self.loss.of(torch.zeros(1), torch.ones(1)))
-        loss = ClassLoss(self.label, None, self.loss).bind(data)
+        loss = ClassLoss(self.label, 0.0, self.loss).bind(data)
         heaviest = float(data.weights[data.slices[loss.code]].max())
         return BoundClassError(
             data=data,

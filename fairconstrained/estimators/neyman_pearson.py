@@ -280,7 +280,7 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         highest = 1.0 if self.bound_on == "error" else np.inf
         for label, bound in given.items():
             if not isinstance(bound, Real) or not 0 <= bound <= highest or bound == np.inf:
-                allowed = "in [0, 1], an error rate," if self.bound_on == "error" else "a finite number of at least 0"
+                allowed = "in [0, 1], an error rate" if self.bound_on == "error" else "a finite number of at least 0"
                 raise ValueError(f"the bound of class {label!r} must be {allowed}; got {bound!r}.")
         return {label: float(given[label]) for label in self.classes_.tolist() if label in given}
 
@@ -374,7 +374,8 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         -------
         y_pred : ndarray of shape (n_samples,)
         """
-        return self.classes_[self._outputs(X).argmax(axis=1)]
+        chosen = self._outputs(X).argmax(axis=1)
+        return self.classes_[chosen]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Softmax of the scores.

@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairconstrained import (
     AUCFairClassifier,
     LossParityClassifier,
+    NeymanPearsonClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
@@ -30,6 +31,7 @@ from fairconstrained import (
         PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.1),
         PairwiseParityClassifier(),
         RegularizedParityClassifier(max_iter=50),
+        NeymanPearsonClassifier(),
         RateParityClassifier(),
         AUCFairClassifier(),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit

@@ -1,0 +1,134 @@
+"""Bounds on the losses and errors of classes: the paper's formula, recall, slopes, refinement, mini-batches."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import recall_score
+
+from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
+from fairconstrained.data import FairData
+from fairconstrained.models.margins import MarginData
+from fairconstrained.objectives import Hinge, Logistic, TruncatedLogistic
+from fairconstrained.objectives.group_loss import GroupLoss
+from fairconstrained.sampling import sampler_of
+
+LOSSES = {
+    "logistic": (Logistic(), lambda m: np.log1p(np.exp(-m))),
+    "truncated": (TruncatedLogistic(2.0), lambda m: 2 * np.log1p(np.log1p(np.exp(-m)) / 2)),
+    "hinge": (Hinge(1e-9), lambda m: np.maximum(1 - m, 0)),
+}
+LABELS = ("a", "b", "c")
+
+
+def draw(n=60, seed=0, whole=False):
+    """Outputs, classes and weights of samples; the margins as data, and their scores. ``whole``: many outputs tie."""
+    rng = np.random.default_rng(seed)
+    own = np.sort(np.append(np.arange(3), rng.integers(0, 3, n - 3)))
+    outputs = rng.normal(size=(n, 3)) + np.eye(3)[own]
+    outputs = np.round(outputs) if whole else outputs
+    items = FairData.from_arrays(outputs, own.astype(float), np.zeros(n, dtype=int), (None,), rng.uniform(0.5, 2, n))
+    data = MarginData.of(items, LABELS)
+    rows, rivals = data.X.T
+    return outputs, own, items.weights.numpy(), data, outputs[rows, own[rows]] - outputs[rows, rivals]
+
+
+def loss_by_hand(phi, outputs, own, weights, k):
+    rows = own == k
+    terms = sum(phi(outputs[rows, k] - outputs[rows, rival]) for rival in range(3) if rival != k)
+    return np.average(terms, weights=weights[rows])
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_losses_of_the_paper(name):
+    loss, phi = LOSSES[name]
+    outputs, own, weights, data, scores = draw()
+    by_hand = [loss_by_hand(phi, outputs, own, weights, k) for k in range(3)]
+    for k, label in enumerate(LABELS):
+        bound = ClassLoss(label, 0.3, loss).bind(data)
+        assert bound.name == f"loss[{label}]"
+        assert bound.metric(scores) == pytest.approx(by_hand[k])
+        assert bound.values(torch.from_numpy(scores), torch.empty(0)).numpy() == pytest.approx([by_hand[k] - 0.3])
+    objective = GroupLoss(loss, tuple(class_factors(data) * [1, 0, 1])).bind(data)
+    assert objective.values(torch.from_numpy(scores), torch.empty(0)).item() == pytest.approx(by_hand[0] + by_hand[2])
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_error_is_one_minus_recall(whole):
+    outputs, own, weights, data, scores = draw(whole=whole)
+    recalls = recall_score(own, outputs.argmax(axis=1), average=None, sample_weight=weights)
+    for k, label in enumerate(LABELS):
+        bound = ClassError(label, 0.1, Logistic()).bind(data)
+        assert bound.metric(scores) == pytest.approx(1 - recalls[k])
+        assert bound.exact(scores) == pytest.approx(0.9 - recalls[k])
+        assert bound.granularity == pytest.approx(weights[own == k].max() / weights[own == k].sum())
+    assert whole == bool((scores == 0).any())
+
+
+@pytest.mark.parametrize("notion", [ClassLoss, ClassError])
+def test_gradients(notion):
+    *_, data, scores = draw()
+    bound = notion("b", 0.2, TruncatedLogistic(2.0)).bind(data).refined(scores, blur=0.1, margin=0.0)
+    at, direction = torch.from_numpy(scores).requires_grad_(), np.random.default_rng(0).normal(size=scores.size)
+    (slope,) = torch.autograd.grad(bound.values(at, torch.empty(0)).sum(), at)
+    step = 1e-6 * direction
+    ends = [bound.values(torch.from_numpy(scores + s), torch.empty(0)).item() for s in (step, -step)]
+    assert ends[0] - ends[1] == pytest.approx(2 * slope.numpy() @ step, rel=1e-5)
+    assert not slope.numpy()[data.codes != 1].any()
+
+
+def test_the_error_has_exact_values_and_the_slopes_of_the_loss():
+    *_, data, scores = draw()
+    loss, error = ClassLoss("b", 0.2, Logistic()).bind(data), ClassError("b", 0.2, Logistic()).bind(data)
+    at = torch.from_numpy(scores).requires_grad_()
+    values, losses = (term.values(at, torch.empty(0)) for term in (error, loss))
+    assert values.item() == pytest.approx(error.exact(scores))
+    slopes, of_losses = (torch.autograd.grad(v.sum(), at)[0] for v in (values, losses))
+    # an upper bound of the error: one where a margin is zero
+    np.testing.assert_allclose(slopes, of_losses / np.log(2))
+    refined = error.refined(scores, blur=0.1, margin=0.05)
+    moved = refined.refined(scores + 0.3, blur=0.02, margin=0.0)
+    at = torch.from_numpy(scores)
+    assert refined.values(at, torch.empty(0)).item() == pytest.approx(error.exact(scores) + 0.05)
+    assert moved.values(at + 0.3, torch.empty(0)).item() == pytest.approx(error.exact(scores + 0.3))
+    assert moved.slope == refined.slope >= error.slope == pytest.approx(1 / np.log(2))
+    assert moved.metric(scores) == error.metric(scores)
+    assert moved.granularity == error.granularity
+
+
+def test_scores_that_are_all_the_same():
+    *_, data, scores = draw()
+    for label, expected in zip(LABELS, (0.0, 1.0, 1.0), strict=True):  # argmax takes the first class
+        refined = ClassError(label, 0.1, Hinge()).bind(data).refined(0 * scores, blur=0.1, margin=0.0)
+        assert refined.metric(0 * scores) == pytest.approx(expected)
+        assert np.isfinite(refined.slope)
+
+
+@pytest.mark.parametrize("notion", ["loss", "error", "refined error"])
+def test_mini_batches_are_unbiased(notion):
+    *_, data, scores = draw(30)
+    bound = (ClassLoss if notion == "loss" else ClassError)("c", 0.2, Logistic()).bind(data)
+    if notion == "refined error":
+        bound = bound.refined(scores, blur=0.1, margin=0.0)
+    rng = np.random.default_rng(0)
+    place = np.argsort(data.order)
+    values = []
+    for batch in sampler_of(data, 10).batches(rng, 1200):  # five samples of thirty: whole rounds
+        own = scores[place[batch.order]]
+        values.append(bound.on(batch).values(torch.from_numpy(own), torch.empty(0)).item())
+    whole = bound.values(torch.from_numpy(scores), torch.empty(0)).item()
+    assert np.std(values) > 0.01
+    assert np.mean(values) == pytest.approx(whole, abs=1e-10)
+
+
+def test_complaints_name_the_class():
+    *_, data, _ = draw()
+    for notion, what in ((ClassLoss, "loss"), (ClassError, "error rate")):
+        bound = notion("b", 0.2, Logistic()).bind(data)
+        assert f"the {what} of class 'b' is 0.5 on" in bound.complaint(0.5)
+
+
+@pytest.mark.parametrize("bound", [-0.1, 1.5, "much"])
+def test_bad_bounds(bound):
+    *_, data, _ = draw()
+    with pytest.raises(ValueError, match=r"must be"):
+        ClassError("b", bound, Logistic()).bind(data)
