@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairconstrained.problem import FullBatchView, Point, Problem, Start, StochasticView
+from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
@@ -86,13 +86,12 @@ class OnlineSubgradient(Solver):
 
         every, best, least = max(self.max_iter // 200, 1), None, np.inf
         z = begin.z
-        for k, (z, drawn) in enumerate(online_steps(source.batch, begin.z, problem.project, self.max_iter)):
+        for k, (z, point) in enumerate(online_steps(source.batch, begin.z, problem.project, self.max_iter)):
             recorded = k % every == 0
-            point: Point | None = drawn
             if self.batch_size is not None:
-                point = view.at(z) if recorded else None
-            if point is None:
-                continue
+                if not recorded:
+                    continue
+                point = view.at(z)
             violation = float(point.constraints.max(initial=-np.inf))
             if violation <= tolerance and point.objective < least:
                 best, least = z, point.objective
