@@ -23,6 +23,8 @@ __all__ = ["ExactPenalty"]
 _TAKEN, _GOOD = 0.1, 0.75
 #: What the radius is multiplied by after a bad and after a good step.
 _SHRINK, _GROW = 0.5, 2.0
+#: Fraction of the possible reduction of the linearised violation that a step has to reach, or sigma grows.
+_STEERED = 0.1
 #: What sigma is multiplied by.
 _STEER = 10.0
 #: Sigma above which the objective is lost in rounding errors.
@@ -45,9 +47,10 @@ class ExactPenalty(Solver):
               \|s\|_\infty \le \Delta,
 
     and is taken if :math:`\Phi` decreases by a tenth of what the model promises; the radius :math:`\Delta` is halved
-    otherwise, and doubled after very good steps. Where the model promises hardly anything although the constraints do
-    not hold, :math:`\sigma` grows tenfold. If the linearised violation cannot be reduced there either, the run goes on
-    from the last feasible iterate with the larger :math:`\sigma`.
+    otherwise, and doubled after very good steps. Where the constraints do not hold and the step
+    reduces their linearised violation by less than a tenth of what is possible, :math:`\sigma` grows tenfold. If the
+    violation cannot be reduced where the model promises nothing, the run goes on from the last feasible iterate
+    with the larger :math:`\sigma`.
 
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
     If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
@@ -224,6 +227,9 @@ class _Run:
         if promised <= self._options.tol * min(self.radius, 1.0):
             self._judge()
             return
+        if self._neglects_constraints(target):
+            self.sigma *= _STEER
+            return
         point = self._view.at(target)
         now, then = (p.objective + self.sigma * _violation(p.constraints) for p in (self.point, point))
         ratio = (now - then) / promised
@@ -233,6 +239,14 @@ class _Run:
             self.radius *= _SHRINK
         if ratio >= _TAKEN:
             self._move(target, point)
+
+    def _neglects_constraints(self, target: np.ndarray) -> bool:
+        """Whether a step hardly reduces a violation that could be reduced, linearised."""
+        violation = _violation(self.point.constraints)
+        reduction = violation - self._model.violation(target)
+        if violation <= self._options.precision**2 or reduction >= _STEERED * violation:
+            return False
+        return reduction < _STEERED * self._promised(self._target(0.0, 1.0), 0.0, 1.0)
 
     def _judge(self) -> None:
         """At a critical point: an end, or a larger sigma."""

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import LossParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, LossParity
 from fairconstrained.data import FairData
 from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Product
 from fairconstrained.exceptions import IncompatibleProblem
@@ -31,7 +31,9 @@ def test_the_groups_losses(unequal):
 
 
 def test_sigma_grows_until_the_constraints_hold(unequal):
-    result = ExactPenalty(sigma=1e-3).solve(unequal.problem, Start(unequal.free), np.random.default_rng(0))
+    result = ExactPenalty(sigma=1e-3, max_iter=150).solve(
+        unequal.problem, Start(unequal.free), np.random.default_rng(0)
+    )
     sigmas = [record["sigma"] for record in result.history]
     assert sigmas == sorted(sigmas)
     assert sigmas[0] == 1e-3
@@ -72,11 +74,12 @@ def test_a_linear_program_minimises_the_model(known, domain):
 
 @pytest.mark.parametrize("domain", [L1Ball(0.3), Product(((slice(0, 3), Box(-0.1, 0.1)),))], ids=str)
 def test_solutions_in_a_domain_are_stationary(parity_problem, domain):
-    problem = replace(parity_problem(StatisticalParity, 0.4, counts=(30, 40)), domain=domain)
+    problem = replace(parity_problem(DemographicParity, 0.1, counts=(30, 40)), domain=domain)
     result = ExactPenalty(max_iter=200).solve(problem, None, np.random.default_rng(0))
     np.testing.assert_allclose(problem.project(result.params), result.params, atol=1e-12)
-    assert result.status == Status.OPTIMAL
-    assert near_stationarity(problem, result.params, 2.0) <= 0.01
+    assert result.surrogate_violation <= 1e-4
+    assert result.n_iter < 200
+    assert near_stationarity(problem, result.params, 2.0) <= 1e-4
 
 
 def test_a_ball_is_refused(known):
@@ -98,7 +101,7 @@ def test_auxiliary_variables_are_free(make_problem):
     assert polyhedron.lower.size == 4 + 1 + 4
     assert polyhedron.lower[4] == -np.inf
     assert polyhedron.upper[4] == np.inf
-    result = ExactPenalty(max_iter=100).solve(problem, None, np.random.default_rng(0))
+    result = ExactPenalty(max_iter=40).solve(problem, None, np.random.default_rng(0))
     assert np.abs(result.params).sum() <= 0.4 + 1e-9
     assert result.surrogate_violation <= 1e-4
     assert result.objective < FullBatchView(problem).at(problem.start(np.zeros(4))).objective - 0.01

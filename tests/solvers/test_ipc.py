@@ -112,8 +112,8 @@ def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
 @pytest.mark.parametrize(
     ("options", "atol"),
     [
-        (IPC(max_iter=6, inner_iter=200, proximity=0.5), 0.02),
-        (IPC(max_iter=10, inner_iter=100, oracle="online", proximity=0.5), 0.01),
+        (IPC(max_iter=4, inner_iter=200, proximity=0.5), 0.02),
+        (IPC(max_iter=5, inner_iter=100, oracle="online", proximity=0.5), 0.01),
     ],
     ids=["switching", "online"],
 )
@@ -127,7 +127,7 @@ def test_known_optimum(known, options, atol):
 
 def test_the_switching_oracle_stays_feasible_up_to_the_square_of_the_precision(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
-    result = IPC(max_iter=5, inner_iter=100, precision=0.03).solve(problem, None, np.random.default_rng(0))
+    result = IPC(max_iter=3, inner_iter=60, precision=0.03).solve(problem, None, np.random.default_rng(0))
     assert max(record["surrogate_violation"] for record in result.history) <= 0.03**2
     start = problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params)))
     assert result.objective < start.objective
@@ -197,18 +197,17 @@ def test_options_out_of_range(known, options, message):
 
 
 def test_mini_batches_come_near_the_optimum(unequal):
-    options = IPC(oracle="online", inner_iter=600, max_iter=2, batch_size=20, proximity=1.0)
+    options = IPC(oracle="online", inner_iter=350, max_iter=2, batch_size=20, proximity=1.0)
     result = options.solve(unequal.problem, None, np.random.default_rng(0))
     start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
     assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)
-    # 600 steps on 20 of 140 rows are 86 passes
-    assert [record["n_evaluations"] for record in result.history] == [
-        pytest.approx(86, abs=3),
-        pytest.approx(172, abs=4),
-    ]
-    same, other = (options.solve(unequal.problem, None, np.random.default_rng(seed)) for seed in (0, 1))
-    np.testing.assert_array_equal(same.params, result.params)
-    assert not np.array_equal(other.params, result.params)
+    # 350 steps on 20 of 140 rows are 50 passes
+    passes = [record["n_evaluations"] for record in result.history]
+    assert passes == [pytest.approx(50, abs=3), pytest.approx(100, abs=4)]
+    short = replace(options, inner_iter=20)
+    one, same, other = (short.solve(unequal.problem, None, np.random.default_rng(seed)).params for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
 
 
 def test_mini_batches_need_terms_that_have_them(make_data, make_problem, mean_gap):
@@ -226,7 +225,7 @@ def test_auxiliary_variables_of_many_groups(make_data, make_problem):
     data = make_data(counts=(9, 9, 9, 9, 9, 9, 9, 9))
     problem = make_problem(data, LossParity(0.2).bind(data))
     for oracle in ("switching", "online"):
-        options = IPC(oracle=oracle, inner_iter=60, max_iter=2, proximity=1.0)
+        options = IPC(oracle=oracle, inner_iter=30, max_iter=2, proximity=1.0)
         result = options.solve(problem, None, np.random.default_rng(0))
         assert result.params.shape == (problem.n_params,)
         assert result.objective < problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params))).objective

@@ -15,7 +15,7 @@ from fairconstrained.views import FullBatch
 
 
 def test_known_optimum(known):
-    result = OnlineSubgradient(max_iter=600).solve(known.problem, None, np.random.default_rng(0))
+    result = OnlineSubgradient(max_iter=400).solve(known.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(known.objective, abs=0.01)
     assert result.surrogate_violation <= 1e-4
     np.testing.assert_allclose(result.params, known.params, atol=0.1)
@@ -37,7 +37,7 @@ def test_the_result_is_the_nearly_feasible_iterate_of_least_objective(known):
 
 def test_parameters_stay_in_the_domain(parity_problem):
     problem = replace(parity_problem(DemographicParity, 0.3), domain=L1Ball(0.2))
-    result = OnlineSubgradient(max_iter=100).solve(problem, None, np.random.default_rng(0))
+    result = OnlineSubgradient(max_iter=50).solve(problem, None, np.random.default_rng(0))
     assert np.abs(result.params).sum() == pytest.approx(0.2)
 
 
@@ -52,16 +52,17 @@ def test_the_history_stays_short_and_counts_the_steps(known):
 
 
 def test_mini_batches(unequal):
-    options = OnlineSubgradient(max_iter=1000, batch_size=20)
+    options = OnlineSubgradient(max_iter=700, batch_size=20)
     result = options.solve(unequal.problem, None, np.random.default_rng(0))
     start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
     assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)
     assert result.surrogate_violation <= 1e-4  # measured on all rows
-    # 20 of 140 rows in every step, and 200 measurements
-    assert result.n_evaluations == pytest.approx(1000 / 7 + 200, abs=5)
-    same, other = (options.solve(unequal.problem, None, np.random.default_rng(seed)) for seed in (0, 1))
-    np.testing.assert_array_equal(same.params, result.params)
-    assert not np.array_equal(other.params, result.params)
+    # 20 of 140 rows in every step, and a measurement in every third
+    assert result.n_evaluations == pytest.approx(100 + 234, abs=5)
+    short = OnlineSubgradient(max_iter=30, batch_size=20)
+    one, same, other = (short.solve(unequal.problem, None, np.random.default_rng(seed)).params for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
 
 
 def test_mini_batches_need_terms_that_have_them(make_data, make_problem, mean_gap):
