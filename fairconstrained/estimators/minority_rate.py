@@ -250,9 +250,9 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
 
     def _checked(self, X: Any) -> Any:
         """The rows of the constraint; raises ValueError unless they have the columns of X."""
-        columns = (X if hasattr(X, "shape") else np.asarray(X)).shape[1:]
-        if columns != (self.n_features_in_,):
-            raise ValueError(f"X_constraint has columns {columns}, X has {self.n_features_in_}; give it the same.")
+        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        if len(shape) == 2 and shape[1] != self.n_features_in_:
+            raise ValueError(f"X_constraint has {shape[1]} columns, X has {self.n_features_in_}; give it the same.")
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _objective(self) -> Objective:

@@ -1,0 +1,108 @@
+"""Projected descent: optima in a domain, when it stops, and what the augmented Lagrangian makes of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fairconstrained.constraints import RateGap
+from fairconstrained.domains import Box, L1Ball, L2Ball, Product
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic
+from fairconstrained.problem import FullBatchView, Problem
+from fairconstrained.solvers import AugmentedLagrangian
+from fairconstrained.solvers._spectral import SpectralDescent, descend
+
+H = np.array([[9.0, 2.0, 0.0], [2.0, 1.0, 0.3], [0.0, 0.3, 0.5]])
+B = np.array([1.0, -2.0, 1.5])
+
+
+def quadratic(x):
+    return float(x @ H @ x / 2 + B @ x), H @ x + B
+
+
+def itself(x):
+    return x
+
+
+@pytest.mark.parametrize("domain", [Box(-0.5, 0.8), Box(-100, 100), L2Ball(1.0)], ids=["box", "large box", "ball"])
+def test_the_minimum_in_a_domain(domain):
+    found, settled = descend(itself, np.zeros(3), domain.project, quadratic, 500, 1e-10)
+    constraints = [] if isinstance(domain, Box) else [{"type": "ineq", "fun": lambda x: 1 - x @ x}]
+    bounds = [(domain.lower, domain.upper)] * 3 if isinstance(domain, Box) else None
+    best = minimize(quadratic, np.zeros(3), jac=True, bounds=bounds, constraints=constraints, tol=1e-12).x
+    assert settled
+    np.testing.assert_allclose(found, best, atol=1e-5)
+    assert np.abs(domain.project(found - quadratic(found)[1]) - found).max() < 1e-6
+
+
+def test_the_start_is_projected_and_every_iterate_stays_inside():
+    seen = []
+
+    def at(x):
+        seen.append(x)
+        return x
+
+    descend(at, np.full(3, 7.0), L1Ball(1.0).project, quadratic, 100, 1e-10)
+    assert max(np.abs(x).sum() for x in seen) <= 1 + 1e-12
+
+
+def test_it_stops_where_little_is_gained():
+    curvatures = np.logspace(-6, 0, 12)
+
+    def slow(x):
+        return 1 + float(curvatures @ (x - 1) ** 2), 2 * curvatures * (x - 1)
+
+    counts = []
+    for ftol in (0.0, 1e-6):
+        seen = []
+        found, settled = descend(
+            lambda x, seen=seen: seen.append(x) or x, np.zeros(12), itself, slow, 5000, 1e-14, ftol
+        )
+        assert settled
+        assert slow(found)[0] < 1 + 1e-5
+        counts.append(len(seen))
+    assert counts[1] < counts[0] / 2
+    assert not descend(itself, np.zeros(12), itself, slow, 5, 1e-12)[1]
+
+
+def test_a_constant_step_is_gradient_descent():
+    descent = SpectralDescent(itself, np.ones(3), itself, quadratic, step=0.01)
+    assert descent.advance()
+    np.testing.assert_allclose(descent.z, np.ones(3) - 0.01 * quadratic(np.ones(3))[1])
+
+
+@pytest.fixture
+def rates(make_data):
+    data = make_data((150, 120), shift=0.8)
+    return Problem(LinearModel(3), Logistic().bind(data), (RateGap(0.05).bind(data),), data)
+
+
+@pytest.mark.parametrize("radius", [0.3, 50.0])
+@pytest.mark.parametrize("ball", [L1Ball, L2Ball])
+def test_the_augmented_lagrangian_in_a_domain(rates, ball, radius):
+    """Against SLSQP; the l1 norm is that of six non-negative variables there."""
+    problem = replace(rates, domain=Product(((slice(0, 3), ball(radius)),)))
+    result = AugmentedLagrangian(tol=1e-7, max_iter=100, inner_iter=200).solve(problem, None, np.random.default_rng(0))
+    view = FullBatchView(rates)
+    split = np.hstack([np.eye(3), -np.eye(3), np.zeros((3, 1))])
+    split = np.vstack([split, np.eye(7)[-1]])
+
+    def norm(v):
+        return v[:6].sum() if ball is L1Ball else np.linalg.norm(split[:3] @ v)
+
+    best = minimize(
+        lambda v: view.at(split @ v).objective,
+        np.full(7, 0.01),
+        bounds=[(0, None)] * 6 + [(None, None)],
+        constraints=[
+            {"type": "ineq", "fun": lambda v: -view.at(split @ v).constraints},
+            {"type": "ineq", "fun": lambda v: radius - norm(v)},
+        ],
+        options={"maxiter": 500, "ftol": 1e-12},
+    )
+    assert result.status == "optimal"
+    assert result.objective == pytest.approx(best.fun, abs=2e-5)
+    assert result.constraint_values["demographic_parity"] <= 0.05 + 1e-6
+    assert np.linalg.norm(result.params[:3], 1 if ball is L1Ball else 2) <= radius + 1e-12
