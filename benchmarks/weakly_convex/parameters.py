@@ -15,8 +15,8 @@ _PROXIMITY = 10**-2.5
 SOLVERS = {"auto": "augmented_lagrangian", "ipc_online": "ipc"}
 PARAMETERS: dict[str, dict[str, Any]] = {
     "auto": {},
-    "ipc": {"proximity": _PROXIMITY, "max_iter": 8},
-    "ipc_online": {"oracle": "online", "proximity": _PROXIMITY, "max_iter": 4},
+    "ipc": {"proximity": _PROXIMITY, "max_iter": 5},
+    "ipc_online": {"oracle": "online", "proximity": _PROXIMITY, "max_iter": 2},
     "exact_penalty": {"sigma": 10.0, "max_iter": 2000},
-    "online_subgradient": {"max_iter": 10_000},
+    "online_subgradient": {"max_iter": 8_000},
 }
