@@ -1,0 +1,89 @@
+"""Figures of the benchmark of weakly convex problems, from its tables alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from benchmarks.partial_fairness.figures import one_legend, panels
+from benchmarks.weakly_convex.parameters import PARAMETERS
+
+__all__ = ["draw_all"]
+
+_COLORS = ("#000000", "#D55E00", "#E69F00", "#009E73", "#0072B2")
+
+
+def draw_all(folder: Path, stem: str) -> list[Path]:
+    """Whatever there are tables for."""
+    drawings = {
+        "passes": ("way", lambda table: draw_way(table, "passes")),
+        "seconds": ("way", lambda table: draw_way(table, "seconds")),
+        "neyman_pearson": ("neyman_pearson", draw_neyman_pearson),
+        "complexity": ("complexity", draw_complexity),
+    }
+    paths = []
+    for name, (source, draw) in drawings.items():
+        table = folder / f"{stem}_{source}.csv"
+        if table.exists():
+            paths.append(folder / f"{stem}_{name}.png")
+            draw(pd.read_csv(table)).savefig(paths[-1], dpi=110)
+            plt.close("all")
+    return paths
+
+
+def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
+    """Figures 1 and 2 of the paper: a column for a problem, objective above constraint."""
+    cases = list(way.groupby(["data", "min_share"], sort=False))
+    figure, axes = panels(2, len(cases), 2.3)
+    figure.set_figwidth(2.7 * len(cases))
+    for column, ((data, min_share), case) in zip(axes.T, cases, strict=True):
+        for color, method in zip(_COLORS, PARAMETERS, strict=True):
+            run = case[case.method == method]
+            for ax, quantity in zip(column, ("objective", "constraint"), strict=True):
+                ax.plot(run[against], run[quantity], color=color, label=method, lw=1.3)
+        column[1].axhline(0, color="#999999", lw=0.8)
+        column[1].set_yscale("symlog", linthresh=1e-3)
+        for ax in column:
+            ax.set_xscale("symlog", linthresh=10 if against == "passes" else 0.1)
+        column[0].set_title(f"{data}, c = {min_share:g}", fontsize=9)
+        column[1].set_xlabel("data passes" if against == "passes" else "seconds of CPU")
+    axes[0, 0].set_ylabel("objective")
+    axes[1, 0].set_ylabel("constraint")
+    one_legend(figure, axes.flat)
+    return figure
+
+
+def draw_neyman_pearson(table: pd.DataFrame) -> plt.Figure:
+    """Error of the class without a bound against the bound of the others."""
+    names = list(dict.fromkeys(table.data))
+    figure, axes = panels(1, len(names), 3.0)
+    for ax, name in zip(axes.flat, names, strict=True):
+        for color, (method, run) in zip(_COLORS, table[table.data == name].groupby("method"), strict=False):
+            ax.plot(run.bound, run.priority, "o-", color=color, label=f"{method}, training", ms=4)
+            ax.plot(run.bound, run.priority_test, "o--", color=color, label=f"{method}, test", ms=4, mfc="none")
+        ax.set(title=name, xlabel="bound on the error of the others", ylabel="error of the class without", xscale="log")
+    one_legend(figure, axes.flat)
+    return figure
+
+
+def draw_complexity(table: pd.DataFrame) -> plt.Figure:
+    """Subgradients against eps, beside the second and the fourth power of its inverse."""
+    figure, axes = panels(1, 1, 3.2)
+    ax = axes.flat[0]
+    ax.plot(table.eps, table.n_subgradients, "o", color=_COLORS[1], ms=4, label="ipc, five starts")
+    largest = table.eps.max()
+    first = table[table.eps == largest].n_subgradients.mean()
+    grid = np.geomspace(table.eps.min(), largest, 50)
+    for power, style in ((2, ":"), (4, "--")):
+        ax.plot(grid, first * (largest / grid) ** power, style, color="#555555", label=rf"$\epsilon^{{-{power}}}$")
+    ax.set(xscale="log", yscale="log", xlabel=r"$\epsilon$", ylabel="subgradients")
+    ax.invert_xaxis()
+    one_legend(figure, axes.flat)
+    return figure
