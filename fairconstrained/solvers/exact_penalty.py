@@ -47,10 +47,10 @@ class ExactPenalty(Solver):
               \|s\|_\infty \le \Delta,
 
     and is taken if :math:`\Phi` decreases by a tenth of what the model promises; the radius :math:`\Delta` is halved
-    otherwise, and doubled after very good steps. Where the constraints do not hold and the step
-    reduces their linearised violation by less than a tenth of what is possible, :math:`\sigma` grows tenfold. If the
-    violation cannot be reduced where the model promises nothing, the run goes on from the last feasible iterate
-    with the larger :math:`\sigma`.
+    otherwise, and doubled after very good steps. Where the constraints do not hold and the step reduces
+    their linearised violation by less than a tenth of what is possible, :math:`\sigma` grows tenfold. If the violation
+    cannot be reduced where the model promises nothing, the run goes on from the last feasible iterate with the larger
+    :math:`\sigma`.
 
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
     If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".

@@ -122,7 +122,8 @@ class IPC(Solver):
         begin = find_feasible(view, z, problem.project, self.precision**2, lambda: moduli.proximity)
         if begin.is_stationary:
             return stationary_result(problem, begin, view.n_evaluations, recorder)
-        tol = self.stationarity_tol or 0.0
+        # no step is as short as -1
+        tol = -1.0 if self.stationarity_tol is None else self.stationarity_tol
 
         def certify(z: np.ndarray, step: float) -> float:
             return proximal_distance(view, z, problem.project, moduli.proximity) if step <= 2 * tol else np.inf

@@ -155,6 +155,15 @@ def test_it_says_when_it_is_not_nearly_stationary(known):
     np.testing.assert_array_equal(plain.params, result.params)
 
 
+def test_without_a_tolerance_no_distance_is_computed(known):
+    """Also where it does not move: with too few inner iterations, of which only the first is feasible."""
+    options = IPC(max_iter=3, inner_iter=2, proximity=0.01)
+    result = options.solve(known.problem, None, np.random.default_rng(0))
+    assert [record["step"] for record in result.history] == [0.0, 0.0, 0.0]
+    assert all("distance" not in record for record in result.history)
+    assert result.status == Status.COMPLETED
+
+
 # --- constants
 
 
