@@ -21,6 +21,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
@@ -43,7 +44,7 @@ class _ConstraintRows:
     sensitive_features: Any
 
 
-class MinorityRateClassifier(FairClassifierMixin, LinearScores):
+class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScores):
     r"""Linear classifier that gives a minority at least a share of its positive predictions.
 
     .. math:: \min_{\|w\|_1 \le \lambda} \; \frac{1}{|D|} \sum_{(x, y) \in D} a \log \Bigl( 1 + \tfrac{1}{a}
@@ -74,6 +75,8 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
         Whether there is an intercept b. The paper has none.
     alpha : float, default=0.0
         Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients.
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_``, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
         those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
@@ -96,6 +99,10 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
     status_ : str
         "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
         from which no small change brings the constraint nearer to holding.
+    stationarity_ : float
+        Distance of the parameters to the solution of their proximal subproblem, see
+        `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if
+        ``compute_stationarity``.
     constraint_values_ : dict
         ``"majority_share"``: the share of the others.
     violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
@@ -135,6 +142,7 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
         "truncation": [Interval(Real, 0, None, closed="neither")],
         "l1_radius": [Interval(Real, 0, None, closed="neither"), None],
         "rate": [StrOptions(set(POSITIVE_RATES))],
+        **TellsStationarity._parameter_constraints,
     }
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "sensitive_features": True,
@@ -152,6 +160,7 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
         rate: str = "sigmoid",
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        compute_stationarity: bool = False,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int | None = None,
@@ -167,6 +176,7 @@ class MinorityRateClassifier(FairClassifierMixin, LinearScores):
         self.rate = rate
         self.fit_intercept = fit_intercept
         self.alpha = alpha
+        self.compute_stationarity = compute_stationarity
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter

@@ -10,6 +10,7 @@ import numpy as np
 from fairconstrained.domains import Domain, NonNegative
 from fairconstrained.points import Point, PointSource, worst_gradient
 from fairconstrained.problem import FullBatchView, Problem
+from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.proximal_point import Subproblem
 
@@ -23,7 +24,7 @@ _STIFFNESS = 10.0
 _PROGRESS = 0.2
 
 
-def near_stationarity(problem: Problem, params: np.ndarray, proximity: float) -> float:
+def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | None = None) -> float:
     r"""How far parameters are from the solution of their proximal subproblem; zero at a stationary point.
 
     .. math:: \hat z = \arg\min_y \; f(y) + \tfrac{r}{2} \|y - z\|^2 \quad \text{s.t.} \quad
@@ -42,8 +43,9 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float) ->
         Smooth, with all terms offering `fairconstrained.views.FullBatch`.
     params : ndarray of shape (n_params,)
         In the domain.
-    proximity : float
-        r, more than what makes the functions convex.
+    proximity : float, optional
+        r, more than what makes the functions convex. None: twice an estimate of their modulus of weak convexity, the
+        largest negative curvature found at ``params`` and at two random points around.
 
     Returns
     -------
@@ -54,9 +56,12 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float) ->
     ----------
     Ma, Lin, Yang, arXiv:1908.01871, Definition 1 and eqs. 4 and 5.
     """
+    view, z = FullBatchView(problem), problem.start(params)
+    if proximity is None:
+        proximity = 2 * weak_convexity(view, z, problem.project, np.random.default_rng(0))
     if not proximity > 0:
         raise ValueError(f"proximity must be positive, got {proximity}.")
-    return proximal_distance(FullBatchView(problem), problem.start(params), problem.project, proximity)
+    return proximal_distance(view, z, problem.project, proximity)
 
 
 def proximal_distance(
