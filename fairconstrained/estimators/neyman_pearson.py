@@ -75,8 +75,8 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         See `PartialParityClassifier`; a module has an output for every class. Without ``alpha`` and ``radius`` classes
         that can be separated have no best coefficients.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
-        surrogate of the error, or the loss up to their own accuracy.
+        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
+        up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
     solver_options, max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 
