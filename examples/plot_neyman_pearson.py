@@ -39,7 +39,7 @@ for bounds, model in models.items():
 # %%
 # Every row of a matrix is a class. Without bounds all three count alike.
 
-figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.0), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(8.4, 3.6), layout="constrained")
 for ax, (bounds, model) in zip(axes, models.items(), strict=True):
     shares = {"normalize": "true", "values_format": ".2f", "cmap": "Blues", "colorbar": False}
     ConfusionMatrixDisplay.from_predictions(y, model.predict(X), ax=ax, **shares)

@@ -167,17 +167,32 @@ class RowLossPoint:
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """See `Point.gradient`."""
         problem, losses = self._problem, self._terms.losses
-        weights = [cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0], *([0.0] * len(losses[1:]))]
+        weights: list[np.ndarray | None] = [None] * len(losses)  # of those that the combination has
+        if objective:
+            weights[0] = cast(RowLosses, problem.objective).row_weights(np.array([objective]))[0]
         slopes_aux, first = [], 0
         for term, place, size in zip(problem.constraints, self._terms.places, self._sizes, strict=True):
-            own, aux = cast(RowLosses, term).row_weights(multipliers[first : first + size])
-            weights[place] = weights[place] + own
+            chosen = multipliers[first : first + size]
             first += size
-            if aux.size:
-                slopes_aux.append(aux)
-        y, scores = problem.data.y, self._scores
-        slopes = [loss.slope(scores, y) * torch.from_numpy(w) for loss, w in zip(losses, weights, strict=True)]
-        gradient = self._pullback(slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0))
+            if not chosen.any():
+                slopes_aux.append(np.zeros(term.n_aux))
+                continue
+            own, aux = cast(RowLosses, term).row_weights(chosen)
+            weights[place] = own if weights[place] is None else weights[place] + own
+            slopes_aux.append(aux)
+        gradient = self._pullback(self._slopes(weights))
         if objective:
             gradient += objective * problem.model.penalty(self._params)[1]
-        return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
+        return np.concatenate([gradient, *slopes_aux])
+
+    def _slopes(self, weights: Sequence[np.ndarray | None]) -> Tensor:
+        """Of the losses' sum with these weights of the rows; Tensor of shape (n_samples,)."""
+        scores, y = self._scores, self._problem.data.y
+        slopes = [
+            loss.slope(scores, y) * torch.from_numpy(own)
+            for loss, own in zip(self._terms.losses, weights, strict=True)
+            if own is not None
+        ]
+        if not slopes:
+            return torch.zeros_like(scores)
+        return slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0)

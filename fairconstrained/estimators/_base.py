@@ -301,7 +301,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
                     warnings.warn(f"{complaint} {advice}", ConvergenceWarning, stacklevel=5)
         elif self.status_ == Status.MAX_ITER.value:
             warnings.warn(
-                f"Solver {solver!r} met kappa but stopped at max_iter before its objective settled. "
+                f"Solver {solver!r} kept the bound but stopped at max_iter before its objective settled. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=5,

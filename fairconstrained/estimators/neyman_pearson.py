@@ -26,6 +26,7 @@ from fairconstrained.domains import Domain, L2Ball, Product
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.models import LinearModel
 from fairconstrained.models._base import OutputModel
 from fairconstrained.models.margins import MarginData, MarginModel
@@ -43,7 +44,7 @@ __all__ = ["NeymanPearsonClassifier"]
 _START = 200, 1e-3
 
 
-class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
+class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     r"""Classifier that is best for some classes while the losses, or errors, of the others stay within bounds.
 
     .. math:: \min_h \; \sum_{k \in P} L_k(h) + \frac{\alpha}{2} \sum_k \|w_k\|^2 \quad \text{s.t.} \quad
@@ -74,6 +75,8 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
     fit_intercept, alpha, module, hidden_layer_sizes, activation
         See `PartialParityClassifier`; a module has an output for every class. Without ``alpha`` and ``radius`` classes
         that can be separated have no best coefficients.
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_``, which takes about as long as another fit; for bounds on losses.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
         up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
@@ -92,7 +95,10 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         Only of models with a module.
     class_table_ : DataFrame
         By class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its multiplier: what
-        the objective falls by for a unit more of the bound.
+        the objective falls by for a unit more of the bound; of an error rate, roughly.
+    stationarity_ : float
+        Distance of the parameters to the solution of their proximal subproblem, see
+        `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
     status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
         See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.
     n_features_in_ : int
@@ -132,6 +138,7 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         "bound_on": [StrOptions({"loss", "error"})],
         "truncation": [Interval(Real, 0, None, closed="neither")],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
+        **TellsStationarity._parameter_constraints,
     }
 
     def __init__(
@@ -148,6 +155,7 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         module: ModuleSpec | None = None,
         hidden_layer_sizes: Sequence[int] | None = None,
         activation: str = "relu",
+        compute_stationarity: bool = False,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int | None = None,
@@ -167,6 +175,7 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
         self.module = module
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
+        self.compute_stationarity = compute_stationarity
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter
@@ -242,6 +251,8 @@ class NeymanPearsonClassifier(ClassifierMixin, ModuleScores):
     def _problem(self, data: FairData, target: Target) -> Problem:
         """What is solved: the margins of the rows of ``data`` as rows that are all positive."""
         bounds = self._bounds()
+        if self.compute_stationarity and self.bound_on == "error":
+            raise ValueError("compute_stationarity=True needs bound_on='loss': an error rate has no gradient.")
         base = cast(OutputModel, self._model(data))
         items = base.placed(data)
         margins = MarginData.of(items, tuple(self.classes_.tolist()))

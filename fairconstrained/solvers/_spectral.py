@@ -16,6 +16,8 @@ _WINDOW = 10
 _PATIENCE = 50
 #: Decrease that the line search asks for, as a fraction of the one that the slope promises.
 _ARMIJO = 1e-4
+#: Fraction of a step at which the line search has found that rounding, or a wrong slope, leaves nothing to gain.
+_SHORTEST = 1e-10
 #: Shortest and longest spectral step.
 _STEPS = 1e-10, 1e10
 
@@ -62,13 +64,16 @@ class SpectralDescent(Generic[P]):
         self._recent: deque[float] = deque([self.value], maxlen=_WINDOW)
 
     def advance(self) -> bool:
-        """One iteration; False if the projected gradient has vanished."""
+        """One iteration; False if the projected gradient has vanished, or if nothing is gained along it."""
         direction = self._project(self.z - self.step * self.gradient) - self.z
         slope = float(self.gradient @ direction)
         if slope >= 0 or np.abs(direction).max() <= 1e-12 * max(np.abs(self.z).max(), 1.0):
             return False
         before = self.gradient
-        moved = self._search(direction, slope) * direction
+        fraction = self._search(direction, slope)
+        if fraction < _SHORTEST:
+            return False
+        moved = fraction * direction
         if self._is_spectral:
             curvature = float(moved @ (self.gradient - before))
             longest = _STEPS[1] if curvature <= 0 else float(moved @ moved) / curvature
@@ -90,7 +95,7 @@ class SpectralDescent(Generic[P]):
             self.point = self._at(self.z)
             self.value, self.gradient = self._function(self.point)
             enough = self.value <= highest + _ARMIJO * fraction * slope
-            if enough or fraction < 1e-10 or not self._is_spectral:
+            if enough or fraction < _SHORTEST or not self._is_spectral:
                 return fraction
             rise = self.value - value - fraction * slope
             fraction = float(np.clip(-slope * fraction**2 / (2 * rise), fraction / 10, fraction / 2))

@@ -241,3 +241,12 @@ def test_on_real_data(real_folder):
     assert model.minority_share_ >= 0.3 - 1e-6
     assert np.abs(model.coef_).sum() <= 20 + 1e-9
     assert model.score(X[~train], y[~train]) > free.score(X[~train], y[~train]) - 0.03
+
+
+def test_stationarity_on_request(biased):
+    X, y, group = biased
+    model = MinorityRateClassifier(0.4, compute_stationarity=True).fit(X, y, sensitive_features=group)
+    rough = MinorityRateClassifier(0.4, compute_stationarity=True, tol=0.1, solver_options={"inner_iter": 3})
+    rough.fit(X, y, sensitive_features=group)
+    assert 0 <= model.stationarity_ < 0.01 < rough.stationarity_
+    assert not hasattr(MinorityRateClassifier(0.4).fit(X, y, sensitive_features=group), "stationarity_")

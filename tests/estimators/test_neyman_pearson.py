@@ -303,6 +303,7 @@ def test_bounds_that_cannot_be_kept():
         ({"bound_on": "recall"}, "The 'bound_on' parameter"),
         ({"alpha": -1.0}, "The 'alpha' parameter"),
         ({"solver": "nothing"}, "solver must be one of"),
+        ({"bound_on": "error", "compute_stationarity": True}, "compute_stationarity=True needs bound_on='loss'"),
     ],
 )
 def test_bad_parameters(flowers, params, message):
@@ -319,3 +320,11 @@ def test_bad_input(flowers):
         NeymanPearsonClassifier().fit(X, y, sample_weight=y == "setosa")
     with pytest.raises(TypeError, match="sensitive_features"):
         NeymanPearsonClassifier().fit(X, y, sensitive_features=y)
+
+
+def test_stationarity_on_request(flowers):
+    X, y = flowers
+    model = NeymanPearsonClassifier({"setosa": 0.5}, radius=2.0, compute_stationarity=True).fit(X, y)
+    assert 0 <= model.stationarity_ < 0.05
+    rough = NeymanPearsonClassifier(**model.get_params() | {"solver_options": {"inner_iter": 1}, "tol": 0.5}).fit(X, y)
+    assert rough.stationarity_ > model.stationarity_
