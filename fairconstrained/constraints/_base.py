@@ -121,6 +121,9 @@ class Constraint(BaseEstimator, ABC):
     A new constraint is one file with a subclass of this and one of `BoundConstraint`.
     """
 
+    #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
+    is_of_classes: ClassVar[bool] = False
+
     @abstractmethod
     def bind(self, data: FairData) -> BoundConstraint:
         """The constraint on ``data``.
@@ -133,7 +136,18 @@ class Constraint(BaseEstimator, ABC):
         """
 
     def in_units(self, offset: float, scale: float) -> Self:
-        """The same constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised."""
+        """The same constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.
+
+        Raises
+        ------
+        ValueError
+            If it is of classes, whose scores have no such units.
+        """
+        if self.is_of_classes and (offset, scale) != (0.0, 1.0):
+            raise ValueError(
+                f"{type(self).__name__} is about the scores of a classifier, of which positive ones mean the positive "
+                "class; a regressor takes constraints such as StatisticalParity and DemographicParity."
+            )
         params = self.get_params(deep=False)
         changed: dict[str, Any] = {}
         if "threshold" in params:

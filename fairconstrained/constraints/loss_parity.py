@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import ClassVar, cast
 
 from fairconstrained.constraints._base import Constraint, check_bound
 from fairconstrained.constraints._mean_gaps import (
@@ -58,6 +58,8 @@ class LossParity(Constraint):
     Kliachkin, Lepsova, Bareilles, Marecek, Benchmarking Stochastic Approximation Algorithms for Fairness-Constrained
     Training of Deep Neural Networks: Table 1 and eq. 4.
     """
+
+    is_of_classes: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -44,6 +44,8 @@ class MinorityShare(Constraint):
     Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
     arXiv:1908.01871, section 5.
     """
+
+    is_of_classes: ClassVar[bool] = True
 
     def __init__(
         self,

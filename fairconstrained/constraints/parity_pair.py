@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class ParityPair(Constraint):
     Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
     arXiv:1908.01871, section 1.1.
     """
+
+    is_of_classes: ClassVar[bool] = True
 
     def __init__(self, kappa: float | None = 1.05, *, beta: float = 1.0, rate: str = "sigmoid") -> None:
         self.kappa = kappa

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -71,6 +71,8 @@ class RateGap(Constraint):
     "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
     eqs. 2, 15, 17 and 18.
     """
+
+    is_of_classes: ClassVar[bool] = True
 
     def __init__(
         self,

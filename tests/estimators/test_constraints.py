@@ -11,7 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
-from fairconstrained.constraints import DemographicParity, EqualizedOdds, EqualOpportunity, GroupAUC, StatisticalParity
+from fairconstrained.constraints import (
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupAUC,
+    LossParity,
+    MinorityShare,
+    ParityPair,
+    RateGap,
+    StatisticalParity,
+)
 from fairconstrained.metrics import (
     granularity,
     partial_equal_opportunity_gap,
@@ -247,3 +257,11 @@ def test_labels_are_needed_where_they_are_compared_within(numbers):
     X, y, groups = numbers
     with pytest.raises(ValueError, match=r"equal opportunity .* needs at least"):
         PartialParityRegressor(constraints=[("tpr", EqualOpportunity(0.2))]).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("constraint", [RateGap(), LossParity(), MinorityShare(), ParityPair()])
+def test_scores_of_a_classifier_are_no_predictions_of_a_regressor(numbers, constraint):
+    """Which rows are positive would depend on the units of the target, and what is reported with it."""
+    model = PartialParityRegressor(constraints=[("rates", constraint)])
+    with pytest.raises(ValueError, match=f"{type(constraint).__name__} is about the scores of a classifier"):
+        model.fit(numbers.X, numbers.y, sensitive_features=numbers.groups)

@@ -250,3 +250,17 @@ def test_stationarity_on_request(biased):
     rough.fit(X, y, sensitive_features=group)
     assert 0 <= model.stationarity_ < 0.01 < rough.stationarity_
     assert not hasattr(MinorityRateClassifier(0.4).fit(X, y, sensitive_features=group), "stationarity_")
+
+
+def test_a_stationary_point_of_the_violation_is_said(biased):
+    """One column, alike for all: every score in the ball gives the minority its share of the rows."""
+    _, y, group = biased
+    model = MinorityRateClassifier(
+        0.9, minority=1, l1_radius=1.0, fit_intercept=False, solver="ipc", solver_options={"inner_iter": 50}
+    )
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(np.ones((y.size, 1)), y, sensitive_features=group)
+    assert "a stationary point of the violation" in str(caught[0].message)
+    assert "the minority 1 has a share of" in str(caught[1].message)
+    assert model.status_ == "infeasible_stationary"
+    assert model.coef_ == pytest.approx(-1.0, abs=1e-3)  # where the violation is least
