@@ -39,7 +39,7 @@ FITTED = [
 
 #: Every solver for parity of rates, and options that make short runs of those whose iterations are many steps.
 SHORT = {"idca": {"max_inner": 40}, "stochastic_idca": {"max_inner": 20}, "proxy_lagrangian": {"n_records": 5}}
-SHORT |= {name: {"inner_iter": 20} for name in ("ipp_conex", "ipp_ssg", "ipc")}
+SHORT |= {name: {"inner_iter": 20} for name in ("ipp_conex", "ipp_ssg", "ipc")} | {"exact_penalty": {"max_iter": 100}}
 SHORT |= {name: {"batch_size": 200} for name, solver in SOLVERS.items() if issubclass(solver, StochasticSolver)}
 SOLVER_OPTIONS = {
     name: SHORT.get(name)
