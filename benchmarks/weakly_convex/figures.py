@@ -11,13 +11,17 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from benchmarks.partial_fairness.figures import one_legend, panels
+from benchmarks.weakly_convex.convergence import VIOLATION
 from benchmarks.weakly_convex.parameters import PARAMETERS
 
 __all__ = ["draw_all"]
 
 _COLORS = ("#000000", "#D55E00", "#E69F00", "#009E73", "#0072B2")
+#: Points of a run that are so few that each is marked.
+_FEW = 20
 
 
 def draw_all(folder: Path, stem: str) -> list[Path]:
@@ -44,17 +48,23 @@ def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
     figure, axes = panels(2, len(cases), 2.3)
     figure.set_figwidth(2.7 * len(cases))
     for column, ((data, min_share), case) in zip(axes.T, cases, strict=True):
+        best = case[case.constraint <= VIOLATION].objective.min()
         for color, method in zip(_COLORS, PARAMETERS, strict=True):
             run = case[case.method == method]
-            for ax, quantity in zip(column, ("objective", "constraint"), strict=True):
-                ax.plot(run[against], run[quantity], color=color, label=method, lw=1.3)
+            marker = "o" if len(run) < _FEW else ""
+            # what breaks the bound may have a smaller objective than the best that keeps it
+            for ax, values in zip(column, ((run.objective - best).abs(), run.constraint), strict=True):
+                ax.plot(run[against], values, color=color, label=method, lw=1.3, marker=marker, ms=3)
+        column[0].set_yscale("log")
+        column[0].set_ylim(bottom=1e-5)
         column[1].axhline(0, color="#999999", lw=0.8)
         column[1].set_yscale("symlog", linthresh=1e-3)
         for ax in column:
             ax.set_xscale("symlog", linthresh=10 if against == "passes" else 0.1)
+            ax.set_xlim(left=0)
         column[0].set_title(f"{data}, c = {min_share:g}", fontsize=9)
         column[1].set_xlabel("data passes" if against == "passes" else "seconds of CPU")
-    axes[0, 0].set_ylabel("objective")
+    axes[0, 0].set_ylabel("|objective - best|")
     axes[1, 0].set_ylabel("constraint")
     one_legend(figure, axes.flat)
     return figure
@@ -65,10 +75,13 @@ def draw_neyman_pearson(table: pd.DataFrame) -> plt.Figure:
     names = list(dict.fromkeys(table.data))
     figure, axes = panels(1, len(names), 3.0)
     for ax, name in zip(axes.flat, names, strict=True):
-        for color, (method, run) in zip(_COLORS, table[table.data == name].groupby("method"), strict=False):
-            ax.plot(run.bound, run.priority, "o-", color=color, label=f"{method}, training", ms=4)
-            ax.plot(run.bound, run.priority_test, "o--", color=color, label=f"{method}, test", ms=4, mfc="none")
+        own = table[table.data == name]
+        for color, (method, run) in zip(_COLORS, own.groupby("method", sort=False), strict=False):
+            short = method.split(",")[0]
+            ax.plot(run.bound, run.priority, "o-", color=color, label=f"{short}, training", ms=4)
+            ax.plot(run.bound, run.priority_test, "o--", color=color, label="test", ms=4, mfc="none")
         ax.set(title=name, xlabel="bound on the error of the others", ylabel="error of the class without", xscale="log")
+        _plain_ticks(ax, own.bound)
     one_legend(figure, axes.flat)
     return figure
 
@@ -84,6 +97,14 @@ def draw_complexity(table: pd.DataFrame) -> plt.Figure:
     for power, style in ((2, ":"), (4, "--")):
         ax.plot(grid, first * (largest / grid) ** power, style, color="#555555", label=rf"$\epsilon^{{-{power}}}$")
     ax.set(xscale="log", yscale="log", xlabel=r"$\epsilon$", ylabel="subgradients")
+    _plain_ticks(ax, table.eps)
     ax.invert_xaxis()
     one_legend(figure, axes.flat)
     return figure
+
+
+def _plain_ticks(ax: Axes, values: pd.Series) -> None:
+    """A tick at every value."""
+    ticks = sorted(set(values))
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.minorticks_off()
