@@ -10,8 +10,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL)
 SNIPPETS = sorted((ROOT / "docs" / "snippets").glob("*.py"))
-#: What every block imports, which takes longer than most blocks. The package itself is not among them.
-LIBRARIES = ["pandas", "scipy.optimize", "scipy.stats", "sklearn.model_selection", "sklearn.pipeline", "torch"]
+#: What every block imports, which takes longer than most blocks.
+LIBRARIES = [
+    "fairconstrained",
+    "matplotlib.pyplot",
+    "pandas",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.model_selection",
+    "sklearn.pipeline",
+    "torch",
+]
 #: Code of the process: the block as a program of its own, and what it prints in files.
 PROGRAM = """
 import os, runpy
@@ -26,7 +35,7 @@ runpy.run_path(script, run_name="__main__")
 def run(tmp_path_factory):
     """``run(script)``: the exit code, the output and the errors of a process of its own.
 
-    The processes are forks of one that has loaded the libraries, and nothing else.
+    The processes are forks of one that has loaded the libraries and the package, and done nothing else.
     """
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
