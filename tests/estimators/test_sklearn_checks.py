@@ -6,6 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairconstrained import (
     AUCFairClassifier,
     LossParityClassifier,
+    MinorityRateClassifier,
     NeymanPearsonClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
@@ -31,6 +32,7 @@ from fairconstrained import (
         PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.1),
         PairwiseParityClassifier(),
         RegularizedParityClassifier(max_iter=50),
+        MinorityRateClassifier(alpha=0.1),
         NeymanPearsonClassifier(),
         RateParityClassifier(),
         AUCFairClassifier(),
