@@ -36,7 +36,7 @@ from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Solver, SolverResult
-from fairconstrained.solvers._lbfgs import minimise
+from fairconstrained.solvers._smooth import minimise
 
 __all__ = ["NeymanPearsonClassifier"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
-from fairconstrained.solvers._lbfgs import minimise
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
+from fairconstrained.solvers._smooth import minimise
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
