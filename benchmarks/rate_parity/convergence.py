@@ -5,7 +5,7 @@ to the solution of
 
     min_v f(v) + r |v - x|^2 / 2    s.t.  c_j(v) + r |v - x|^2 / 2 <= max(max_j c_j(x), 0)  for all j,
 
-by SLSQP, where r is twice a bound on the modulus of weak convexity of the gap between two groups' rates, and 1.7 to 3.2
+where r is twice a bound on the modulus of weak convexity of the gap between two groups' rates, and 1.7 to 3.2
 times that of the gaps that are bounded here, so that this problem is convex. With the right side, which is zero for a
 feasible x, it has a solution for any x; how far x is from feasible is the violation's to say.
 """
@@ -18,15 +18,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 from tqdm import tqdm
 
 from benchmarks._common import set_threads
 from benchmarks.rate_parity.cases import CASES, KAPPA
 from benchmarks.rate_parity.parameters import LINEAR, SOLVERS
-from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers import make_solver
+from fairconstrained.solvers import make_solver, near_stationarity
 
 __all__ = ["DISTANCE", "VIOLATION", "measure"]
 
@@ -76,54 +74,19 @@ def _way_of(problem: Problem, method: str, options: dict[str, Any]) -> pd.DataFr
     trace.visits.append((trace.seconds, result.params))
     kept = np.unique(np.linspace(0, len(trace.visits) - 1, 400).astype(int))
     judged = set(np.unique(np.geomspace(1, len(kept), _N_ORACLES).astype(int) - 1))
-    oracle = _Oracle(problem)
-    rows = []
+    view, proximity, rows = FullBatchView(problem), _proximity(problem), []
     for number, (seconds, params) in enumerate(trace.visits[k] for k in kept):
-        point = oracle.view.at(problem.start(params))
+        point = view.at(problem.start(params))
         gap = max(c.metric(point.scores) for c in problem.constraints)
-        distance = oracle.distance(params) if number in judged else np.nan
+        distance = near_stationarity(problem, params, proximity) if number in judged else np.nan
         rows.append((seconds, point.objective, max(gap - KAPPA, 0.0), distance))
     return pd.DataFrame(rows, columns=["seconds", "objective", "violation", "distance"])
 
 
-class _Oracle:
-    """Solves the proximal subproblem, see above."""
-
-    def __init__(self, problem: Problem) -> None:
-        self.view = FullBatchView(problem)
-        data = problem.data
-        largest = [np.linalg.eigvalsh(_second_moment(block))[-1] for block in data.blocks]
-        self._proximity = 2 * _CURVATURE * 2 * max(largest)
-
-    def distance(self, x: np.ndarray) -> float:
-        """Of x to the solution."""
-        view, r = self.view, self._proximity
-        bound = max(float(view.at(x).constraints.max()), 0.0)
-        last: dict[bytes, Any] = {}
-
-        def at(v: np.ndarray) -> Any:
-            key = v.tobytes()
-            if key not in last:
-                last.clear()
-                last[key] = view.at(v)
-            return last[key]
-
-        def constraints(v: np.ndarray) -> np.ndarray:
-            return bound - at(v).constraints - r / 2 * ((v - x) @ (v - x))
-
-        def jacobian(v: np.ndarray) -> np.ndarray:
-            eye = np.eye(at(v).constraints.size)
-            return np.stack([-at(v).gradient(0.0, row) for row in eye]) - r * (v - x)
-
-        found = minimize(
-            lambda v: at(v).objective + r / 2 * ((v - x) @ (v - x)),
-            x,
-            jac=lambda v: objective_gradient(at(v)) + r * (v - x),
-            constraints={"type": "ineq", "fun": constraints, "jac": jacobian},
-            method="SLSQP",
-            options={"maxiter": 200, "ftol": 1e-12},
-        )
-        return float(np.linalg.norm(found.x - x))
+def _proximity(problem: Problem) -> float:
+    """r, see above."""
+    largest = [np.linalg.eigvalsh(_second_moment(block))[-1] for block in problem.data.blocks]
+    return 2 * _CURVATURE * 2 * max(largest)
 
 
 def _second_moment(block: Any) -> np.ndarray:
