@@ -6,9 +6,10 @@ import argparse
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -163,6 +164,46 @@ def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = ()) -> 
     for table in RESULTS.glob(f"{stem}_*.csv"):
         if "quick" not in table.name and table.stem not in left:
             shutil.copy(table, DOCS / "benchmarks" / table.name)
+
+
+def run_parts(
+    description: str | None,
+    name: str,
+    parts: Mapping[str, ModuleType],
+    draw_all: Callable[[Path, str], list[Path]],
+    long: Sequence[str],
+) -> None:
+    """The command line of a benchmark of several parts.
+
+    Parameters
+    ----------
+    description : str
+    name : str
+        First part of the names of all files.
+    parts : dict
+        Modules with ``measure(quick) -> dict of str to DataFrame``.
+    draw_all : callable
+        Draws whatever there are tables for in a folder, from the first part of their names.
+    long : sequence of str
+        Tables that are not for reading.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", type=names_of(parts), default=list(parts), help=", ".join(parts))
+    parser.add_argument("--quick", action="store_true", help="little data, few iterations")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    stem = f"{name}_quick" if arguments.quick else name
+    if not arguments.plots:
+        for part in arguments.only:
+            for table, frame in parts[part].measure(arguments.quick).items():
+                to_read = table not in long
+                save(significant(frame) if to_read else frame, f"{stem}_{table}", show=to_read)
+    figures = draw_all(RESULTS, stem)
+    if arguments.docs:
+        publish(figures, stem, without=long)
 
 
 def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
