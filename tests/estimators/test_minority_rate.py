@@ -119,7 +119,7 @@ def test_the_published_solvers(biased, solver):
     model = MinorityRateClassifier(0.35, solver=solver, solver_options=options)
     model.fit(X, y, sensitive_features=group)
     assert model.minority_share_ >= 0.35 - 5e-4  # 1e-4, in units of a rate of about 0.4
-    allowed = {"ipc": 0.02, "exact_penalty": 1e-3, "online_subgradient": 0.15}[solver]
+    allowed = {"ipc": 0.02, "exact_penalty": 1e-3, "online_subgradient": 0.2}[solver]
     assert auto.objective_ - 1e-4 <= model.objective_ <= auto.objective_ + allowed
 
 
