@@ -12,11 +12,11 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks._common import data_folder, load_a9a
 from fairconstrained.constraints import MinorityShare
-from fairconstrained.data import FairData
 from fairconstrained.domains import L1Ball
-from fairconstrained.groups import GroupEncoder
+from fairconstrained.estimators.minority_rate import LABELLED, joined_rows, labelled_loss
+from fairconstrained.groups import Groups
 from fairconstrained.models import LinearModel
-from fairconstrained.objectives import GroupLoss, TruncatedLogistic
+from fairconstrained.objectives import TruncatedLogistic
 from fairconstrained.problem import Problem, Start
 
 __all__ = ["CASES", "Case", "Rows"]
@@ -83,22 +83,11 @@ class Case:
     def problem(self) -> Problem:
         """The paper's: truncation 2, sigmoid rates, l1 norm of at most 20, no intercept."""
         rows = self.rows()
-        groups = GroupEncoder(rows.groups)
-        n_labelled, n_others = rows.y.size, rows.groups.size
-        stack = sp.vstack if sp.issparse(rows.X) else np.vstack
-        X = stack([rows.X, rows.X_constraint])
-        data = FairData.from_arrays(
-            X=sp.csr_array(X) if sp.issparse(X) else X,
-            y=np.concatenate([rows.y, np.full(n_others, -1.0)]),
-            codes=np.concatenate([np.zeros(n_labelled, dtype=int), 1 + groups.codes]),
-            labels=(_LABELLED, *groups.labels),
-            sample_weight=np.repeat([1 / n_labelled, 1 / n_others], [n_labelled, n_others]),
-        )
-        factors = (2.0, *np.zeros(len(groups.labels)).tolist())  # D has half the weight
-        share = MinorityShare(self.min_share, minority=self.minority, ignored_groups=(_LABELLED,))
+        data = joined_rows(rows.X, rows.y, np.ones(rows.y.size), rows.X_constraint, Groups.of(rows.groups))
+        share = MinorityShare(self.min_share, minority=self.minority, ignored_groups=(LABELLED,))
         return Problem(
             model=LinearModel(data.n_features, fit_intercept=False),
-            objective=GroupLoss(TruncatedLogistic(2.0), factors).bind(data),
+            objective=labelled_loss(TruncatedLogistic(2.0), data).bind(data),
             constraints=(share.bind(data),),
             data=data,
             domain=L1Ball(20.0),
@@ -110,8 +99,6 @@ class Case:
         return Start(problem.project(np.ones(problem.n_params)))
 
 
-#: Rows that only the objective sees.
-_LABELLED = "labelled"
 #: The paper's shares, then larger ones for the two data sets where these hold without being asked for.
 CASES = [
     Case("bank", "single", 0.2),

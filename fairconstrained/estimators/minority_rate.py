@@ -22,18 +22,50 @@ from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._stationarity import TellsStationarity
+from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult
 
-__all__ = ["MinorityRateClassifier"]
+__all__ = ["LABELLED", "MinorityRateClassifier", "joined_rows", "labelled_loss"]
 
 
 class _Rows(Enum):
     """What stands for a group where there is none."""
 
     LABELLED = "rows that only the objective sees"
+
+
+#: The group of rows that have labels, where the constraint is about other rows.
+LABELLED = _Rows.LABELLED
+
+
+def joined_rows(X: Any, y: np.ndarray, weights: np.ndarray, others: Any, groups: Groups) -> FairData:
+    """Rows with labels, of the group `LABELLED`, and other rows of some groups; each kind has half of the weight.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y, weights : ndarray of shape (n_samples,)
+    others : ndarray or CSR matrix of shape (n_others, n_features)
+    groups : Groups
+        Of the others.
+    """
+    n_others = others.shape[0]
+    return FairData.from_arrays(
+        X=sp.csr_array(sp.vstack([X, others])) if sp.issparse(X) or sp.issparse(others) else np.vstack([X, others]),
+        y=np.concatenate([y, np.full(n_others, -1.0)]),  # not read: the objective leaves them out
+        codes=np.concatenate([np.zeros(y.size, dtype=int), 1 + groups.codes]),
+        labels=(LABELLED, *groups.labels),
+        sample_weight=np.concatenate([weights / weights.sum(), np.full(n_others, 1 / n_others)]),
+    )
+
+
+def labelled_loss(loss: Loss, data: FairData) -> GroupLoss:
+    """The mean loss of the rows with labels in `joined_rows`."""
+    share = float(data.weights[data.slices[data.labels.index(LABELLED)]].sum())
+    return GroupLoss(loss, tuple(1 / share if label is LABELLED else 0.0 for label in data.labels))
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,14 +281,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         groups = encode_groups(rows.sensitive_features, np.empty(others.shape[0]), None)
         self.groups_ = as_labels(groups.names)
         weights = np.ones(len(target.values)) if sample_weight is None else sample_weight
-        n_others = others.shape[0]
-        return FairData.from_arrays(
-            X=sp.csr_array(sp.vstack([X, others])) if sp.issparse(X) or sp.issparse(others) else np.vstack([X, others]),
-            y=np.concatenate([target.values, np.full(n_others, -1.0)]),  # not read: the objective leaves them out
-            codes=np.concatenate([np.zeros(len(weights), dtype=int), 1 + groups.codes]),
-            labels=(_Rows.LABELLED, *groups.labels),
-            sample_weight=np.concatenate([weights / weights.sum(), np.full(n_others, 1 / n_others)]),
-        )
+        return joined_rows(X, target.values, weights, others, groups)
 
     def _checked(self, X: Any) -> Any:
         """The rows of the constraint; raises ValueError unless they have the columns of X."""
@@ -269,16 +294,13 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         return TruncatedLogistic(self.truncation)
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        return [MinorityShare(self.min_share, minority=self.minority, rate=self.rate, ignored_groups=(_Rows.LABELLED,))]
+        return [MinorityShare(self.min_share, minority=self.minority, rate=self.rate, ignored_groups=(LABELLED,))]
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         problem = super()._problem(data, target)
-        if _Rows.LABELLED not in data.labels:
+        if LABELLED not in data.labels:
             return problem
-        share = float(data.weights[data.slices[data.labels.index(_Rows.LABELLED)]].sum())
-        factors = tuple(1 / share if label is _Rows.LABELLED else 0.0 for label in data.labels)
-        loss = cast(Loss, self._objective())
-        return replace(problem, objective=GroupLoss(loss, factors).bind(data))
+        return replace(problem, objective=labelled_loss(cast(Loss, self._objective()), data).bind(data))
 
     def _domain(self, data: FairData) -> Domain | None:
         if self.l1_radius is None:
@@ -286,7 +308,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         return Product(((slice(0, data.n_features), L1Ball(self.l1_radius)),))
 
     def _holds_vacuously(self, data: FairData) -> bool:
-        return sum(label is not _Rows.LABELLED for label in data.labels) == 1
+        return sum(label is not LABELLED for label in data.labels) == 1
 
     def _asks_for_fairness(self) -> bool:
         return self.min_share is not None
@@ -297,6 +319,6 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         scores = problem.scores(params)
         for constraint in cast(tuple[BoundMinorityShare, ...], problem.constraints):
             self.minority_ = constraint.minority
-            self.minority_share_ = 1 - constraint.metric(scores)
+            self.minority_share_ = 1 - self.constraint_values_[constraint.name]
             self.exact_share_ = 1 - constraint.of_predictions(scores)
         return excess
