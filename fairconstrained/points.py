@@ -174,16 +174,16 @@ class RowLossPoint:
         for term, place, size in zip(problem.constraints, self._terms.places, self._sizes, strict=True):
             chosen = multipliers[first : first + size]
             first += size
-            if not chosen.any():
-                slopes_aux.append(np.zeros(term.n_aux))
-                continue
-            own, aux = cast(RowLosses, term).row_weights(chosen)
-            weights[place] = own if weights[place] is None else weights[place] + own
-            slopes_aux.append(aux)
+            aux = np.zeros(term.n_aux)
+            if chosen.any():
+                own, aux = cast(RowLosses, term).row_weights(chosen)
+                weights[place] = own if weights[place] is None else weights[place] + own
+            if aux.size:
+                slopes_aux.append(aux)
         gradient = self._pullback(self._slopes(weights))
         if objective:
             gradient += objective * problem.model.penalty(self._params)[1]
-        return np.concatenate([gradient, *slopes_aux])
+        return np.concatenate([gradient, *slopes_aux]) if slopes_aux else gradient
 
     def _slopes(self, weights: Sequence[np.ndarray | None]) -> Tensor:
         """Of the losses' sum with these weights of the rows; Tensor of shape (n_samples,)."""

@@ -27,7 +27,7 @@ torch.set_num_threads(1)
 threadpool_limits(1)
 
 # The same examples in every run, and no deadline: a slow machine is not an error.
-settings.register_profile("reproducible", derandomize=True, deadline=None, max_examples=50)
+settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
 
 

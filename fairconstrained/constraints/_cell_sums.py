@@ -16,7 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss, PositiveRate
 from fairconstrained.views import RowLosses, Stochastic
 
-__all__ = ["TOLERANCE", "BoundCellSums", "smooth_indicator"]
+__all__ = ["TOLERANCE", "BoundCellSums", "sharpened", "smooth_indicator"]
 
 #: What a smooth metric may exceed ``kappa`` by; the augmented Lagrangian comes that close.
 TOLERANCE = 1e-6
@@ -30,6 +30,25 @@ def smooth_indicator(scores: np.ndarray, weights: np.ndarray, blur: float) -> Po
     # constant scores are fair whatever the width is, so any width will do
     is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
     return None if is_constant else PositiveRate(blur * deviation / _DEVIATION)
+
+
+def sharpened(term: Any, scores: np.ndarray, blur: float, margin: float) -> Any:
+    """A term of a step with a stand-in of that blur, corrected so that its values at the scores are those of the step.
+
+    Parameters
+    ----------
+    term : BoundConstraint
+        With `fairconstrained.views.RowLosses` of ``function``, and a ``correction`` that `of_losses` adds.
+    scores, blur, margin
+        See `Exact.refined`.
+    """
+    function, y = term.function, term.data.y
+    smooth = smooth_indicator(scores, term.data.weights.numpy(), blur) or function.smooth
+    refined = replace(term, margin=margin, function=function._replace(smooth=smooth), correction=0.0)
+    aux = np.zeros(term.n_aux)
+    exact = refined.of_losses(function.exact(scores, y.numpy()), aux)
+    values = smooth.of(torch.from_numpy(scores), y).numpy()
+    return replace(refined, correction=exact - refined.of_losses(values, aux))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -101,14 +120,7 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`; of a smooth function only the margin changes."""
-        if not self.is_sharp:
-            return replace(self, margin=margin)
-        smooth = smooth_indicator(scores, self.data.weights.numpy(), blur) or self.row_loss
-        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
-        aux = np.empty(0)
-        exact = refined.of_losses(self._exact_values(scores), aux)
-        values = smooth.of(torch.from_numpy(scores), self.data.y).numpy()
-        return replace(refined, correction=exact - refined.of_losses(values, aux))
+        return sharpened(self, scores, blur, margin) if self.is_sharp else replace(self, margin=margin)
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""

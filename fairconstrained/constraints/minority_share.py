@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fairconstrained.constraints._base import Constraint
+from fairconstrained.constraints._base import Constraint, check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
 from fairconstrained.constraints._mean_gaps import RowFunction
 from fairconstrained.data import FairData
@@ -82,7 +82,7 @@ class MinorityShare(Constraint):
         mass, is_sharp = float(weights.sum()), self.rate == "indicator"
         return BoundMinorityShare(
             data=data,
-            kappa=1.0 if self.min_share is None else 1 - self.min_share,
+            kappa=check_kappa(self.kappa),
             name="majority_share",
             function=RowFunction(PositiveRate(), RATES[self.rate]),
             is_sharp=is_sharp,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 
 from fairconstrained.constraints._base import Constraint, check_bound, check_kappa
-from fairconstrained.constraints._cell_sums import TOLERANCE, smooth_indicator
+from fairconstrained.constraints._cell_sums import TOLERANCE, sharpened
 from fairconstrained.constraints._mean_gaps import (
     BoundMeanGaps,
     ComparedGroups,
@@ -137,12 +136,7 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
-        smooth = smooth_indicator(scores, self.data.weights.numpy(), blur) or self.function.smooth
-        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
-        aux = np.zeros(self.n_aux)
-        exact = refined.of_losses(self._exact_values(scores), aux)
-        values = smooth.of(torch.from_numpy(scores), self.data.y).numpy()
-        return replace(refined, correction=exact - refined.of_losses(values, aux))
+        return sharpened(self, scores, blur, margin)
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """See `RowLosses.of_losses`."""

@@ -171,12 +171,17 @@ class BaseFairEstimator(BaseEstimator, ABC):
         target = self._encode_target(y, sample_weight)
         data = self._data(X, target, sensitive_features, sample_weight)
         problem = self._problem(data, target)
-        start = self._warm_start(problem.model, data.labels)
+        self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
+
+    def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
+        """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
         solver = self._solver(problem)
+        start = self._warm_start(problem.model, problem.data.labels)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with limited_threads(data.n_samples if problem.model.uses_threads and solver.takes_all_rows else 1):
+        with limited_threads(n_rows if solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
-        excess = self._adopt(problem, replace(result, params=problem.finish(result.params)), target, data.labels)
+        result = replace(result, params=problem.finish(result.params))
+        excess = self._adopt(problem, result, target, problem.data.labels)
         self._warn(problem, solver.name, excess, result.message)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
@@ -281,13 +286,13 @@ class BaseFairEstimator(BaseEstimator, ABC):
     def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
         """The one place that warns; ``message`` is what the solver has to say."""
         if message:
-            warnings.warn(f"solver {solver!r}: {message}", ConvergenceWarning, stacklevel=5)
+            warnings.warn(f"solver {solver!r}: {message}", ConvergenceWarning, stacklevel=6)
         if self._asks_for_fairness() and self._holds_vacuously(problem.data):
             warnings.warn(
                 "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
                 f"was fitted. Pass sensitive_features with at least two groups to fit, or set {self._unconstrained}.",
                 FairnessWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         if Status(self.status_).is_infeasible:
             for constraint in problem.constraints:
@@ -298,13 +303,13 @@ class BaseFairEstimator(BaseEstimator, ABC):
                         else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
                     )
                     complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
-                    warnings.warn(f"{complaint} {advice}", ConvergenceWarning, stacklevel=5)
+                    warnings.warn(f"{complaint} {advice}", ConvergenceWarning, stacklevel=6)
         elif self.status_ == Status.MAX_ITER.value:
             warnings.warn(
                 f"Solver {solver!r} kept the bound but stopped at max_iter before its objective settled. "
                 "Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from fairconstrained._queries import check_queries, query_pairs
-from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
@@ -193,15 +191,9 @@ class FairRanker(ModuleScores):
         clusters = queries[found[:, 0]] if self.batches == "queries" else None
         data = _pair_data(found, kinds, groups, items, self.pairs, clusters)
         problem = self._pair_problem(data, items)
-        solver = self._solver(problem)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        start = self._warm_start(problem.model, data.labels)
-        with limited_threads(data.n_samples if solver.takes_all_rows else 1):
-            result = self._solve(solver, problem, start, rng)
-        excess = self._adopt(problem, result, Target(np.ones(len(found))), data.labels)
-        scores = self._fitted.model.scores(result.params, X)
+        self._fit_problem(problem, Target(np.ones(len(found))), data.n_samples)
+        scores = self._fitted.model.scores(self._fitted.start.params, X)
         self.pair_accuracies_ = pair_accuracies(scores, found, kinds, groups.names)
-        self._warn(problem, solver.name, excess, result.message)
 
     def _pair_problem(self, data: FairData, items: FairData) -> Problem:
         """What is solved: the differences of scores as rows that are all positive."""

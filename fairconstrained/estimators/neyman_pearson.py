@@ -12,13 +12,11 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
@@ -229,14 +227,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         target = self._encode_target(y, sample_weight)
         items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
-        problem = self._problem(items, target)
-        solver = self._solver(problem)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        start = self._warm_start(problem.model, problem.data.labels)
-        with limited_threads(items.n_samples if solver.takes_all_rows else 1):
-            result = self._solve(solver, problem, start, rng)
-        excess = self._adopt(problem, result, target, problem.data.labels)
-        self._warn(problem, solver.name, excess, result.message)
+        self._fit_problem(self._problem(items, target), target, items.n_samples)
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         check_classification_targets(y)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairconstrained.metrics._group_means import RATES
+from fairconstrained.metrics._group_means import RATES, mean_by_cell
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 
 __all__ = ["POSITIVE_RATES", "minority_share", "parity_pair", "parity_pair_of_rates", "share_of_first"]
@@ -142,6 +142,5 @@ def parity_pair(
         raise ValueError(f"beta must be positive, got {beta!r}.")
     scores = check_scores(y_score, y_true)
     codes, weights, n_groups = check_groups(sensitive_features, sample_weight, scores.size).arrays
-    mass = np.bincount(codes, weights, minlength=n_groups)
-    rates = np.bincount(codes, weights * RATES[rate](scores, np.ones(scores.size)), minlength=n_groups) / mass
+    (rates,) = mean_by_cell(RATES[rate](scores, np.ones(scores.size)), codes, weights, (1, n_groups))
     return float(parity_pair_of_rates(rates, beta).max())

@@ -9,7 +9,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from fairconstrained.points import PointSource
 
-__all__ = ["extreme_curvatures", "weak_convexity"]
+__all__ = ["extreme_curvatures", "suitable_proximity", "weak_convexity"]
 
 #: Constraints that are looked at in a point, the largest ones.
 _CONSTRAINTS = 4
@@ -58,6 +58,13 @@ def weak_convexity(
     found = [extreme_curvatures(gradient, z, rng) for z in points for gradient in _gradients(source, z)]
     lowest, highest = min(low for low, _ in found), max(max(abs(low), abs(high)) for low, high in found)
     return max(-lowest, _FLOOR * highest) or 1.0
+
+
+def suitable_proximity(
+    source: PointSource, start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
+) -> float:
+    """Of proximal terms that make the functions convex: twice `weak_convexity`, as in the paper's experiments."""
+    return 2 * weak_convexity(source, start, project, rng)
 
 
 def extreme_curvatures(

@@ -10,7 +10,7 @@ import numpy as np
 from fairconstrained.domains import Domain, NonNegative
 from fairconstrained.points import Point, PointSource, worst_gradient
 from fairconstrained.problem import FullBatchView, Problem
-from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._spectral import descend
 from fairconstrained.solvers.proximal_point import Subproblem
 
@@ -58,7 +58,7 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
     """
     view, z = FullBatchView(problem), problem.start(params)
     if proximity is None:
-        proximity = 2 * weak_convexity(view, z, problem.project, np.random.default_rng(0))
+        proximity = suitable_proximity(view, z, problem.project, np.random.default_rng(0))
     if not proximity > 0:
         raise ValueError(f"proximity must be positive, got {proximity}.")
     return proximal_distance(view, z, problem.project, proximity)

@@ -13,7 +13,7 @@ from fairconstrained.domains import Polyhedron
 from fairconstrained.points import Point, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
-from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
 from fairconstrained.views import Exact, FullBatch
 
@@ -110,7 +110,7 @@ class ExactPenalty(Solver):
             z,
             problem.project,
             self.precision**2,
-            lambda: 2 * weak_convexity(view, z, problem.project, random_state),
+            lambda: suitable_proximity(view, z, problem.project, random_state),
         )
         if begin.is_stationary:
             return stationary_result(problem, begin, view.n_evaluations, recorder)

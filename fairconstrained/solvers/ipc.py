@@ -18,7 +18,7 @@ from fairconstrained.solvers._base import (
     check_choice,
     surrogate_result,
 )
-from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import online_steps
 from fairconstrained.solvers._stationarity import proximal_distance
@@ -153,7 +153,7 @@ class IPC(Solver):
 
     def _moduli(self, view: FullBatchView, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> _Moduli:
         if isinstance(self.proximity, str):
-            proximity = 2 * weak_convexity(view, z, problem.project, rng)
+            proximity = suitable_proximity(view, z, problem.project, rng)
         else:
             proximity = self.proximity
         modulus = proximity / 2 if self.weak_convexity is None else self.weak_convexity

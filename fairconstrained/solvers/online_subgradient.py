@@ -9,7 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
-from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import online_steps
 from fairconstrained.solvers._stochastic import Source
@@ -76,7 +76,7 @@ class OnlineSubgradient(Solver):
         z = problem.project(problem.fair_start(start, random_state))
         tolerance = self.precision**2
         begin = find_feasible(
-            view, z, problem.project, tolerance, lambda: 2 * weak_convexity(view, z, problem.project, random_state)
+            view, z, problem.project, tolerance, lambda: suitable_proximity(view, z, problem.project, random_state)
         )
         if begin.is_stationary:
             return stationary_result(problem, begin, view.n_evaluations, recorder)
