@@ -35,6 +35,9 @@ LAYERS = (
     "postprocessing",
     "datasets",
     "plotting",
+    "paths",
+    "certification",
+    "reporting",
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
 ANYWHERE = ("exceptions", *sorted(path.stem for path in PACKAGE.glob("_*.py") if path.stem != "__init__"))

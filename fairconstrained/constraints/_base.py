@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -105,6 +105,17 @@ class BoundConstraint(Exact):
     @abstractmethod
     def metric(self, scores: np.ndarray) -> float:
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
+
+    def price(self, multipliers: Mapping[str, float]) -> float:
+        """By how much the least objective falls per unit of kappa, to first order.
+
+        Parameters
+        ----------
+        multipliers : dict
+            By the names of the components, of this constraint and of others.
+        """
+        own = (m for name, m in multipliers.items() if name == self.name or name.startswith(f"{self.name}["))
+        return sum(own) / self.penalty_factor
 
     def complaint(self, value: float) -> str:
         """What to tell the user where ``value``, of what kappa bounds, is too large."""

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
-__all__ = ["announced_classes", "announced_groups", "codes_of"]
+__all__ = ["announced_classes", "announced_groups", "class_codes", "codes_of"]
 
 
 def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
@@ -60,11 +60,17 @@ def announced_groups(
     return labels
 
 
-def codes_of(y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels: tuple) -> np.ndarray:
-    """Group of every row; raises ValueError for a class or group that was not announced."""
+def class_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Number of the class of every row; raises ValueError for an unknown one."""
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
-        raise ValueError(f"y has the unknown classes {unknown.tolist()}; those of this stream are {classes}.")
+        raise ValueError(f"y has the unknown classes {unknown.tolist()}; those that the model knows are {classes}.")
+    return np.searchsorted(classes, y)
+
+
+def codes_of(y: np.ndarray, sensitive_features: Any, classes: np.ndarray, labels: tuple) -> np.ndarray:
+    """Group of every row; raises ValueError for a class or group that was not announced."""
+    class_codes(y, classes)
     if len(labels) > 1 and sensitive_features is None:
         raise ValueError("partial_fit needs the sensitive_features of every row once there are groups.")
     if sensitive_features is None:

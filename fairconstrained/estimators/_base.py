@@ -11,11 +11,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
@@ -99,6 +100,71 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """Score above which a classifier predicts the positive class."""
         return 0.0
 
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """The parameters with which ``kappa`` bounds what ``constraint_values_`` reports; None is no bound.
+
+        Raises
+        ------
+        ValueError
+            If nothing is bounded here.
+        """
+        return {"kappa": kappa}
+
+    def _without_bound(self) -> Self:
+        """The same fitted model with the parameters of no bound."""
+        free = clone(self)
+        free.__dict__ = {**self.__dict__, **free.__dict__}
+        return free.set_params(**free._bound_params(None))
+
+    @abstractmethod
+    def _known_target(self, y: np.ndarray) -> Target:
+        """Targets of other rows in the units of the solver; raises ValueError for a class that `fit` has not seen."""
+
+    def constraint_values(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> dict[str, float]:
+        """The metrics that the estimator bounds, exactly, on any rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row, as in `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        values : dict
+            By the constraint's name, as in ``constraint_values_``; empty for a single group.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, or a group that the metric compares and that has no rows.
+        """
+        data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
+        if self._holds_vacuously(data):
+            return {}
+        target = Target(data.y.numpy(), self._fitted.offset, self._fitted.scale)
+        return {c.name: c.metric(scores) for c in self._without_bound()._bound_constraints(data, target)}
+
+    def _measured_rows(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[FairData, np.ndarray]:
+        """Rows as terms see them, and their scores in the units of the solver and in the order of the data."""
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        target = self._known_target(y)
+        data = copy.copy(self)._data(X, target, sensitive_features, sample_weight)
+        scores = (self._scores(X, sensitive_features) - target.offset) / target.scale
+        return data, scores[data.order]
+
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
         check_is_fitted(self)
@@ -163,6 +229,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+        self._rows_seen = RowSketch.of(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if not sample_weight.any():
@@ -273,6 +340,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         excess = {c.name: c.exact(scores) for c in problem.constraints}
         feasible = problem.holds(scores)
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
+        self.granularity_ = {c.name: c.granularity for c in problem.constraints}
         self.violation_ = max([0.0, *excess.values()])
         said = feasible or result.status.is_infeasible
         self.status_ = (result.status if said else Status.INFEASIBLE).value
@@ -280,6 +348,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self.n_evaluations_ = result.n_evaluations
         self.objective_ = result.objective * target.scale**2
         self.multipliers_ = result.multipliers
+        self.prices_ = {c.name: c.price(result.multipliers) * target.scale**2 for c in problem.constraints}
         self.history_ = list(result.history)
         return excess
 

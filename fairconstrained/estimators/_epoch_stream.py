@@ -11,6 +11,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
@@ -85,6 +86,7 @@ class EpochStreaming(BaseFairEstimator):
         last: Fitted | None = getattr(self, "_fitted", None)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=last is None)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._rows_seen = RowSketch.of(X) if last is None else self._rows_seen.joined(X)
         if last is None:
             self.classes_ = announced_classes(classes, None)
             labels = announced_groups(

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from fairconstrained.data import FairData
+from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.models import LinearModel, Model
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
@@ -82,6 +83,9 @@ class FairClassifierMixin(ClassifierMixin):
                 "classifier needs two classes."
             )
         return Target(2.0 * codes - 1)
+
+    def _known_target(self, y: np.ndarray) -> Target:
+        return Target(2.0 * class_codes(y, self.classes_) - 1)
 
     def _decision_threshold(self) -> float:
         return self.threshold
@@ -175,6 +179,10 @@ class FairRegressorMixin(RegressorMixin):
         # Without an intercept the model could not undo a shift.
         offset = mean if self.fit_intercept else 0.0
         return Target((y - offset) / scale, offset, scale)
+
+    def _known_target(self, y: np.ndarray) -> Target:
+        offset, scale = self._fitted.offset, self._fitted.scale
+        return Target((np.asarray(y, dtype=np.float64) - offset) / scale, offset, scale)
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Predicted target of every row.

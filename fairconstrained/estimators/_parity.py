@@ -104,6 +104,12 @@ class PartialParity(ModuleScores):
         names = self._named_constraints()
         return tuple(constraint.renamed(name) for constraint, name in zip(bound, names, strict=True))
 
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
+        if self.constraints is None:
+            return super()._bound_params(kappa)
+        return {f"constraints__{name}__kappa": kappa for name in self._named_constraints()}
+
     def _asks_for_fairness(self) -> bool:
         return any(constraint.kappa is not None for constraint in self._named_constraints().values())
 

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fairconstrained._protected import protected_code
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints._auc_sets import side_names
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, as_labels
@@ -27,9 +28,11 @@ _SOLVED = (
     "intercept_",
     "status_",
     "constraint_values_",
+    "granularity_",
     "violation_",
     "objective_",
     "multipliers_",
+    "prices_",
     "n_iter_",
     "n_evaluations_",
     "history_",
@@ -124,6 +127,7 @@ class MomentStreaming(BaseFairEstimator):
             self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=stream is None
         )
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._rows_seen = RowSketch.of(X) if stream is None else self._rows_seen.joined(X)
         stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
         self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for
         codes = codes_of(y, sensitive_features, self.classes_, stream.labels)
@@ -163,15 +167,18 @@ class MomentStreaming(BaseFairEstimator):
         components = side_names(self.metric, [(names[a], names[b]) for a, b in found.components])
         optimum, intercept = found.optimum, found.intercept if self.fit_intercept else 0.0
         params = np.append(found.coefficients, intercept) if self.fit_intercept else found.coefficients
+        name = f"{self.metric}_surrogate"
         model = LinearModel(found.coefficients.size, 1, self.fit_intercept, self.alpha)
         return {
             "coef_": found.coefficients[None],
             "intercept_": np.array([intercept]),
             "status_": (Status.OPTIMAL if optimum.converged else Status.MAX_ITER).value,
-            "constraint_values_": {f"{self.metric}_surrogate": found.surrogate},
+            "constraint_values_": {name: found.surrogate},
+            "granularity_": {name: 0.0},
             "violation_": optimum.violation,
             "objective_": optimum.objective,
             "multipliers_": {n: m for n, m in zip(components, optimum.multipliers.tolist(), strict=True) if m > 0},
+            "prices_": {name: float(optimum.multipliers.sum())},
             "n_iter_": optimum.n_iter,
             "n_evaluations_": 0,
             "history_": [],

@@ -122,6 +122,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         Objective with its penalty.
     multipliers_ : dict
         Multipliers of the active components: objective per unit of ``kappa``.
+    granularity_, prices_ : dict
+        See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
         Iterations, and evaluations of all rows.
     history_ : list of dict

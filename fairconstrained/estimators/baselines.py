@@ -15,6 +15,7 @@ from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
+from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, Status
@@ -95,6 +96,8 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         Objective with its penalty at the solution of the solver.
     multipliers_ : dict
         Multipliers of the active components: objective per unit of ``kappa``.
+    granularity_, prices_ : dict
+        See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
         Iterations and full-batch evaluations.
     history_ : list of dict
@@ -172,7 +175,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         return [PairwiseParity(self.kappa, notion=self.notion)]
 
 
-class RegularizedParityClassifier(FairClassifierMixin, LinearScores):
+class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearScores):
     r"""Linear classifier with a *penalty* on the partial parity gap of its scores: a baseline.
 
     .. math:: \min_{w, \theta} \; \frac{1}{n} \sum_i \ell(h_w(x_i), y_i) + \frac{\alpha}{2} \|w\|^2
@@ -219,6 +222,8 @@ class RegularizedParityClassifier(FairClassifierMixin, LinearScores):
         0: there is no bound to violate.
     multipliers_ : dict
         Empty.
+    granularity_, prices_ : dict
+        See `PartialParityClassifier`; a weight has no price.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -301,9 +306,6 @@ class RegularizedParityClassifier(FairClassifierMixin, LinearScores):
         values = {**self.get_params(deep=False), "kappa": 0.0 if self.weight > 0 else None}
         notion = PENALIZED_PARITIES[self.parity]
         return [notion(**{name: values[name] for name in notion().get_params()})]
-
-    def _asks_for_fairness(self) -> bool:
-        return self.weight > 0
 
     def _solver(self, problem: Problem, **special: Any) -> Solver:
         return replace(cast(PenalizedSubgradient, super()._solver(problem)), weight=self.weight)

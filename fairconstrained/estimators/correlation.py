@@ -11,9 +11,11 @@ from sklearn.utils._param_validation import Interval
 
 from fairconstrained._protected import one_of_two
 from fairconstrained.constraints import Constraint
+from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES
+from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem
@@ -22,7 +24,7 @@ from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
 __all__ = ["CorrelationPenaltyClassifier"]
 
 
-class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
+class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, ModuleScores):
     r"""Classifier with a *penalty* on the correlation of its scores with a group: a baseline.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 + \lambda \, |\mathrm{corr}(h_w(x), \gamma)|
@@ -72,7 +74,7 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
         outranks one of the others is from 1/2. Empty for a single group.
     violation_ : float
         0: there is no bound to violate.
-    multipliers_ : dict
+    multipliers_, granularity_, prices_ : dict
         Empty.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -150,19 +152,26 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, ModuleScores):
     def _constraints(self, target: Target) -> list[Constraint]:
         return []
 
-    def _asks_for_fairness(self) -> bool:
-        return self.weight > 0
-
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """See `BaseFairEstimator._report`; a penalty promises nothing, and what it leads to is measured."""
         super()._report(problem, params, result, target)
         if self.status_ != Status.OPTIMAL.value:
             self.status_ = Status.COMPLETED.value
-        data = problem.data
-        if data.n_groups > 1:
-            others = data.codes != one_of_two(data.labels, self.protected)
-            gap = group_auc_gap(
-                data.y.numpy(), problem.scores(params), sensitive_features=others, sample_weight=data.weights.numpy()
-            )
-            self.constraint_values_ = {"group_auc": cast(float, gap)}
+        self.constraint_values_ = self._gaps(problem.data, problem.scores(params))
         return {}
+
+    def constraint_values(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> dict[str, float]:
+        """See `BaseFairEstimator.constraint_values`; nothing is bounded, this is what the penalty is about."""
+        data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
+        return self._gaps(data, scores)
+
+    def _gaps(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
+        """The group AUC gap between the protected group and the others."""
+        if data.n_groups == 1:
+            return {}
+        others = data.codes != one_of_two(data.labels, self.protected)
+        weights = data.weights.numpy()
+        gap = group_auc_gap(data.y.numpy(), scores, sensitive_features=others, sample_weight=weights)
+        return {"group_auc": cast(float, gap)}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from fairconstrained._queries import check_queries, query_pairs
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
@@ -27,6 +28,50 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian
 
 __all__ = ["FairRanker"]
+
+
+class _Pairs(NamedTuple):
+    """The pairs of documents of one query, the better one first.
+
+    Attributes
+    ----------
+    found : ndarray of shape (n_pairs, 2)
+        Numbers of the documents.
+    queries : ndarray of shape (n_samples,)
+        Query of every document.
+    groups : Groups
+        Of the documents.
+    kinds : tuple of ndarray
+        The cells of two groups that pairs are in, and for every pair which of them.
+    """
+
+    found: np.ndarray
+    queries: np.ndarray
+    groups: Groups
+    kinds: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, y: np.ndarray, qid: Any, sensitive_features: Any) -> Self:
+        """All pairs; raises ValueError if there are none."""
+        groups = encode_groups(sensitive_features, y, None)
+        check_consistent_length(y, groups.codes)
+        queries = check_queries(qid, y.size)
+        found = query_pairs(y, queries)
+        if not len(found):
+            raise ValueError("no query has two documents of different relevance, so that there is nothing to learn.")
+        return cls(found, queries, groups, kinds_of_pairs(found, groups.codes, len(groups.names)))
+
+    def as_rows(self, items: FairData, compared: str, by_query: bool) -> FairData:
+        """Pairs as rows, by the groups of their documents; ``unions`` are the kinds of pairs that are compared."""
+        names, (numbers, codes) = self.groups.names, self.kinds
+        labels = tuple(f"{names[n // len(names)]} > {names[n % len(names)]}" for n in numbers.tolist())
+        chosen = np.flatnonzero(compared_cells(compared, numbers, len(names)))
+        unions = Unions(tuple(labels[c] for c in chosen), sp.csr_array(np.eye(numbers.size)[chosen]))
+        place = np.empty(items.n_samples, dtype=np.int64)
+        place[items.order] = np.arange(items.n_samples)
+        clusters = self.queries[self.found[:, 0]] if by_query else None
+        rows = place[self.found]
+        return FairData.from_arrays(rows, np.ones(len(rows)), codes, labels, None, unions, clusters)
 
 
 class FairRanker(ModuleScores):
@@ -71,7 +116,8 @@ class FairRanker(ModuleScores):
     groups_ : ndarray of shape (n_groups,)
     pair_accuracies_ : DataFrame
         By group of the better and of the worse document: number of pairs, and share that is ranked right.
-    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
+    history_
         See `PartialParityClassifier`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -179,24 +225,46 @@ class FairRanker(ModuleScores):
 
     def _fit_pairs(self, X: Any, y: Any, qid: Any, sensitive_features: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
-        groups = encode_groups(sensitive_features, y, None)
-        check_consistent_length(y, groups.codes)
-        queries = check_queries(qid, y.size)
-        found = query_pairs(y, queries)
-        if not len(found):
-            raise ValueError("no query has two documents of different relevance, so that there is nothing to learn.")
-        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
-        items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
-        kinds = kinds_of_pairs(found, groups.codes, len(groups.names))
-        clusters = queries[found[:, 0]] if self.batches == "queries" else None
-        data = _pair_data(found, kinds, groups, items, self.pairs, clusters)
-        problem = self._pair_problem(data, items)
-        self._fit_problem(problem, Target(np.ones(len(found))), data.n_samples)
+        self._rows_seen = RowSketch.of(X)
+        pairs = _Pairs.of(y, qid, sensitive_features)
+        self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
+        problem = self._pair_problem(X, y, pairs)
+        self._fit_problem(problem, Target(np.ones(len(pairs.found))), problem.data.n_samples)
         scores = self._fitted.model.scores(self._fitted.start.params, X)
-        self.pair_accuracies_ = pair_accuracies(scores, found, kinds, groups.names)
+        self.pair_accuracies_ = pair_accuracies(scores, pairs.found, pairs.kinds, pairs.groups.names)
 
-    def _pair_problem(self, data: FairData, items: FairData) -> Problem:
+    def constraint_values(  # type: ignore[override]  # a ranker takes queries, and no weights
+        self, X: Any, y: Any, *, qid: Any = None, sensitive_features: Any = None
+    ) -> dict[str, float]:
+        """The gap between pairs that the estimator bounds, on any documents.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Documents.
+        y, qid, sensitive_features
+            As in `fit`.
+
+        Returns
+        -------
+        values : dict
+            By the constraint's name; empty where there are less than two kinds of pairs to compare.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, without ``qid``, or if no query has two documents of different relevance.
+        """
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, reset=False)
+        problem = self._without_bound()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
+        scores = problem.scores(self._fitted.start.params)
+        return {c.name: c.metric(scores) for c in problem.constraints}
+
+    def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:
         """What is solved: the differences of scores as rows that are all positive."""
+        items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
+        data = pairs.as_rows(items, self.pairs, self.batches == "queries")
         constraints: tuple[BoundConstraint, ...] = ()
         if not self._holds_vacuously(data):
             (constraint,) = self._constraints(Target(np.ones(data.n_samples)))
@@ -218,6 +286,9 @@ class FairRanker(ModuleScores):
         return [RateGap(self.kappa, rate=self.rate)]
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        return Target(y)
+
+    def _known_target(self, y: np.ndarray) -> Target:
         return Target(y)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -250,21 +321,3 @@ class FairRanker(ModuleScores):
         scores, y = self.predict(X), np.asarray(y, dtype=float)
         pairs = query_pairs(y, check_queries(qid, scores.size))
         return float(np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])) if len(pairs) else np.nan
-
-
-def _pair_data(
-    found: np.ndarray,
-    kinds: tuple[np.ndarray, np.ndarray],
-    groups: Groups,
-    items: FairData,
-    pairs: str,
-    clusters: np.ndarray | None,
-) -> FairData:
-    """Pairs as rows, by the groups of their documents; ``unions`` are the kinds of pairs that are compared."""
-    n_groups, (numbers, codes) = len(groups.names), kinds
-    labels = tuple(f"{groups.names[n // n_groups]} > {groups.names[n % n_groups]}" for n in numbers.tolist())
-    compared = np.flatnonzero(compared_cells(pairs, numbers, n_groups))
-    unions = Unions(tuple(labels[c] for c in compared), sp.csr_array(np.eye(numbers.size)[compared]))
-    place = np.empty(items.n_samples, dtype=np.int64)
-    place[items.order] = np.arange(items.n_samples)
-    return FairData.from_arrays(place[found], np.ones(len(found)), codes, labels, None, unions, clusters)

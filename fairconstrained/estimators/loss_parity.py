@@ -120,6 +120,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         Objective with its penalty.
     multipliers_ : dict
         Multipliers of the active comparisons: objective per unit of ``kappa``.
+    granularity_, prices_ : dict
+        See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
         Epochs, and passes over as many rows as there are.
     history_ : list of dict

@@ -137,7 +137,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         ``compute_stationarity``.
     constraint_values_ : dict
         ``"majority_share"``: the share of the others.
-    violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+    violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_, history_
         See `PartialParityClassifier`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -274,7 +274,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
 
     def _data(self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> FairData:
         """See `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
-        rows: _ConstraintRows | None = self._rows
+        rows: _ConstraintRows | None = getattr(self, "_rows", None)
         if rows is None:
             return super()._data(X, target, sensitive_features, sample_weight)
         others = self._checked(rows.X)
@@ -312,6 +312,10 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
 
     def _asks_for_fairness(self) -> bool:
         return self.min_share is not None
+
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; what is bounded is the share of the others."""
+        return {"min_share": None if kappa is None else 1 - kappa}
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """See `BaseFairEstimator._report`; also the minority and its shares."""

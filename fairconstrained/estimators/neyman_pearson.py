@@ -17,10 +17,12 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
@@ -97,7 +99,8 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
-    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
+    history_
         See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -221,6 +224,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
 
     def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        self._rows_seen = RowSketch.of(X)
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             kept = sample_weight > 0
@@ -238,6 +242,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
                 "classifier needs at least two classes."
             )
         return Target(codes.astype(float))
+
+    def _known_target(self, y: np.ndarray) -> Target:
+        return Target(class_codes(y, self.classes_).astype(float))
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         """What is solved: the margins of the rows of ``data`` as rows that are all positive."""
@@ -337,6 +344,51 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
 
     def _asks_for_fairness(self) -> bool:
         return False  # there are no groups to miss
+
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; the same bound for all classes that have one."""
+        if kappa is not None and isinstance(self.bounds, Mapping):
+            return {"bounds": dict.fromkeys(self.bounds, kappa)}
+        return {"bounds": kappa}
+
+    def constraint_values(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> dict[str, float]:
+        """The losses or errors of the classes that have a bound, on any rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Classes; every class has a row.
+        sensitive_features : object, optional
+            Not read.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        values : dict
+            By the constraint's name, as in ``constraint_values_``.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, or a class without rows.
+        """
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        target = self._known_target(y)
+        weights = np.bincount(target.values.astype(int), sample_weight, minlength=self.classes_.size)
+        if missing := self.classes_[weights == 0].tolist():
+            raise ValueError(f"the classes {missing} have no rows (of positive weight), so their errors are unknown.")
+        items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
+        problem = self._problem(items, target)
+        scores = problem.scores(self._fitted.start.params)
+        return {c.name: c.metric(scores) for c in problem.constraints}
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """See `BaseFairEstimator._report`; also the table of the classes."""

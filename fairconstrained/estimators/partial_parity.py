@@ -151,12 +151,16 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name: that of ``constraints``, or
         "statistical_parity", "demographic_parity", "group_auc", "equal_opportunity" or "equalized_odds".
+    granularity_ : dict
+        The change that a single row can make in each of these gaps.
     violation_ : float
         The most that an exact gap exceeds its ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty at the solution of the solver.
     multipliers_ : dict
-        Multipliers of the surrogate's active components: the price of fairness, as objective per unit of rate.
+        Multipliers of the surrogate's active components.
+    prices_ : dict
+        The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
     n_iter_, n_evaluations_ : int
         Outer iterations and full-batch evaluations.
     history_ : list of dict
@@ -299,7 +303,8 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         Only of linear predictions.
     module_ : torch.nn.Module
         The trained module, whose outputs are the standardised predictions. Only of models with a module.
-    groups_, status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+    groups_, status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_,
+    n_evaluations_, history_
         As in `PartialParityClassifier`; multipliers refer to the standardised target.
 
     References

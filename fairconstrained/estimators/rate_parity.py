@@ -102,7 +102,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
-    status_, constraint_values_, violation_, objective_, multipliers_, n_iter_, n_evaluations_, history_
+    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
+    history_
         See `PartialParityClassifier`; values and multipliers by the constraint's name.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

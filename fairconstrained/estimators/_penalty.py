@@ -1,0 +1,24 @@
+"""Estimators with a weight on unfairness in place of a bound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairconstrained.estimators._base import BaseFairEstimator
+
+__all__ = ["WeighsUnfairness"]
+
+
+class WeighsUnfairness(BaseFairEstimator):
+    """Estimators with ``weight`` among their parameters; 0 is the unconstrained fit."""
+
+    weight: float
+
+    def _asks_for_fairness(self) -> bool:
+        return self.weight > 0
+
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; a weight bounds nothing."""
+        if kappa is not None:
+            raise ValueError(f"{type(self).__name__} has a weight in place of a bound, so there is no kappa to set.")
+        return {"weight": 0.0}
