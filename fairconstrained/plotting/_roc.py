@@ -13,6 +13,7 @@ from fairconstrained.metrics._auc_sets import AUC_METRICS
 from fairconstrained.metrics._validation import check_option
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name
+from fairconstrained.plotting._report import scores_of
 from fairconstrained.plotting._style import (
     GREY,
     LEGEND_ROW,
@@ -70,7 +71,7 @@ class SubsetRocDisplay:
     is the diagonal. In the legend "AUC(F+ over M−)" is that of the positives of F against the negatives of M. Plot
     several models into the same axes to compare them.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_report` to create one.
 
     Parameters
     ----------
@@ -240,6 +241,56 @@ class SubsetRocDisplay:
         worst = int(found.gaps.argmax())
         return cls(_curves(found, worst), gap=float(found.gaps[worst]), gap_name=_GAP_NAMES[metric], name=name).plot(
             ax, **kwargs
+        )
+
+    @classmethod
+    def from_report(
+        cls,
+        report: Any,
+        *,
+        metric: str = "inter_group",
+        protected: Hashable = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> SubsetRocDisplay:
+        """Draw the curves of a report.
+
+        Parameters
+        ----------
+        report : FairnessReport
+            See :func:`fairconstrained.reporting.fairness_report`.
+        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
+                "bpsn_bnsp"}, default="inter_group"
+            Whose sets to draw; see :mod:`fairconstrained.metrics`.
+        protected : object, default=None
+            The group to compare with all others, or with everything; None draws where the gap is largest.
+        name : str, default=None
+            Name of the model in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : SubsetRocDisplay
+
+        Raises
+        ------
+        ValueError
+            If the report has decisions and no scores, or :meth:`from_predictions` raises.
+        """
+        require_matplotlib(f"{cls.__name__}.from_report")
+        return cls.from_predictions(
+            report.y_true,
+            **scores_of(report),
+            metric=metric,
+            protected=protected,
+            pos_label=1,  # labels of a report are 0 and 1
+            name=name,
+            ax=ax,
+            **kwargs,
         )
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> SubsetRocDisplay:

@@ -11,6 +11,7 @@ import pandas as pd
 from fairconstrained.metrics import PercentileIntervals, score_curve
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name, interval_name, largest_group, pieces_of
+from fairconstrained.plotting._report import scores_of
 from fairconstrained.plotting._style import (
     GREY,
     LEGEND_ROW,
@@ -37,7 +38,7 @@ class ScoreCurveDisplay:
     A percentile interval is a band on either axis; the part of the curve in a band, drawn bold, is what the
     partial metrics on that interval compare. Plot several models into the same axes to compare them.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_report` to create one.
 
     Parameters
     ----------
@@ -193,6 +194,45 @@ class ScoreCurveDisplay:
         if reference is None:
             reference = largest_group(sensitive_features)
         return cls(curve, reference=reference, interval=interval, name=name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_report(
+        cls,
+        report: Any,
+        *,
+        reference: Hashable | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ScoreCurveDisplay:
+        """Draw the curves of a report, with its percentile interval if it has one.
+
+        Parameters
+        ----------
+        report : FairnessReport
+            See :func:`fairconstrained.reporting.fairness_report`.
+        reference : object, default=None
+            The group on the horizontal axis; by default the largest one.
+        name : str, default=None
+            Name of the model in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ScoreCurveDisplay
+
+        Raises
+        ------
+        ValueError
+            If the report has decisions and no scores.
+        """
+        require_matplotlib(f"{cls.__name__}.from_report")
+        return cls.from_predictions(
+            **scores_of(report), interval=report.interval, reference=reference, name=name, ax=ax, **kwargs
+        )
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ScoreCurveDisplay:
         """Draw the curves, the diagonal and the interval.

@@ -13,6 +13,7 @@ from fairconstrained.metrics._intervals import RANK_TOLERANCE
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name, interval_name, pieces_of
+from fairconstrained.plotting._report import scores_of
 from fairconstrained.plotting._style import (
     GREY,
     LEGEND_ROW,
@@ -65,7 +66,7 @@ class ScoreDensityDisplay:
 
     The same percentiles of two groups can lie at different scores: that is what partial metrics compare.
 
-    Use :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_report` to create one.
 
     Parameters
     ----------
@@ -203,6 +204,42 @@ class ScoreDensityDisplay:
         require_matplotlib(f"{cls.__name__}.from_predictions")
         densities = _densities(y_score, sensitive_features, sample_weight, interval, method)
         return cls(densities, score_name=score_name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_report(
+        cls, report: Any, *, method: str = "kde", ax: Axes | None = None, **kwargs: Any
+    ) -> ScoreDensityDisplay:
+        """Draw the scores of a report, with its percentile interval if it has one.
+
+        Parameters
+        ----------
+        report : FairnessReport
+            See :func:`fairconstrained.reporting.fairness_report`.
+        method : {"kde", "hist"}, default="kde"
+            Kernel density estimate or histogram.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`.
+
+        Returns
+        -------
+        display : ScoreDensityDisplay
+
+        Raises
+        ------
+        ValueError
+            If the report has decisions and no scores, or :meth:`from_predictions` raises.
+        """
+        require_matplotlib(f"{cls.__name__}.from_report")
+        return cls.from_predictions(
+            **scores_of(report),
+            interval=report.interval,
+            method=method,
+            score_name=report.score_name,
+            ax=ax,
+            **kwargs,
+        )
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ScoreDensityDisplay:
         """Draw the densities and shade the interval.

@@ -19,6 +19,9 @@ CALLS = {
     ),
     "ScoreCurveDisplay.from_estimator": lambda: ScoreCurveDisplay.from_estimator(None, None, sensitive_features=None),
     "ScoreCurveDisplay.from_predictions": lambda: ScoreCurveDisplay.from_predictions(SCORES, sensitive_features=GROUPS),
+    "ScoreCurveDisplay.from_report": lambda: ScoreCurveDisplay.from_report(None),
+    "ScoreDensityDisplay.from_report": lambda: ScoreDensityDisplay.from_report(None),
+    "SubsetRocDisplay.from_report": lambda: SubsetRocDisplay.from_report(None),
     "ScoreDensityDisplay.from_estimator": lambda: ScoreDensityDisplay.from_estimator(
         None, None, sensitive_features=None
     ),
