@@ -1,0 +1,289 @@
+"""`fairness_path`: fits from loose to tight, each from the one before."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils.parallel import Parallel, delayed
+
+from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.paths._result import FairnessPath
+from fairconstrained.paths._rows import Rows, folds
+from fairconstrained.paths._scoring import make_scorers
+from fairconstrained.paths._walk import Plan, Walk, last_step, walk, walk_fold
+from fairconstrained.solvers import Status
+
+__all__ = ["fairness_path"]
+
+#: What the table begins with.
+_FIRST = ("kappa", "objective", "gap", "status", "price", "multipliers", "n_evaluations", "seconds")
+
+
+@validate_params(
+    {
+        "estimator": [object],
+        "sensitive_features": [object],
+        "kappas": ["array-like", None],
+        "n_kappas": [Interval(Integral, 1, None, closed="left")],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, Mapping, list, tuple, None],
+        "param": [str, None],
+        "fit_params": [Mapping, None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    },
+    prefer_skip_nested_validation=False,
+)
+def fairness_path(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    kappas: Sequence[float | None] | None = None,
+    n_kappas: int = 10,
+    cv: Any = None,
+    scoring: Any = None,
+    param: str | None = None,
+    fit_params: Mapping[str, Any] | None = None,
+    warm_start: bool = True,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FairnessPath:
+    r"""Fit an estimator for many bounds on the gap, from loose to tight, each fit from the one before.
+
+    Without ``kappas`` the first model is the unconstrained one. From its exact gap :math:`\kappa_0` the bounds go down
+    to the least :math:`\kappa_{\min}` that the group sizes can resolve, denser where they are tight:
+
+    .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
+              \qquad j = 1, \dots, m - 1 .
+
+    :math:`\kappa_{\min}` is the largest of the model's ``granularity_``, with ``cv`` also of those of the training
+    parts.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any estimator of the package, or a Pipeline that ends in one, whose transformers are then fitted once for all
+        models; they get those of ``sensitive_features``, ``sample_weight`` and ``fit_params`` that they request through
+        metadata routing. It stays as it is.
+    X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+        Features.
+    y : array-like of shape (n_samples,)
+        Target.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), or None
+        The group of every row, as `fit` of the estimator takes it; None for `NeymanPearsonClassifier`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative weights, of the fits and of all that is measured.
+    kappas : array-like of shape (n_kappas,), default=None
+        Bounds, in any order, None or infinity for no bound; with ``param`` its values, from loose to tight. None: see
+        above.
+    n_kappas : int, default=10
+        Number of models where ``kappas`` is None.
+    cv : int, cross-validation splitter or iterable, default=None
+        Folds on which the same values are measured: fitted on the training part, judged on the held-out one. An integer
+        is a number of folds with the same share of every group, and of a classifier of every group and class; with a
+        ``qid`` the documents of a query stay together. Others are those of :func:`sklearn.model_selection.check_cv`.
+        None: everything is measured on the training rows.
+    scoring : str, callable, list of str or dict, default=None
+        Performance. None: "roc_auc" for `AUCFairClassifier` and `CorrelationPenaltyClassifier`, "accuracy" for the
+        other classifiers, "r2" for regressors, and `score` for what is neither. Or a name that
+        :func:`~fairconstrained.model_selection.get_fairness_scorer` or :func:`sklearn.metrics.get_scorer` knows, a
+        scorer ``scorer(estimator, X, y)``, several names, or a dict from names to either. Scorers that take
+        ``sensitive_features`` get them. The gaps are measured in any case.
+    param : str, default=None
+        The parameter of the (last) estimator that takes the ``kappas``, such as ``"constraints__top__kappa"``, or
+        ``"weight"`` of a penalty. None: what bounds the gaps in ``constraint_values_``, all of them if they are
+        several.
+    fit_params : dict, default=None
+        Further arguments of `fit`, such as ``qid`` of `FairRanker`. Those with one entry for every row are divided into
+        folds as the rows are.
+    warm_start : bool, default=True
+        Whether a fit begins where the one before has ended. False takes longer, and is for methods that stay near an
+        unfair start, such as the subgradient steps of `RegularizedParityClassifier`.
+    n_jobs : int, default=None
+        Processes, for the folds and all rows; see joblib.
+    verbose : int, default=0
+        Positive: a progress bar for every fold and one for all rows.
+
+    Returns
+    -------
+    path : FairnessPath
+
+    Raises
+    ------
+    TypeError
+        If the estimator is not one of the package.
+    ValueError
+        For invalid arguments or data, for an estimator without a bound (give ``param`` and ``kappas``) or whose kappa
+        bounds a surrogate (give ``kappas``), and for what `fit` raises; the message then names the value and the fold.
+
+    Warns
+    -----
+    ConvergenceWarning
+        Once for all fits, with the values for which the bound was not kept or the objective did not settle.
+    FairnessWarning
+        If the path has one model only, as the unconstrained one has no gap that could be told from zero.
+
+    See Also
+    --------
+    FairnessPathCV : An estimator that chooses the bound in `fit`.
+
+    References
+    ----------
+    Friedman, Hastie, Tibshirani, Regularization Paths for Generalized Linear Models via Coordinate Descent, Journal of
+    Statistical Software 33 (2010), section 2.5: warm starts along a path of penalties.
+
+    Examples
+    --------
+    >>> from fairconstrained import PartialParityClassifier, fairness_path
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+    >>> path = fairness_path(PartialParityClassifier(), X, y, sensitive_features=group, n_kappas=4)
+    >>> len(path.models)
+    4
+    >>> path.table["gap"].is_monotonic_decreasing
+    True
+    """
+    last = last_step(estimator)
+    if param is None:
+        _check_bounds(last)
+    plan = Plan(estimator, param, make_scorers(scoring, last), warm_start, verbose)
+    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **(fit_params or {})}
+    rows = Rows(X, y, {name: value for name, value in metadata.items() if value is not None})
+    values = None if kappas is None else _checked(kappas, param)
+    if values is None and param is not None:
+        raise ValueError(f"kappas must be given with param={param!r}: a grid is known only for bounds.")
+    return _fit(plan, rows, values, n_kappas, cv, n_jobs)
+
+
+def _check_bounds(last: BaseFairEstimator) -> None:
+    """Raise ValueError for an estimator that bounds nothing."""
+    try:
+        last._bound_params(1.0)
+    except ValueError as error:
+        raise ValueError(f"{error} Name the parameter that takes the values, such as param='weight'.") from error
+
+
+def _fit(
+    plan: Plan, given: Rows, values: list[float] | None, n_kappas: int, cv: Any, n_jobs: int | None
+) -> FairnessPath:
+    """The fit for the first value on all rows, then all others."""
+    transformers = plan.transformers()
+    rows = plan.fit_transformed(given, transformers)
+    first = [np.inf] if values is None else values[:1]
+    whole = walk(plan, rows, first, transformers=transformers)
+    parts = folds(cv, plan.last, given)
+    names = [f"fold {i} of {len(parts)}" for i in range(1, len(parts) + 1)]
+    parallel = Parallel(n_jobs=n_jobs, prefer="processes")
+
+    def in_folds(values: Any, heads: Sequence[Walk]) -> list[Any]:
+        return [
+            delayed(walk_fold)(plan, given, part, values[len(head.records) :], head.last, name, place)
+            for place, (part, head, name) in enumerate(zip(parts, heads, names, strict=True), start=1)
+        ]
+
+    heads = [Walk()] * len(parts)
+    if values is None:
+        heads = parallel(in_folds(first, heads))
+        values = _grid(plan, [whole, *heads], n_kappas)
+    rest = delayed(walk)(plan, rows, values[1:], whole.last, transformers)
+    tail, *tails = parallel([rest, *in_folds(values, heads)])
+    whole, others = whole.then(tail), [head.then(more) for head, more in zip(heads, tails, strict=True)]
+    _warn(plan, [whole, *others], ["all rows", *names])
+    return FairnessPath(
+        table=_table(whole, others),
+        models=[plan.assembled(transformers, model) for model in whole.models],
+        scores=tuple(scorer.name for scorer in plan.scorers),
+        gaps=tuple(plan.measured(whole.models[-1], rows)),
+        n_splits=len(parts),
+    )
+
+
+def _checked(kappas: Any, param: str | None) -> list[float]:
+    """The values in the order of the fits."""
+    try:
+        values = [np.inf if kappa is None else float(kappa) for kappa in kappas]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"kappas must be numbers, or None for no bound; got {kappas!r}.") from error
+    if not values or np.isnan(values).any():
+        raise ValueError(f"kappas must be at least one number and no NaN; got {kappas!r}.")
+    repeated = [value for value, count in Counter(values).items() if count > 1]
+    if repeated:
+        raise ValueError(f"kappas has values more than once: {repeated} (None is infinity).")
+    if param is not None:
+        return values
+    if min(values) < 0:
+        raise ValueError(f"kappas must be at least 0; got {min(values):g}.")
+    return sorted(values, reverse=True)
+
+
+def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int) -> list[float]:
+    """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
+    gap = heads[0].records[0]["gap"]
+    least = max(head.records[0]["resolution"] for head in heads)
+    if not np.isfinite(least):
+        raise ValueError(
+            f"kappas must be given: kappa of {type(plan.last).__name__} bounds a surrogate here, about whose values "
+            f"the gap of the unconstrained model ({gap:.4g}) says nothing."
+        )
+    if gap <= least:
+        warnings.warn(
+            f"The path has one model, the unconstrained one: its gap is {gap:.4g}, and the groups are so small that "
+            f"gaps below {least:.4g} cannot be told from zero. (Of a single group nothing is compared.)",
+            FairnessWarning,
+            stacklevel=5,
+        )
+        return [np.inf]
+    return [np.inf, *(least + (gap - least) * np.linspace(1, 0, n_kappas)[1:] ** 2).tolist()]
+
+
+def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
+    """One row for every value, with the means and deviations over the folds."""
+    table = pd.DataFrame(whole.records)
+    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "resolution"])]].copy()
+    if not others:
+        return table
+    measured = [pd.DataFrame([record["test"] for record in other.records]) for other in others]
+    for name in measured[0]:
+        by_fold = np.stack([frame[name].to_numpy(dtype=float) for frame in measured])
+        table[f"mean_test_{name}"], table[f"std_test_{name}"] = by_fold.mean(axis=0), by_fold.std(axis=0)
+    return table
+
+
+def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
+    """One warning for all fits that missed their bound or stopped early; every other message once."""
+    caught = dict.fromkeys(warning for walk in walks for warning in walk.warnings)
+    early = [message for category, message in caught if issubclass(category, ConvergenceWarning)]
+    statuses = [
+        (Status(record["status"]), record["kappa"], name)
+        for walk, name in zip(walks, names, strict=True)
+        for record in walk.records
+    ]
+    complaints = []
+    for complaint, affected in (
+        (f"did not keep {plan.value_name}", [found for found in statuses if found[0].is_infeasible]),
+        ("did not settle within max_iter", [found for found in statuses if found[0] is Status.MAX_ITER]),
+    ):
+        if affected:
+            where = "; ".join(
+                f"{name}: " + ", ".join(f"{value:.4g}" for _, value, of in affected if of == name)
+                for name in dict.fromkeys(name for _, _, name in affected)
+            )
+            complaints.append(f"{len(affected)} of {len(statuses)} fits {complaint} ({where})")
+    if complaints:
+        example = f" The first message: {early[0]}" if early else ""
+        warnings.warn(f"{', and '.join(complaints)}.{example}", ConvergenceWarning, stacklevel=5)
+    for category, message in caught:
+        if not (complaints and issubclass(category, ConvergenceWarning)):
+            warnings.warn(message, category, stacklevel=5)

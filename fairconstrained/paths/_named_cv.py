@@ -1,0 +1,229 @@
+"""Estimators that choose their own kappa in `fit`, under their own parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, ClassVar, Self
+
+from sklearn.base import _fit_context
+
+from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
+from fairconstrained.paths._path_cv import CHOICE_PARAMETERS, FairnessPathCV, choose, kappa_of
+
+__all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
+
+#: Not parameters here: every fit of the path has its own.
+_OF_THE_PATH = ("kappa", "warm_start")
+
+
+class ChoosesKappa(BaseFairEstimator):
+    """Mixin over an estimator, which then has the parameters of the choice in place of ``kappa``.
+
+    Derive from it and from the estimator, in this order. The signature of the constructor is made of those of
+    `FairnessPathCV` and of the estimator, so that `get_params`, `clone` and the documentation know all parameters.
+    """
+
+    kappa: Any = None
+    warm_start: ClassVar[bool] = False
+    _fitted_class: ClassVar[type[BaseFairEstimator]]
+    #: Names of what an earlier fit has left.
+    _learnt: tuple[str, ...] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if ChoosesKappa in cls.__bases__:
+            cls._fitted_class = cls.__bases__[-1]
+            allowed = {**cls._fitted_class._parameter_constraints, **CHOICE_PARAMETERS}
+            cls._parameter_constraints = {name: allowed[name] for name in allowed if name not in _OF_THE_PATH}
+            cls.__init__ = _constructor(cls._fitted_class)  # type: ignore[method-assign]
+        super().__init_subclass__(**kwargs)
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the path on all rows and on those of every fold, and keep the model that is chosen.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row; without it there is nothing to bound, and the model is the unconstrained one.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            As `fairness_path`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fairness_path`.
+        FairnessWarning
+            If there is nothing to compare, or no model is within ``bound``.
+        """
+        own = self.get_params(deep=False)
+        names = self._fitted_class._get_param_names()
+        estimator = self._fitted_class(**{name: own[name] for name in names if name in own})
+        estimator.set_params(verbose=max(int(self.verbose) - 1, 0))
+        path, index = choose(self, estimator, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        best = path.models[index]
+        learnt = {name: value for name, value in vars(best).items() if name not in best.get_params(deep=False)}
+        learnt |= {"path_": path, "best_index_": index, "kappa_": kappa_of(path, index)}
+        rest = {name: value for name, value in vars(self).items() if name not in self._learnt}
+        self.__dict__ = rest | learnt | {"_learnt": tuple(learnt)}
+        return self
+
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; without ``kappa``, which is none of the parameters here."""
+        return {name: value for name, value in super()._bound_params(kappa).items() if name not in _OF_THE_PATH}
+
+
+def _constructor(base: type[BaseFairEstimator]) -> Any:
+    """An ``__init__`` with the parameters of the choice and those of ``base``, which stores them."""
+    own, chosen = (dict(inspect.signature(kind.__init__).parameters) for kind in (base, FairnessPathCV))
+    known = {name: value for name, value in (own | chosen).items() if name not in (*_OF_THE_PATH, "estimator")}
+    order = [*(name for name in chosen if name in known and name not in own), *own]
+    signature = inspect.Signature([known[name] for name in dict.fromkeys(["self", *order]) if name in known])
+
+    def __init__(self: Any, **parameters: Any) -> None:
+        given = signature.bind(self, **parameters)
+        given.apply_defaults()
+        for name in known.keys() - {"self"}:
+            setattr(self, name, given.arguments[name])
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
+
+
+class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
+    """`PartialParityClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
+
+    For every kappa of a path (see `fairness_path`) it measures accuracy and gap on held-out folds, and keeps the most
+    accurate model, fitted on all rows, whose mean held-out gap is at most ``bound``.
+
+    Parameters
+    ----------
+    bound : float, default=0.05
+        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
+        rows, where it is smaller.
+    kappas : array-like, default=None
+        Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve.
+    n_kappas : int, default=10
+        Size of that grid.
+    cv : int, cross-validation splitter or iterable, default=None
+        As in `fairness_path`; None is 5 folds.
+    scoring : str, callable, list of str or dict, default=None
+        As in `fairness_path`; None is the accuracy. The first score is the one that counts.
+    one_standard_error : bool, default=False
+        Take the tightest kappa within the bound that is as good as the best one up to one standard error.
+    param : str, default=None
+        The parameter that takes the ``kappas`` in place of kappa, such as ``"constraints__top__kappa"``.
+    n_jobs : int, default=None
+        Processes for the folds.
+    interval, parity, normalize, threshold, constraints, objective, group_interactions, fit_intercept, alpha, truncation
+        See `PartialParityClassifier`.
+    auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels, solver
+        See `PartialParityClassifier`.
+    solver_options, max_iter, tol, random_state
+        See `PartialParityClassifier`.
+    verbose : int, default=0
+        1: progress bars. More: also a line per iteration.
+
+    Attributes
+    ----------
+    kappa_ : float or None
+        The chosen bound; None for none.
+    path_ : FairnessPath
+        All models, and the table of what they are worth.
+    best_index_ : int
+        Row of that table.
+    coef_, intercept_, module_, classes_, groups_, status_, constraint_values_, violation_, objective_, multipliers_
+        Of the chosen model, see `PartialParityClassifier`; so are the others that it lists.
+
+    See Also
+    --------
+    FairnessPathCV : The same for any estimator, and for pipelines.
+
+    Examples
+    --------
+    >>> from fairconstrained import PartialParityClassifierCV
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = PartialParityClassifierCV(bound=0.1, parity="demographic", kappas=[0.2, 0.1, 0.05, 0.02], cv=3)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> bool(model.path_.table["mean_test_gap"][model.best_index_] <= 0.1)
+    True
+    """
+
+
+class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
+    """`AUCFairClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
+
+    For every kappa of a path (see `fairness_path`) it measures AUC and gap on held-out folds, and keeps the model of
+    largest AUC, fitted on all rows, whose mean held-out gap is at most ``bound``.
+
+    Parameters
+    ----------
+    bound : float, default=0.05
+        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
+        rows, where it is smaller.
+    kappas : array-like, default=None
+        Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve. With
+        ``surrogate="quadratic"`` they bound the surrogate and have to be given.
+    n_kappas : int, default=10
+        Size of that grid.
+    cv : int, cross-validation splitter or iterable, default=None
+        As in `fairness_path`; None is 5 folds.
+    scoring : str, callable, list of str or dict, default=None
+        As in `fairness_path`; None is the AUC. The first score is the one that counts.
+    one_standard_error : bool, default=False
+        Take the tightest kappa within the bound that is as good as the best one up to one standard error.
+    param : str, default=None
+        The parameter that takes the ``kappas`` in place of kappa.
+    n_jobs : int, default=None
+        Processes for the folds.
+    metric, protected, objective, surrogate, solver, solver_options, module, hidden_layer_sizes, activation
+        See `AUCFairClassifier`.
+    fit_intercept, alpha, validation_fraction, max_iter, tol, random_state
+        See `AUCFairClassifier`.
+    verbose : int, default=0
+        1: progress bars. More: also a line per iteration.
+
+    Attributes
+    ----------
+    kappa_ : float or None
+        The chosen bound; None for none.
+    path_ : FairnessPath
+        All models, and the table of what they are worth.
+    best_index_ : int
+        Row of that table.
+    coef_, intercept_, module_, classes_, groups_, status_, constraint_values_, violation_, objective_, multipliers_
+        Of the chosen model, see `AUCFairClassifier`; so are the others that it lists.
+
+    See Also
+    --------
+    FairnessPathCV : The same for any estimator, and for pipelines.
+
+    Examples
+    --------
+    >>> from fairconstrained import AUCFairClassifierCV
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=1000, group_shift=(0.0, -1.0), random_state=0)
+    >>> model = AUCFairClassifierCV(bound=0.1, kappas=[None, 0.1, 0.05, 0.02], cv=3)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> bool(model.path_.table["mean_test_gap"][model.best_index_] <= 0.1)
+    True
+    """
+
+    @property
+    def partial_fit(self) -> Any:
+        """A stream has no folds to choose on."""
+        raise AttributeError("AUCFairClassifierCV has no partial_fit; AUCFairClassifier has.")

@@ -1,0 +1,306 @@
+"""`FairnessPathCV`: an estimator that fits a path and keeps the model that a rule chooses on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fairconstrained.paths._fairness_path import fairness_path
+from fairconstrained.paths._result import FairnessPath
+
+__all__ = ["CHOICE_PARAMETERS", "FairnessPathCV", "choose"]
+
+#: What the parameters of the choice may be.
+CHOICE_PARAMETERS: dict[str, list[Any]] = {
+    "bound": [Interval(Real, 0, None, closed="left")],
+    "kappas": ["array-like", None],
+    "n_kappas": [Interval(Integral, 1, None, closed="left")],
+    "cv": ["cv_object"],
+    "scoring": [str, callable, Mapping, list, tuple, None],
+    "one_standard_error": ["boolean"],
+    "param": [str, None],
+    "n_jobs": [Integral, None],
+}
+_FOLDS = 5
+
+
+def choose(settings: Any, estimator: Any, X: Any, y: Any, **others: Any) -> tuple[FairnessPath, int]:
+    """The path of ``estimator`` with the parameters of ``settings``, and the row of its table that is chosen."""
+    names = ("kappas", "n_kappas", "scoring", "param", "n_jobs", "verbose")
+    common = {name: getattr(settings, name) for name in names}
+    path = fairness_path(estimator, X, y, cv=_FOLDS if settings.cv is None else settings.cv, **common, **others)
+    return path, path.best_index(settings.bound, one_standard_error=settings.one_standard_error)
+
+
+def kappa_of(path: FairnessPath, index: int) -> float | None:
+    """The chosen value, as an estimator takes it."""
+    kappa = float(path.kappas[index])
+    return None if np.isinf(kappa) else kappa
+
+
+def _final_estimator_has(method: str) -> Callable[[Any], bool]:
+    """Whether the chosen model, or before `fit` the estimator, has a method."""
+
+    def check(self: FairnessPathCV) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), method)  # raises AttributeError
+        return True
+
+    return check
+
+
+class FairnessPathCV(MetaEstimatorMixin, BaseEstimator):
+    """Choose the bound of an estimator on held-out rows.
+
+    `fit` follows `fairness_path` with folds, and keeps the most accurate model whose mean held-out gap is at most
+    ``bound``: the training gap, which kappa bounds, is smaller than the gap on new rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any estimator of the package, or a Pipeline that ends in one.
+    bound : float, default=0.05
+        Largest mean held-out gap that is allowed, at least 0.
+    kappas : array-like, default=None
+        As in `fairness_path`; None is a grid from the unconstrained gap down.
+    n_kappas : int, default=10
+        Size of that grid.
+    cv : int, cross-validation splitter or iterable, default=None
+        As in `fairness_path`; None is 5 folds.
+    scoring : str, callable, list of str or dict, default=None
+        As in `fairness_path`; the first score is the one that counts.
+    one_standard_error : bool, default=False
+        Take the tightest of the models within the bound that are as good as the best one up to one standard error.
+    param : str, default=None
+        The parameter that takes the ``kappas``, as in `fairness_path`.
+    n_jobs : int, default=None
+        Processes.
+    verbose : int, default=0
+        Positive: progress bars.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The chosen model, fitted on all rows.
+    best_index_ : int
+        Its row in the table of the path.
+    kappa_ : float or None
+        Its kappa (or value of ``param``); None for no bound.
+    path_ : FairnessPath
+        All models, and the table of what they are worth.
+    classes_ : ndarray of shape (n_classes,)
+        Only of classifiers.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    See Also
+    --------
+    PartialParityClassifierCV, AUCFairClassifierCV : The same with the parameters and attributes of their estimators.
+
+    References
+    ----------
+    Breiman, Friedman, Olshen, Stone, Classification and Regression Trees (1984), section 3.4.3: the rule of one
+    standard error.
+
+    Examples
+    --------
+    >>> from fairconstrained import FairnessPathCV, RateParityClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = FairnessPathCV(RateParityClassifier(), bound=0.1, n_kappas=5, cv=3).fit(X, y, sensitive_features=group)
+    >>> bool(model.path_.table["mean_test_gap"][model.best_index_] <= 0.1)
+    True
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit"])],
+        **CHOICE_PARAMETERS,
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        bound: float = 0.05,
+        kappas: Sequence[float | None] | None = None,
+        n_kappas: int = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        one_standard_error: bool = False,
+        param: str | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.bound = bound
+        self.kappas = kappas
+        self.n_kappas = n_kappas
+        self.cv = cv
+        self.scoring = scoring
+        self.one_standard_error = one_standard_error
+        self.param = param
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **fit_params: Any
+    ) -> Self:
+        """Fit the path and choose.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+        **fit_params : dict
+            Further arguments of the estimator's `fit`, such as ``qid``.
+
+        Returns
+        -------
+        self : FairnessPathCV
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            As `fairness_path`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fairness_path`.
+        FairnessWarning
+            If there is nothing to compare, or no model is within the bound.
+        """
+        path, index = choose(
+            self,
+            self.estimator,
+            X,
+            y,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            fit_params=fit_params,
+        )
+        self.path_, self.best_index_, self.best_estimator_ = path, index, path.models[index]
+        self.kappa_ = kappa_of(path, index)
+        return self
+
+    def _ask(self, method: str, *args: Any, **metadata: Any) -> Any:
+        """What the chosen model answers."""
+        check_is_fitted(self)
+        given = {name: value for name, value in metadata.items() if value is not None}
+        return getattr(self.best_estimator_, method)(*args, **given)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Prediction of the chosen model.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Only of a model with coefficients of its own for every group.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        return self._ask("predict", X, sensitive_features=sensitive_features)
+
+    @available_if(_final_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probabilities of the chosen model.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        return self._ask("predict_proba", X, sensitive_features=sensitive_features)
+
+    @available_if(_final_estimator_has("decision_function"))
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the chosen model.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        """
+        return self._ask("decision_function", X, sensitive_features=sensitive_features)
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **params: Any
+    ) -> float:
+        """`score` of the chosen model.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        **params : dict
+            Further arguments, such as ``qid``.
+
+        Returns
+        -------
+        score : float
+        """
+        return self._ask("score", X, y, sample_weight=sample_weight, sensitive_features=sensitive_features, **params)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; ndarray of shape (n_classes,)."""
+        return self._of_best("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in `fit`."""
+        return self._of_best("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features; ndarray of shape (n_features,)."""
+        return self._of_best("feature_names_in_")
+
+    def _of_best(self, name: str) -> Any:
+        """An attribute of the chosen model; AttributeError without one, as `hasattr` expects it."""
+        return getattr(vars(self).get("best_estimator_"), name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "input_tags", "target_tags"):
+            setattr(tags, name, getattr(inner, name))
+        return tags

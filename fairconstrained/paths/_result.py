@@ -1,0 +1,188 @@
+"""`FairnessPath`: the models of many values of kappa, what they are worth, and the choice among them."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from fairconstrained.exceptions import FairnessWarning
+from fairconstrained.model_selection import BestFeasible
+from fairconstrained.plotting import ParetoFrontDisplay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FairnessPath"]
+
+_GAP = "gap"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FairnessPath:
+    """What :func:`fairness_path` returns: a model for every value of kappa, and a table of what they are worth.
+
+    Attributes
+    ----------
+    table : DataFrame of shape (n_kappas, n_columns)
+        One row for every value, from loose to tight:
+
+        - ``kappa``: the value, infinity for no bound; that of ``param`` where another parameter takes the values;
+        - ``objective``, ``status``, ``n_evaluations``: ``objective_``, ``status_`` and ``n_evaluations_`` of the model;
+        - ``gap``: the largest of the exact metrics that are bounded, on the training rows; of several also each of
+          them, as ``gap_<name>``;
+        - ``price``: by how much the least objective would fall per unit of kappa, to first order, the sum of
+          ``prices_``; ``multipliers``: a dict of those that are not zero;
+        - ``seconds``: of the fit on all rows, from the model before;
+        - ``train_<score>``: performance on the training rows, greater is better;
+        - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several
+          metrics ``mean_test_gap_<name>``, ``std_test_gap_<name>``), the means and standard deviations over the folds
+          of what is measured on their held-out rows.
+    models : list of estimator
+        Fitted on all rows, one for each row of the table. Of a pipeline they are whole pipelines, which share the
+        fitted transformers.
+    scores : tuple of str
+        Names of the measures of performance, the first of which `best` goes by.
+    gaps : tuple of str
+        Names of the metrics that are bounded.
+    n_splits : int
+        Number of folds; 0 without ``cv``.
+
+    Examples
+    --------
+    >>> from fairconstrained import PartialParityClassifier, fairness_path
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+    >>> path = fairness_path(PartialParityClassifier(), X, y, sensitive_features=group, kappas=[None, 0.2, 0.1])
+    >>> path.table["kappa"].tolist()
+    [inf, 0.2, 0.1]
+    >>> path.best(0.15) is path.models[2]
+    True
+    """
+
+    table: pd.DataFrame
+    models: list[Any]
+    scores: tuple[str, ...]
+    gaps: tuple[str, ...] = ()
+    n_splits: int = 0
+
+    @property
+    def kappas(self) -> np.ndarray:
+        """The values from loose to tight; ndarray of shape (n_kappas,), infinity for no bound."""
+        return self.table["kappa"].to_numpy(dtype=float)
+
+    def best_index(self, bound: float, *, one_standard_error: bool = False, performance: str | None = None) -> int:
+        """Row of the table that `best` chooses.
+
+        Parameters
+        ----------
+        bound, one_standard_error, performance
+            As in `best`.
+
+        Returns
+        -------
+        index : int
+
+        Raises
+        ------
+        ValueError
+            As `best`.
+
+        Warns
+        -----
+        FairnessWarning
+            As `best`.
+        """
+        performance = self.scores[0] if performance is None else performance
+        if performance not in self.scores:
+            raise ValueError(f"performance must be one of {list(self.scores)}; got {performance!r}.")
+        if one_standard_error and not self.n_splits:
+            raise ValueError("one_standard_error needs folds: give fairness_path a cv.")
+        prefix = "mean_test_" if self.n_splits else ""
+        scores = self.table[prefix + performance if prefix else f"train_{performance}"].to_numpy(dtype=float)
+        gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
+        rule = BestFeasible(_GAP, bound, performance)
+        if np.min(gaps) > bound:
+            # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
+            where = "mean held-out" if self.n_splits else "training"
+            warnings.warn(
+                f"No model of the path has a {where} gap of at most {bound:g}. The one of least gap, "
+                f"{np.min(gaps):.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
+                FairnessWarning,
+                stacklevel=2,
+            )
+            rule.bound = float(np.min(gaps))
+        best = rule({f"mean_test_{performance}": scores, f"mean_test_{_GAP}": -gaps})
+        if not one_standard_error:
+            return best
+        error = self.table[f"std_test_{performance}"].iloc[best] / np.sqrt(self.n_splits - 1)
+        return int(np.flatnonzero((gaps <= rule.bound) & (scores >= scores[best] - error))[-1])
+
+    def best(self, bound: float, *, one_standard_error: bool = False, performance: str | None = None) -> Any:
+        """The model of best performance whose gap is at most ``bound``.
+
+        Both are the means over the held-out parts of the folds; without ``cv`` those on the training rows. If no gap is
+        within the bound, it is the model of least gap, with a warning.
+
+        Parameters
+        ----------
+        bound : float
+            Largest gap, at least 0.
+        one_standard_error : bool, default=False
+            Of the models within the bound, take the tightest one whose mean performance is within one standard error of
+            the best one's (over the folds, of the best one). Its gap has more room before it reaches the bound.
+        performance : str, default=None
+            One of ``scores``; None is the first one.
+
+        Returns
+        -------
+        model : estimator
+            One of ``models``.
+
+        Raises
+        ------
+        ValueError
+            If the bound is negative, there is no such measure of performance, or ``one_standard_error`` is asked for
+            without folds.
+
+        Warns
+        -----
+        FairnessWarning
+            If no gap is within the bound.
+        """
+        index = self.best_index(bound, one_standard_error=one_standard_error, performance=performance)
+        return self.models[index]
+
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ParetoFrontDisplay:
+        """Draw performance against the gap, see `fairconstrained.plotting.ParetoFrontDisplay.from_path`.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Further arguments of `~fairconstrained.plotting.ParetoFrontDisplay.from_path`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+        """
+        return ParetoFrontDisplay.from_path(self, ax=ax, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{self._overview().to_string()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._title()}</p>{self._overview().to_html()}"
+
+    def _title(self) -> str:
+        ends = " to ".join(f"{kappa:.4g}" for kappa in dict.fromkeys(self.kappas[[0, -1]]))
+        folds = f", {self.n_splits} folds" if self.n_splits else ""
+        return f"FairnessPath of {len(self.models)} models, kappa {ends}{folds}"
+
+    def _overview(self) -> pd.DataFrame:
+        """The table without the columns that are too wide to print."""
+        return self.table.drop(columns="multipliers").round(4)

@@ -1,0 +1,264 @@
+"""Fits for one value after the other, each from the one before, and what each of them is worth."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from tqdm import tqdm
+
+from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.paths._rows import Rows
+from fairconstrained.paths._scoring import PathScorer
+
+__all__ = ["Plan", "Walk", "walk", "walk_fold"]
+
+#: A bound with which an estimator knows what it would bound; the value does not enter the metric.
+_ANY_BOUND = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is fitted for a value, and how it is measured.
+
+    Attributes
+    ----------
+    estimator : estimator
+        As the user gave it: one of the package, or a pipeline that ends in one.
+    param : str or None
+        The parameter of the last step that takes the values; None for its bound.
+    scorers : tuple of PathScorer
+    warm : bool
+        Whether a fit begins where the one before has ended.
+    verbose : int
+    """
+
+    estimator: Any
+    param: str | None
+    scorers: tuple[PathScorer, ...]
+    warm: bool = True
+    verbose: int = 0
+
+    @property
+    def last(self) -> BaseFairEstimator:
+        """The estimator of the package."""
+        return last_step(self.estimator)
+
+    @property
+    def value_name(self) -> str:
+        """What the values are called."""
+        return self.param or "kappa"
+
+    def transformers(self) -> Pipeline | None:
+        """New transformers of the pipeline, not fitted; None if there are none."""
+        if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
+            return None
+        return clone(self.estimator)[:-1]
+
+    def fit_transformed(self, rows: Rows, transformers: Pipeline | None) -> Rows:
+        """Rows as the last step sees them in training."""
+        return rows.fit_transformed(transformers, getattr(self.estimator, "transform_input", None) or ())
+
+    def settings(self, value: float) -> dict[str, Any]:
+        """The parameters of the last step for a value; infinity is no bound."""
+        given = None if np.isinf(value) else float(value)
+        return self.last._bound_params(given) if self.param is None else {self.param: given}
+
+    def fitted(self, value: float, previous: BaseFairEstimator | None, rows: Rows) -> BaseFairEstimator:
+        """The model for a value, from the ``previous`` one if there is one."""
+        model = clone(self.last).set_params(**self.settings(value))
+        if not self.warm or previous is None:
+            return model.fit(rows.seen, rows.y, **rows.metadata)
+        own = model.warm_start
+        _adopt(model, previous).set_params(warm_start=True).fit(rows.seen, rows.y, **rows.metadata)
+        return model.set_params(warm_start=own)
+
+    def measured(self, model: BaseFairEstimator, rows: Rows) -> dict[str, float]:
+        """The exact metrics of a model on any rows, also of one that bounds nothing."""
+        judge = model
+        if not model.constraint_values_ and self.param is None:
+            judge = _adopt(clone(self.last).set_params(**self.last._bound_params(_ANY_BOUND)), model)
+        taken = inspect.signature(judge.constraint_values).parameters
+        metadata = {name: value for name, value in rows.metadata.items() if name in taken}
+        return judge.constraint_values(rows.seen, rows.y, **metadata)
+
+    def assembled(self, transformers: Pipeline | None, model: BaseFairEstimator) -> Any:
+        """What the user gets for a fitted last step."""
+        if not isinstance(self.estimator, Pipeline):
+            return model
+        whole = copy.copy(self.estimator)
+        before = [] if transformers is None else transformers.steps
+        whole.steps = [*before, (self.estimator.steps[-1][0], model)]
+        return whole
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What some fits have led to.
+
+    Attributes
+    ----------
+    records : list of dict
+        One for each value.
+    models : list of estimator
+        The last steps, one for each value; or, of a fold, only the last one.
+    warnings : list of (type, str)
+        What the fits and the measurements warned of.
+    """
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    models: list[BaseFairEstimator] = field(default_factory=list)
+    warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
+
+    @property
+    def last(self) -> BaseFairEstimator | None:
+        """The model to go on from."""
+        return self.models[-1] if self.models else None
+
+    def then(self, other: Walk) -> Walk:
+        """Both, one after the other."""
+        return Walk(self.records + other.records, self.models + other.models, self.warnings + other.warnings)
+
+
+def last_step(estimator: Any) -> BaseFairEstimator:
+    """The estimator of the package in what the user gave.
+
+    Raises
+    ------
+    TypeError
+        If there is none.
+    """
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    if not isinstance(last, BaseFairEstimator):
+        raise TypeError(
+            "estimator must be one of fairconstrained, or a Pipeline that ends in one; got "
+            f"{'a Pipeline that ends in ' if last is not estimator else ''}{last!r}."
+        )
+    return last
+
+
+def walk(
+    plan: Plan,
+    rows: Rows,
+    values: Sequence[float],
+    previous: BaseFairEstimator | None = None,
+    transformers: Pipeline | None = None,
+    place: int = 0,
+) -> Walk:
+    """Fit on ``rows``, which are transformed, for one value after the other, and measure on the same rows."""
+    done = Walk()
+    with _recorded(done.warnings):
+        for value in _progress(plan, values, "all rows", place):
+            record, model = _step(plan, rows, value, previous, "")
+            whole = plan.assembled(transformers, model)
+            record |= _gaps(model.constraint_values_ or plan.measured(model, rows))
+            record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
+            done.records.append(record)
+            done.models.append(model)
+            previous = model
+    return done
+
+
+def walk_fold(
+    plan: Plan,
+    rows: Rows,
+    fold: tuple[np.ndarray, np.ndarray],
+    values: Sequence[float],
+    previous: BaseFairEstimator | None,
+    name: str,
+    place: int,
+) -> Walk:
+    """Fit on the training rows of a fold for one value after the other, and measure on its held-out rows."""
+    done = Walk()
+    if not len(values):
+        return done
+    with _recorded(done.warnings):
+        transformers = plan.transformers()
+        train = plan.fit_transformed(rows.take(fold[0]), transformers)
+        test = rows.take(fold[1]).transformed(transformers)
+        for value in _progress(plan, values, name, place):
+            record, model = _step(plan, train, value, previous, name)
+            whole = plan.assembled(transformers, model)
+            with _named(plan, value, name):
+                record["test"] = _gaps(plan.measured(model, test))
+                record["test"] |= {scorer.name: scorer(model, whole, test) for scorer in plan.scorers}
+            done.records.append(record)
+            done.models[:] = [model]
+            previous = model
+    return done
+
+
+def _step(
+    plan: Plan, rows: Rows, value: float, previous: BaseFairEstimator | None, name: str
+) -> tuple[dict[str, Any], BaseFairEstimator]:
+    """The model for a value, and what it says of itself."""
+    began = time.perf_counter()
+    with _named(plan, value, name):
+        model = plan.fitted(value, previous, rows)
+    record = {
+        "kappa": value,
+        "objective": model.objective_,
+        "status": model.status_,
+        "price": float(sum(model.prices_.values())),
+        "multipliers": {name: float(multiplier) for name, multiplier in model.multipliers_.items() if multiplier},
+        "n_evaluations": model.n_evaluations_,
+        "seconds": time.perf_counter() - began,
+        "resolution": max(model.granularity_.values(), default=0.0),
+    }
+    return record, model
+
+
+def _gaps(values: Mapping[str, float]) -> dict[str, float]:
+    """Columns of the gaps; nothing to compare is a gap of zero."""
+    each = {f"gap_{name}": value for name, value in values.items()} if len(values) > 1 else {}
+    return {"gap": float(max(values.values(), default=0.0)), **each}
+
+
+def _adopt(model: BaseFairEstimator, previous: BaseFairEstimator) -> BaseFairEstimator:
+    """Give ``model`` what ``previous`` has learnt, and leave it its own parameters."""
+    learnt = {name: value for name, value in vars(previous).items() if name not in vars(model)}
+    # The state of a solver on mini-batches says that its epochs are over; for another value they begin anew.
+    start = replace(learnt["_fitted"].start, state=None)
+    model.__dict__ |= learnt | {"_fitted": replace(learnt["_fitted"], start=start)}
+    return model
+
+
+def _progress(plan: Plan, values: Sequence[float], name: str, place: int) -> Any:
+    return tqdm(values, desc=name, position=place, leave=False, disable=plan.verbose < 1)
+
+
+@contextmanager
+def _named(plan: Plan, value: float, name: str) -> Iterator[None]:
+    """Say of an error for which value and on which rows it came up; the first fit speaks for itself."""
+    try:
+        yield
+    except ValueError as error:
+        where = ", ".join(([] if np.isinf(value) else [f"{plan.value_name}={value:.6g}"]) + ([name] if name else []))
+        if not where:
+            raise
+        raise ValueError(f"{where}: {error}") from error
+
+
+@contextmanager
+def _recorded(caught: list[tuple[type[Warning], str]]) -> Iterator[None]:
+    """Keep warnings for later: those of other processes would be lost, and those of ten fits are too many.
+
+    Which warnings are recorded belongs to the process, so those of threads beside the main one go their usual way.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    with warnings.catch_warnings(record=True) as records:
+        warnings.simplefilter("always")
+        yield
+    caught += [(record.category, str(record.message)) for record in records]

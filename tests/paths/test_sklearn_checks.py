@@ -1,0 +1,19 @@
+"""scikit-learn's own checks of the estimators that choose their kappa."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairconstrained import AUCFairClassifierCV, FairnessPathCV, PartialParityClassifierCV, PartialParityRegressor
+
+
+# Without sensitive features there is nothing to bound, and each fit says so, as it should: tested in test_cv.py.
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@parametrize_with_checks(
+    [
+        PartialParityClassifierCV(kappas=[0.2], cv=2),
+        AUCFairClassifierCV(kappas=[0.2], cv=2),
+        FairnessPathCV(PartialParityRegressor(alpha=0.01), kappas=[0.2], cv=2),
+    ]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)
