@@ -15,12 +15,22 @@ from fairconstrained.estimators import (
     RegularizedParityClassifier,
 )
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
+from fairconstrained.paths import (
+    AUCFairClassifierCV,
+    FairnessPath,
+    FairnessPathCV,
+    PartialParityClassifierCV,
+    fairness_path,
+)
 
 __all__ = [
     "AUCFairClassifier",
+    "AUCFairClassifierCV",
     "ConvergenceWarning",
     "CorrelationPenaltyClassifier",
     "FairRanker",
+    "FairnessPath",
+    "FairnessPathCV",
     "FairnessWarning",
     "IncompatibleProblem",
     "LossParityClassifier",
@@ -28,8 +38,10 @@ __all__ = [
     "NeymanPearsonClassifier",
     "PairwiseParityClassifier",
     "PartialParityClassifier",
+    "PartialParityClassifierCV",
     "PartialParityRegressor",
     "RateParityClassifier",
     "RegularizedParityClassifier",
     "__version__",
+    "fairness_path",
 ]

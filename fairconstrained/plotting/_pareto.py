@@ -31,7 +31,7 @@ class ParetoFrontDisplay:
     the scorers are, and the values themselves (larger is fairer) otherwise. Plot several methods into the
     same axes to compare them.
 
-    Use :meth:`from_cv_results`, :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_cv_results`, :meth:`from_path`, :meth:`from_estimator` or :meth:`from_predictions` to create one.
 
     Parameters
     ----------
@@ -141,6 +141,62 @@ class ParetoFrontDisplay:
             name=name,
         )
         return display.plot(ax, **kwargs)
+
+    @classmethod
+    def from_path(
+        cls,
+        path: Any,
+        *,
+        performance: str | None = None,
+        held_out: bool | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **kwargs: Any,
+    ) -> ParetoFrontDisplay:
+        """Draw the models of a path: performance against the largest gap that is bounded.
+
+        Parameters
+        ----------
+        path : FairnessPath
+            What :func:`fairconstrained.paths.fairness_path` returned.
+        performance : str, default=None
+            One of ``path.scores``; None is the first one.
+        held_out : bool, default=None
+            True: means over the held-out parts of the folds, with their standard deviations as error bars. False: the
+            values on the training rows. None: whether the path has folds.
+        name : str, default=None
+            Name of the method in the legend.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`plot`; ``error_bars=False`` leaves them out.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+
+        Raises
+        ------
+        KeyError
+            If there is no such measure of performance, or ``held_out`` is asked for and the path has no folds.
+        """
+        require_matplotlib(f"{cls.__name__}.from_path")
+        performance = path.scores[0] if performance is None else performance
+        held_out = bool(path.n_splits) if held_out is None else held_out
+        column, gap = (f"mean_test_{performance}", "mean_test_gap") if held_out else (f"train_{performance}", "gap")
+        table = path.table.assign(**{gap: -path.table.get(gap, np.nan)})
+        pareto_front(table, column, gap)  # names the columns there are, if one is missing
+        where = "mean of test folds" if held_out else "training rows"
+        display = cls(
+            table[column],
+            table[gap],
+            performance_std=_deviation(table, column),
+            fairness_std=_deviation(table, gap),
+            performance_name=f"{_words(performance)}, {where}",
+            fairness_name=f"{_words(path.gaps[0]) if len(path.gaps) == 1 else 'largest'} gap, {where}",
+            name=name,
+        )
+        return display.plot(ax, **{"error_bars": held_out, **kwargs})
 
     @classmethod
     def from_estimator(
