@@ -107,7 +107,10 @@ def check_groups(
     """Encode the groups and check the weights against ``n_samples`` rows.
 
     With ``overlapping``, a table of booleans says which groups a row belongs to; otherwise its columns are combined.
+    `GroupedRows` have been checked, for those who ask many times, and bring their own weights.
     """
+    if isinstance(sensitive_features, GroupedRows):
+        return sensitive_features
     groups = Groups.of(sensitive_features, overlapping)
     if groups.codes.size != n_samples:
         raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
@@ -207,6 +210,8 @@ def check_cells(
 
 
 def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
+    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biu":
+        return labels
     column = pd.Series(column_or_1d(labels)).infer_objects()
     if column.isna().any():
         raise ValueError(f"{name} contains NaN or missing values.")
