@@ -10,7 +10,8 @@ import pandas as pd
 from sklearn.metrics import accuracy_score
 
 from fairconstrained.metrics import independence_gap
-from fairconstrained.model_selection import FairnessScorer, get_fairness_scorer, pareto_front
+from fairconstrained.model_selection import get_fairness_scorer, pareto_front
+from fairconstrained.plotting._candidates import column_words, deviation_of, metadata_of, scoring_name
 from fairconstrained.plotting._style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ class ParetoFrontDisplay:
     the scorers are, and the values themselves (larger is fairer) otherwise. Plot several methods into the
     same axes to compare them.
 
-    Use :meth:`from_cv_results`, :meth:`from_path`, :meth:`from_estimator` or :meth:`from_predictions` to create one.
+    Use :meth:`from_cv_results`, :meth:`from_path`, :meth:`from_report`, :meth:`from_estimator` or
+    :meth:`from_predictions` to create one.
 
     Parameters
     ----------
@@ -134,10 +136,10 @@ class ParetoFrontDisplay:
         display = cls(
             results[performance],
             results[fairness],
-            performance_std=_deviation(results, performance),
-            fairness_std=_deviation(results, fairness),
-            performance_name=_words(performance),
-            fairness_name=_words(fairness),
+            performance_std=deviation_of(results, performance),
+            fairness_std=deviation_of(results, fairness),
+            performance_name=column_words(performance),
+            fairness_name=column_words(fairness),
             name=name,
         )
         return display.plot(ax, **kwargs)
@@ -190,13 +192,40 @@ class ParetoFrontDisplay:
         display = cls(
             table[column],
             table[gap],
-            performance_std=_deviation(table, column),
-            fairness_std=_deviation(table, gap),
-            performance_name=f"{_words(performance)}, {where}",
-            fairness_name=f"{_words(path.gaps[0]) if len(path.gaps) == 1 else 'largest'} gap, {where}",
+            performance_std=deviation_of(table, column),
+            fairness_std=deviation_of(table, gap),
+            performance_name=f"{column_words(performance)}, {where}",
+            fairness_name=f"{column_words(path.gaps[0]) if len(path.gaps) == 1 else 'largest'} gap, {where}",
             name=name,
         )
         return display.plot(ax, **{"error_bars": held_out, **kwargs})
+
+    @classmethod
+    def from_report(cls, report: Any, *, ax: Axes | None = None, **kwargs: Any) -> ParetoFrontDisplay:
+        """Draw the path of a report.
+
+        Parameters
+        ----------
+        report : FairnessReport
+            See :func:`fairconstrained.reporting.fairness_report`.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; new ones by default.
+        **kwargs : object
+            Passed to :meth:`from_path`.
+
+        Returns
+        -------
+        display : ParetoFrontDisplay
+
+        Raises
+        ------
+        ValueError
+            If the report has no path.
+        """
+        require_matplotlib(f"{cls.__name__}.from_report")
+        if report.path is None:
+            raise ValueError("this report has no path; make one with path=fairness_path(...).")
+        return cls.from_path(report.path, ax=ax, **kwargs)
 
     @classmethod
     def from_estimator(
@@ -244,9 +273,9 @@ class ParetoFrontDisplay:
         require_matplotlib(f"{cls.__name__}.from_estimator")
         candidates = [estimators] if hasattr(estimators, "fit") else list(estimators)
         scorers = [get_fairness_scorer(s) if isinstance(s, str) else s for s in (performance, fairness)]
-        metadata = _metadata(sensitive_features, sample_weight)
+        metadata = metadata_of(sensitive_features, sample_weight)
         values = [[scorer(candidate, X, y, **metadata) for candidate in candidates] for scorer in scorers]
-        names = [_words(s) if isinstance(s, str) else _name_of(s) for s in (performance, fairness)]
+        names = [column_words(s) if isinstance(s, str) else scoring_name(s) for s in (performance, fairness)]
         display = cls(*values, performance_name=names[0], fairness_name=names[1], name=name)
         return display.plot(ax, **kwargs)
 
@@ -292,13 +321,13 @@ class ParetoFrontDisplay:
         display : ParetoFrontDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_predictions")
-        weights = _metadata(None, sample_weight)
+        weights = metadata_of(None, sample_weight)
         candidates = list(y_preds)
         display = cls(
             [performance(y_true, y_pred, **weights) for y_pred in candidates],
             [-gap(y_true, y_pred, sensitive_features=sensitive_features, **weights) for y_pred in candidates],
-            performance_name=_name_of(performance),
-            fairness_name=_name_of(gap),
+            performance_name=scoring_name(performance),
+            fairness_name=scoring_name(gap),
             name=name,
         )
         return display.plot(ax, **kwargs)
@@ -418,26 +447,3 @@ def _dominated_key(ax: Axes) -> list[Any]:
         "markeredgewidth": 0,
     }
     return [Line2D([], [], linestyle="none", label="dominated", **style)] if points else []
-
-
-def _deviation(results: Mapping[str, Any] | pd.DataFrame, column: str) -> Any:
-    name = column.replace("mean_", "std_", 1)
-    return results[name] if column.startswith("mean_") and name in results else None
-
-
-def _words(name: str) -> str:
-    """Words for a column of ``cv_results_`` or a scorer: "accuracy, mean of test folds"."""
-    short = name.removeprefix("mean_test_")
-    words = short.removeprefix("neg_").replace("_", " ")
-    negated = "negated " if short.startswith("neg_") else ""
-    return negated + words + (", mean of test folds" if short != name else "")
-
-
-def _name_of(function: Any) -> str:
-    metric = function.metric if isinstance(function, FairnessScorer) else function
-    return _words(getattr(metric, "__name__", None) or repr(metric))
-
-
-def _metadata(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:
-    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    return {key: value for key, value in metadata.items() if value is not None}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from fairconstrained.metrics import inter_group_auc_gap
-from fairconstrained.plotting import ScoreCurveDisplay, ScoreDensityDisplay, SubsetRocDisplay
+from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay, SubsetRocDisplay
 
 DISPLAYS = [ScoreCurveDisplay, ScoreDensityDisplay, SubsetRocDisplay]
 
@@ -70,3 +70,17 @@ def test_decisions_have_no_scores_to_draw(report, display):
     report.y_score = None
     with pytest.raises(ValueError, match="decisions and no scores"):
         display.from_report(report)
+
+
+def test_pareto_front_draws_the_path_of_the_report(report):
+    table = pd.DataFrame({"kappa": [np.inf, 0.1], "gap": [0.3, 0.1], "train_accuracy": [0.9, 0.8]})
+    report.path = SimpleNamespace(table=table, scores=("accuracy",), gaps=("demographic_parity",), n_splits=0)
+    drawn = ParetoFrontDisplay.from_report(report, name="path")
+    assert sorted(map(tuple, drawn.line_.get_xydata().tolist())) == [(0.1, 0.8), (0.3, 0.9)]
+    assert drawn.line_.get_label() == "path"
+
+
+def test_pareto_front_needs_a_path(report):
+    report.path = None
+    with pytest.raises(ValueError, match="no path"):
+        ParetoFrontDisplay.from_report(report)

@@ -17,6 +17,7 @@ CALLS = {
     "ParetoFrontDisplay.from_predictions": lambda: ParetoFrontDisplay.from_predictions(
         None, [], sensitive_features=None
     ),
+    "ParetoFrontDisplay.from_report": lambda: ParetoFrontDisplay.from_report(None),
     "ScoreCurveDisplay.from_estimator": lambda: ScoreCurveDisplay.from_estimator(None, None, sensitive_features=None),
     "ScoreCurveDisplay.from_predictions": lambda: ScoreCurveDisplay.from_predictions(SCORES, sensitive_features=GROUPS),
     "ScoreCurveDisplay.from_report": lambda: ScoreCurveDisplay.from_report(None),

@@ -1,0 +1,38 @@
+"""What a plot calls the measures of candidates, and what it finds beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from fairconstrained.model_selection import FairnessScorer
+
+__all__ = ["column_words", "deviation_of", "metadata_of", "scoring_name"]
+
+
+def deviation_of(results: Mapping[str, Any] | pd.DataFrame, column: str) -> Any:
+    """The column of standard deviations beside one of means, if there is one."""
+    name = column.replace("mean_", "std_", 1)
+    return results[name] if column.startswith("mean_") and name in results else None
+
+
+def column_words(name: str) -> str:
+    """Words for a column of ``cv_results_`` or a scorer: "accuracy, mean of test folds"."""
+    short = name.removeprefix("mean_test_")
+    words = short.removeprefix("neg_").replace("_", " ")
+    negated = "negated " if short.startswith("neg_") else ""
+    return negated + words + (", mean of test folds" if short != name else "")
+
+
+def scoring_name(function: Any) -> str:
+    """Words for a metric or a scorer."""
+    metric = function.metric if isinstance(function, FairnessScorer) else function
+    return column_words(getattr(metric, "__name__", None) or repr(metric))
+
+
+def metadata_of(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:
+    """What there is of the two, as arguments."""
+    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    return {key: value for key, value in metadata.items() if value is not None}
