@@ -1,0 +1,111 @@
+"""The table by group: counts, rates, areas under the curve and losses, with NaN where a cell is empty."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+from fairconstrained.metrics._group_means import ROW_LOSSES
+from fairconstrained.metrics._rates import conditional_rates
+from fairconstrained.reporting._rows import ReportRows
+
+__all__ = ["MEASURES", "OVERALL", "Measure", "group_table"]
+
+#: Name of the row of all rows together.
+OVERALL = "overall"
+
+
+class Measure(NamedTuple):
+    """A column of the table by group.
+
+    Attributes
+    ----------
+    title : str
+        Its heading.
+    words : str
+        What it is, in plain words.
+    form : {"count", "rate", "number"}
+        How it is written.
+    needs : str
+        Without which rows it is not defined; empty if it always is.
+    metric : str or None
+        The gap in ``METRICS`` that is the largest difference of this column between groups.
+    """
+
+    title: str
+    words: str
+    form: str = "rate"
+    needs: str = ""
+    metric: str | None = None
+
+
+#: The columns of the table by group.
+MEASURES: dict[str, Measure] = {
+    "n_samples": Measure("rows", "number of rows", "count"),
+    "share": Measure("share", "share of all rows, by weight"),
+    "base_rate": Measure("base rate", "share whose label is positive"),
+    "positive_rate": Measure("positive rate", "share whose decision is positive", metric="independence_gap"),
+    "true_positive_rate": Measure(
+        "true positive rate",
+        "share of the positives whose decision is positive",
+        needs="positives",
+        metric="equal_opportunity_gap",
+    ),
+    "false_positive_rate": Measure(
+        "false positive rate", "share of the negatives whose decision is positive", needs="negatives"
+    ),
+    "precision": Measure(
+        "precision", "share of the positive decisions whose label is positive", needs="positive decisions"
+    ),
+    "accuracy": Measure("accuracy", "share of the decisions that are right"),
+    "auc": Measure(
+        "AUC",
+        "chance that a positive of the group scores above a negative of the group",
+        "number",
+        needs="positives and negatives",
+        metric="intra_group_auc_gap",
+    ),
+    "log_loss": Measure(
+        "log loss", "mean of −log of the probability of the true label", "number", metric="loss_parity_gap"
+    ),
+}
+
+
+def group_table(rows: ReportRows) -> pd.DataFrame:
+    """All columns of `MEASURES` by group, then overall; those of scores only where there are some."""
+    codes, weights, n_groups = rows.grouped.arrays
+    everyone = np.zeros_like(codes)
+
+    def mean(event: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
+        chosen = np.ones(codes.size, dtype=int) if among is None else among.astype(int)
+        parts = [(codes, n_groups), (everyone, 1)]
+        return np.concatenate([conditional_rates(event, chosen, c, weights, n, 2)[:, 1] for c, n in parts])
+
+    mass = np.append(np.bincount(codes, weights, minlength=n_groups), weights.sum())
+    columns = {
+        "n_samples": np.append(rows.sizes, codes.size),
+        "share": mass / mass[-1],
+        "base_rate": mean(rows.y_true),
+        "positive_rate": mean(rows.y_pred),
+        "true_positive_rate": mean(rows.y_pred, rows.y_true == 1),
+        "false_positive_rate": mean(rows.y_pred, rows.y_true == 0),
+        "precision": mean(rows.y_true, rows.y_pred == 1),
+        "accuracy": mean(rows.y_true == rows.y_pred),
+    }
+    if rows.log_odds is not None:
+        columns["auc"] = np.array([_auc(rows, codes == code) for code in range(n_groups)] + [_auc(rows, codes >= 0)])
+        columns["log_loss"] = mean(ROW_LOSSES["log_loss"](rows.log_odds, 2.0 * rows.y_true - 1.0))
+    index = pd.Index([*rows.grouped.labels, OVERALL], name="group", tupleize_cols=False)
+    return pd.DataFrame(columns, index=index)
+
+
+def _auc(rows: ReportRows, members: np.ndarray) -> float:
+    """Area under the curve of some rows; NaN where they have one label only."""
+    kept = members & (rows.grouped.weights > 0)
+    if np.unique(rows.y_true[kept]).size < 2:
+        return float("nan")
+    assert rows.y_score is not None
+    return float(roc_auc_score(rows.y_true[kept], rows.y_score[kept], sample_weight=rows.grouped.weights[kept]))

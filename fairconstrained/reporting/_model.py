@@ -1,0 +1,173 @@
+"""What a report asks of a fitted model: its answers for some rows, and what its training says about its bounds."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.pipeline import Pipeline
+
+from fairconstrained.model_selection._response import RESPONSES, Response, get_response
+
+__all__ = ["Answers", "Bound", "answers_of", "bounds_of", "words_for"]
+
+
+class Answers(NamedTuple):
+    """Arguments of a report: labels and decisions of one kind, and scores where the model has some."""
+
+    y_true: np.ndarray
+    y_score: np.ndarray | None
+    y_pred: np.ndarray | None
+    threshold: float
+    pos_label: Any
+    labels: tuple[str, str] | None
+    has_probabilities: bool | None
+
+
+class Bound(NamedTuple):
+    """A constraint of a fitted model.
+
+    Attributes
+    ----------
+    name : str
+    kappa : float or None
+        What the metric was to be at most; None where nothing was bounded, or that is not known.
+    trained : float
+        The metric on the rows of training.
+    here : float
+        The metric on the rows of the report; NaN where it was not measured.
+    price : float
+        By how much the training objective would fall per unit of kappa; NaN where it is not known.
+    """
+
+    name: str
+    kappa: float | None
+    trained: float
+    here: float
+    price: float
+
+
+def answers_of(
+    model: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    response: str,
+    threshold: float | None,
+    pos_label: Any,
+    seed: int,
+) -> Answers:
+    """Ask a fitted model for scores, as far as it has some, and for its decisions.
+
+    Raises
+    ------
+    ValueError
+        If ``response`` is unknown.
+    TypeError
+        If the model does not offer it.
+    """
+    if response != "auto" and response not in RESPONSES:
+        raise ValueError(f"response must be 'auto' or one of {list(RESPONSES)}; got {response!r}.")
+    if response == "auto":
+        offered = [method for method in ("decision_function", "predict_proba") if hasattr(model, method)]
+        response = offered[0] if offered else "decision_function" if is_regressor(model) else "predict"
+    special = _special_arguments(model, sensitive_features, seed)
+    if special:  # then there is nothing but decisions, in the labels of the user
+        return Answers(np.asarray(y), None, np.asarray(model.predict(X, **special)), 0.0, pos_label, None, None)
+    asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+    decided = None if is_regressor(model) else get_response(model, X, "predict", **asked)
+    if response == "predict" and decided is not None:
+        return Answers(decided.encode(y), None, decided.values, 0.0, *_labels(decided), None)
+    scored = get_response(model, X, response, **asked)
+    if threshold is None:
+        threshold = 0.5 if response == "predict_proba" else _own_threshold(model)
+    # a classifier says by the method what its scores are, a regressor does not
+    known = None if scored.classes is None else response == "predict_proba"
+    decisions = None if decided is None else decided.values
+    return Answers(scored.encode(y), scored.values, decisions, threshold, *_labels(scored), known)
+
+
+def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list[Bound]:
+    """The constraints of a model of this package, alone or last in a pipeline or the best of a search.
+
+    With ``X``, they are measured on these rows as well.
+    """
+    core, X = _core(model, X)
+    trained: dict[str, float] = getattr(core, "constraint_values_", {})
+    prices: dict[str, float] = getattr(core, "prices_", {})
+    here: dict[str, float] = {}
+    if trained and X is not None and hasattr(core, "constraint_values"):
+        # a report leaves out what these rows do not tell, as where a group has no positives
+        with contextlib.suppress(ValueError):
+            here = core.constraint_values(X, y, **metadata)
+    kappas = _kappas(core, len(trained))
+    return [
+        Bound(name, kappa, float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)))
+        for (name, value), kappa in zip(trained.items(), kappas, strict=True)
+    ]
+
+
+def words_for(model: Any) -> str:
+    """How the model writes itself, without addresses in memory, which differ from run to run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(model))
+
+
+def status_of(model: Any) -> str:
+    """``status_`` of the model of this package in ``model``; empty if there is none."""
+    return str(getattr(_core(model, None)[0], "status_", ""))
+
+
+def _core(model: Any, X: Any) -> tuple[Any, Any]:
+    """The model at the end of pipelines and searches, and X as it gets it."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(model, Pipeline):
+            X = X if X is None or len(model) == 1 else model[:-1].transform(X)
+            model = model[-1]
+        else:
+            return model, X
+
+
+def _kappas(core: Any, count: int) -> Sequence[float | None]:
+    """One kappa for each constraint, as far as the model has one for all or one for each."""
+    kappa = getattr(core, "kappa", None)
+    if isinstance(kappa, Real) or kappa is None:
+        return [None if kappa is None else float(kappa)] * count
+    listed = [None if k is None else float(k) for k in kappa]
+    return listed if len(listed) == count else [None] * count
+
+
+def _own_threshold(model: Any) -> float:
+    """Score above which a model of this package decides positively; 0 for others."""
+    core, _ = _core(model, None)
+    return float(core._decision_threshold()) if hasattr(core, "_decision_threshold") else 0.0
+
+
+def _special_arguments(model: Any, sensitive_features: Any, seed: int) -> dict[str, Any]:
+    """What ``predict`` of a model outside of scikit-learn's conventions takes: groups it cannot do without, a seed."""
+    try:
+        parameters = inspect.signature(model.predict).parameters
+    except (AttributeError, TypeError, ValueError):
+        return {}
+    groups = parameters.get("sensitive_features")
+    special: dict[str, Any] = {}
+    if groups is not None and groups.default is groups.empty:
+        special["sensitive_features"] = sensitive_features
+    if "random_state" in parameters:
+        special["random_state"] = seed
+    return special
+
+
+def _labels(response: Response) -> tuple[Any, tuple[str, str] | None]:
+    """The positive label after `Response.encode`, and the names of both; without classes labels stay as they are."""
+    if response.classes is None or response.positive is None:
+        return response.positive, None
+    others = [f"{label}" for label in response.classes if label != response.positive]
+    return 1, (others[0] if len(others) == 1 else f"not {response.positive}", f"{response.positive}")

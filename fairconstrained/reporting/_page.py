@@ -1,0 +1,198 @@
+"""The page of a report: one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairconstrained._version import __version__
+from fairconstrained.plotting._groups import group_name
+from fairconstrained.reporting._figures import path_figure, score_figures
+from fairconstrained.reporting._html import Cell, Html, joined, table, tag, template
+from fairconstrained.reporting._measures import MEASURES
+from fairconstrained.reporting._words import FORMS, bound_sentences, listed, remark_sentences
+
+if TYPE_CHECKING:
+    from fairconstrained.reporting._report import FairnessReport
+
+__all__ = ["page"]
+
+_NONE = "–"
+#: Columns of the table of a path that the page leaves out: what differs from run to run, and what is no number.
+_NOT_SHOWN = ("seconds", "multipliers", "n_evaluations")
+
+
+def page(report: FairnessReport) -> Html:
+    """The whole page."""
+    script = template("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    rows = report.rows
+    facts = (
+        f"{rows.n_samples:,} rows in {rows.grouped.n_groups} groups: {listed(list(rows.grouped.labels))}. "
+        f"A positive decision is “{rows.labels[1]}”."
+    )
+    sections = [
+        _verdict(report),
+        _groups(report),
+        _gaps(report),
+        _scores(report),
+        _path(report),
+        _bounds(report),
+        _method(report),
+    ]
+    return template(
+        "report.html",
+        title=report.title,
+        version=__version__,
+        style=template("report.css"),
+        script=script,
+        script_hash=f"sha256-{digest}",
+        facts=facts,
+        sections=joined(*sections),
+    )
+
+
+def _section(heading: str, *content: Any, class_: str | None = None) -> Html:
+    return tag("section", tag("h2", heading), *content, class_=class_)
+
+
+def _list(sentences: Sequence[str]) -> Html:
+    return tag("ul", *[tag("li", sentence) for sentence in sentences]) if sentences else Html("")
+
+
+def _verdict(report: FairnessReport) -> Html:
+    first, *others = (_strong(sentence) for sentence in report.verdict)
+    return _section("Where the groups differ most", tag("p", first), _list(others), class_="verdict")
+
+
+def _strong(sentence: str) -> Html:
+    """What a sentence is about, up to its colon, in bold."""
+    about, colon, rest = sentence.partition(": ")
+    if not colon:
+        return joined(sentence)
+    return joined(tag("strong", about + colon), rest)
+
+
+def _groups(report: FairnessReport) -> Html:
+    columns = list(report.table.columns)
+    headings = [
+        Cell("group"),
+        *[Cell(tag("span", MEASURES[name].title, title=MEASURES[name].words)) for name in columns],
+    ]
+
+    def cells(label: Any, values: Any) -> list[Cell]:
+        written = [_value(value, MEASURES[name].form) for name, value in zip(columns, values, strict=True)]
+        return [Cell(group_name(label)), *written]
+
+    lines = [
+        cells(label, values)
+        for label, values in zip(report.table.index, report.table.itertuples(index=False), strict=True)
+    ]
+    return _section(
+        "By group",
+        table(
+            "How the decisions and scores fare in each group, and in all rows together.",
+            headings,
+            lines[:-1],
+            lines[-1:],
+        ),
+        _list(remark_sentences(report)),
+        tag(
+            "dl",
+            *[tag("div", tag("dt", MEASURES[name].title), tag("dd", MEASURES[name].words)) for name in columns],
+            class_="glossary",
+        ),
+    )
+
+
+def _gaps(report: FairnessReport) -> Html:
+    gaps = report.gaps
+    if gaps.empty:
+        return Html("")
+    comparable = gaps["unit"].isin(["rate", "AUC"])
+    scale = _scale(gaps.loc[comparable, ["value", "upper"]].to_numpy(dtype=float))
+    ends = tag("span", tag("span", "0"), tag("span", f"{scale:g}"), class_="ends")
+    headings = [Cell("gap"), Cell("value"), Cell(f"{100 * report.level:g}% interval"), Cell(ends)]
+    lines = []
+    numbers = gaps[["value", "lower", "upper"]].to_numpy(dtype=float)
+    words = gaps[["gap", "description", "unit"]].to_numpy(dtype=str)
+    for (value, lower, upper), (name, description, unit), on_scale in zip(numbers, words, comparable, strict=True):
+        bar = (
+            _bar(value, lower, upper, scale) if on_scale else tag("span", f"not on this scale: {unit}", class_="words")
+        )
+        named = joined(name, tag("span", description, class_="words"))
+        between = f"{lower:.3f} to {upper:.3f}" if np.isfinite(lower) else _NONE
+        lines.append([Cell(named), _value(value, "number"), Cell(between, lower), Cell(bar)])
+    note = (
+        "0 means that no two groups differ. A gap is that of the two groups that differ most, so chance alone makes it "
+        "positive, and the smaller the groups the larger."
+    )
+    return _section("Gaps between groups", table(note, headings, lines))
+
+
+def _scale(values: np.ndarray) -> float:
+    """A round number that no value exceeds, for the end of the bars."""
+    largest = float(np.nanmax(values, initial=0.01))
+    unit = 10.0 ** np.floor(np.log10(largest))
+    return float(np.ceil(largest / unit - 1e-9) * unit)
+
+
+def _bar(value: float, lower: float, upper: float, scale: float) -> Html:
+    """A value and its interval on the scale that all gaps of rates and AUCs share."""
+    if not np.isfinite(value):
+        return Html("")
+    shapes = [tag("line", x1=0, x2=200, y1=6, y2=6, style="stroke: var(--rule); stroke-width: 1")]
+    if np.isfinite([lower, upper]).all():
+        left, width = 200 * lower / scale, 200 * max(upper - lower, 0.0) / scale
+        shapes.append(tag("rect", x=f"{left:.2f}", width=f"{width:.2f}", y=3, height=6, rx=1, style="fill: var(--bar)"))
+    at = 200 * value / scale
+    shapes.append(tag("circle", cx=f"{at:.2f}", cy=6, r="2.6", style="fill: var(--accent)"))
+    return tag("svg", *shapes, class_="bar", aria_hidden="true", viewBox="-3 0 206 12")
+
+
+def _scores(report: FairnessReport) -> Html:
+    if report.y_score is None:
+        return Html("")
+    return _section("Scores", tag("div", *score_figures(report.rows), class_="figures"))
+
+
+def _path(report: FairnessReport) -> Html:
+    if report.path is None:
+        return Html("")
+    shown = report.path.table.drop(columns=list(_NOT_SHOWN), errors="ignore")
+    shown = shown[[name for name in shown.columns if not name.startswith("std_")]]
+    headings = [Cell(str(name).replace("_", " ")) for name in shown.columns]
+    lines = [[_free(value) for value in values] for values in shown.itertuples(index=False)]
+    return _section(
+        "The trade-off",
+        path_figure(report),
+        table("Models of the path, from loose to tight", headings, lines),
+    )
+
+
+def _bounds(report: FairnessReport) -> Html:
+    sentences = bound_sentences(report.bounds, report.status)
+    return _section("The price of fairness", _list([_strong(s) for s in sentences])) if sentences else Html("")
+
+
+def _method(report: FairnessReport) -> Html:
+    entries = report.settings
+    parts = [joined(tag("dt", name), tag("dd", words)) for name, words in entries.items()]
+    return _section("How this was measured", tag("dl", *parts))
+
+
+def _value(value: float, form: str) -> Cell:
+    value = float(value)
+    return Cell(FORMS[form](value) if np.isfinite(value) else _NONE, value)
+
+
+def _free(value: Any) -> Cell:
+    """A cell of a table that the report did not make: numbers of any size, infinity, words."""
+    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
+        written = _NONE if np.isnan(value) else "no bound" if np.isinf(value) else f"{value:.4g}"
+        return Cell(written, float(value))
+    return Cell(str(value))

@@ -1,0 +1,403 @@
+"""`fairness_report`: how the groups fare, as tables, as text and as a page to hand to somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from html import escape
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.utils import check_random_state
+
+from fairconstrained.reporting._gaps import check_gaps, gap_table
+from fairconstrained.reporting._measures import group_table
+from fairconstrained.reporting._metric_frame import metric_frame
+from fairconstrained.reporting._model import Bound, answers_of, bounds_of, status_of, words_for
+from fairconstrained.reporting._page import page
+from fairconstrained.reporting._rows import ReportRows
+from fairconstrained.reporting._words import interval_words, remark_sentences, setting_words, verdict_sentences
+
+__all__ = ["FairnessReport", "fairness_report"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FairnessReport:
+    """How the groups fare under a model: tables, words, and a page to hand to somebody else.
+
+    Made by :func:`fairness_report` or :meth:`from_estimator`.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row for each group, and a last one called "overall". Columns: ``n_samples``; ``share`` of all rows, by
+        weight; ``base_rate``, the share of positives; ``positive_rate``, that of positive decisions;
+        ``true_positive_rate``, ``false_positive_rate``, ``precision``, ``accuracy``; and, if there are scores, ``auc``
+        and ``log_loss``, which reads scores as log-odds (or as probabilities, if they are). NaN where a cell is empty.
+    gaps : DataFrame
+        One row for each gap, by the name of its function in :mod:`fairconstrained.metrics`. Columns: ``gap``, its
+        name in words; ``value``; ``lower`` and ``upper``, its interval, NaN without resamples; ``unit``; and
+        ``description``. All are NaN where a cell that the gap compares is empty.
+    rows : ReportRows
+        What the report is about, validated. ``y_true``, ``y_score``, ``y_pred``, ``sensitive_features``,
+        ``sample_weight``, ``interval`` and ``score_name`` of the report are those of its rows.
+    title : str
+        Heading of the page.
+    level : float
+        Level of the intervals.
+    n_resamples : int
+        Number of resamples behind the intervals.
+    random_state : int
+        Their seed.
+    path : FairnessPath or None
+        A path to show.
+    bounds : list
+        For each constraint of the model its name, ``kappa``, its value in training and on these rows, and its price.
+    status : str
+        ``status_`` of the model; empty if there is none.
+    model_words : str
+        How the model writes itself; empty if there is none.
+
+    See Also
+    --------
+    fairness_report : From labels and scores, with an example.
+    """
+
+    table: pd.DataFrame
+    gaps: pd.DataFrame
+    rows: ReportRows
+    title: str = "Fairness report"
+    level: float = 0.95
+    n_resamples: int = 0
+    random_state: int = 0
+    path: Any = None
+    bounds: list[Bound] = field(default_factory=list)
+    status: str = ""
+    model_words: str = ""
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        y: npt.ArrayLike,
+        *,
+        sensitive_features: Any,
+        sample_weight: npt.ArrayLike | None = None,
+        response: str = "auto",
+        threshold: float | None = None,
+        pos_label: Any = None,
+        interval: Any = None,
+        metrics: Iterable[str] | None = None,
+        level: float = 0.95,
+        n_resamples: int | None = None,
+        random_state: Any = 0,
+        path: Any = None,
+        title: str | None = None,
+    ) -> FairnessReport:
+        """Report on a fitted model.
+
+        Parameters
+        ----------
+        model : estimator
+            Fitted classifier (or regressor of two labels) of this package, scikit-learn or Fairlearn, also in a
+            pipeline or a search. It receives the sensitive features if its methods request them through metadata
+            routing, or cannot do without them. A model with ``predict`` alone gives a report of its decisions, without
+            scores. Decisions that are drawn at random are drawn once, with ``random_state``.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to judge it on; best ones that it was not fitted on.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+            Their groups.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Their weights.
+        response : {"auto", "decision_function", "predict_proba", "predict"}, default="auto"
+            What counts as score: the first of these that the model offers. Log losses read those of
+            ``decision_function`` as log-odds; ask for "predict_proba" where they are not. With "predict" there are no
+            scores.
+        threshold : float, default=None
+            Of the scores, for the gaps at one threshold. None is that of a model of this package, 0 for the
+            ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of ``predict``.
+        pos_label : object, default=None
+            The positive label; by default the last of two classes.
+        interval, metrics, level, n_resamples, random_state, path, title
+            As in :func:`fairness_report`.
+
+        Returns
+        -------
+        report : FairnessReport
+
+        Raises
+        ------
+        ValueError
+            As :func:`fairness_report`, or if ``response`` is unknown or the model does not know a label.
+        TypeError
+            If the model does not offer the response.
+
+        Examples
+        --------
+        >>> from fairconstrained import PartialParityClassifier
+        >>> from fairconstrained.datasets import make_biased_classification
+        >>> from fairconstrained.reporting import FairnessReport
+        >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+        >>> model = PartialParityClassifier(kappa=0.1).fit(X, y, sensitive_features=group)
+        >>> report = FairnessReport.from_estimator(model, X, y, sensitive_features=group, n_resamples=0)
+        >>> bool(report.gaps.loc["statistical_parity_gap", "value"] < 0.11)
+        True
+        """
+        seed = _seed(random_state)
+        answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, seed)
+        rows = ReportRows.of(
+            sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
+        )
+        bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return cls._of(rows, metrics, level, n_resamples, seed, path, title, model, bounds)
+
+    @classmethod
+    def _of(
+        cls,
+        rows: ReportRows,
+        metrics: Iterable[str] | None,
+        level: float,
+        n_resamples: int | None,
+        seed: int,
+        path: Any,
+        title: str | None,
+        model: Any,
+        bounds: list[Bound],
+    ) -> FairnessReport:
+        """Measure valid rows."""
+        names = check_gaps(metrics, rows)
+        if not isinstance(level, Real) or not 0 < level < 1:
+            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
+        fewest = int(np.ceil(20 / (1 - level) - 1e-9))
+        n_resamples = fewest if n_resamples is None else n_resamples
+        if not isinstance(n_resamples, Integral) or not (n_resamples == 0 or n_resamples >= fewest):
+            raise ValueError(
+                f"n_resamples must be 0, for no intervals, or at least {fewest} for intervals of level {level:g}; "
+                f"got {n_resamples!r}."
+            )
+        if path is not None and not hasattr(path, "table"):
+            raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
+        return cls(
+            table=group_table(rows),
+            gaps=gap_table(rows, names, float(level), int(n_resamples), seed, interval_words(rows)),
+            rows=rows,
+            title=cls.title if title is None else str(title),
+            level=float(level),
+            n_resamples=int(n_resamples),
+            random_state=seed,
+            path=path,
+            bounds=bounds,
+            status="" if model is None else status_of(model),
+            model_words="" if model is None else words_for(model),
+        )
+
+    @property
+    def y_true(self) -> np.ndarray:
+        """Labels, 1 for the positive one and 0 for the other; ndarray of int, of shape (n_samples,)."""
+        return self.rows.y_true
+
+    @property
+    def y_pred(self) -> np.ndarray:
+        """Decisions, 1 for positive and 0 for negative; ndarray of int, of shape (n_samples,)."""
+        return self.rows.y_pred
+
+    @property
+    def y_score(self) -> np.ndarray | None:
+        """Scores as given; ndarray of shape (n_samples,), or None."""
+        return self.rows.y_score
+
+    @property
+    def sensitive_features(self) -> pd.DataFrame:
+        """What makes up the groups; DataFrame of shape (n_samples, n_features)."""
+        return self.rows.sensitive_features
+
+    @property
+    def sample_weight(self) -> np.ndarray | None:
+        """Weights as given; ndarray of shape (n_samples,), or None."""
+        return self.rows.sample_weight
+
+    @property
+    def interval(self) -> Any:
+        """Percentile interval as given, or None."""
+        return self.rows.interval
+
+    @property
+    def score_name(self) -> str:
+        """What an axis of the scores is called: "score" or "predicted probability"."""
+        return self.rows.score_name
+
+    @property
+    def verdict(self) -> list[str]:
+        """Sentences that say who differs most in what: decisions first, the largest difference on top."""
+        return verdict_sentences(self.rows, self.table, self.gaps, self.level)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What was measured on what, and how, in words by what they are about."""
+        return setting_words(self)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One page with everything: tables, figures and words, without any link to a network.
+
+        It is readable without JavaScript; with it, tables can be sorted. The same report gives the same page.
+
+        Parameters
+        ----------
+        path : str or Path, default=None
+            File to write it to as well.
+
+        Returns
+        -------
+        html : str
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is missing, which draws the figures.
+        """
+        html = str(page(self))
+        if path is not None:
+            Path(path).write_text(html, encoding="utf-8")
+        return html
+
+    def to_metric_frame(self) -> Any:
+        """The table by group as a :class:`fairlearn.metrics.MetricFrame`.
+
+        Returns
+        -------
+        frame : MetricFrame
+            Its metrics are the columns of ``table``, except ``share``.
+
+        Raises
+        ------
+        ImportError
+            If Fairlearn is missing.
+        """
+        return metric_frame(self.rows)
+
+    def _repr_html_(self) -> str | None:
+        """The page in a frame, so that its style stays inside; None, for plain text, without matplotlib."""
+        try:
+            html = self.to_html()
+        except ImportError:
+            return None
+        return (
+            f'<iframe srcdoc="{escape(html)}" title="{escape(self.title)}" sandbox="allow-scripts" '
+            'style="width: 100%; height: 48rem; border: 1px solid #8888; border-radius: 6px"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"FairnessReport({self.rows.n_samples:,} rows, {self.rows.grouped.n_groups} groups): {self.verdict[0]}"
+
+    def __str__(self) -> str:
+        with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
+            tables = [str(self.table), str(self.gaps[["value", "lower", "upper"]])]
+        remarks = remark_sentences(self)
+        return "\n\n".join([self.title, "\n".join(self.verdict), *tables, *(["\n".join(remarks)] if remarks else [])])
+
+
+def fairness_report(
+    y_true: npt.ArrayLike,
+    y_score: npt.ArrayLike | None,
+    *,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    y_pred: npt.ArrayLike | None = None,
+    threshold: float = 0.0,
+    pos_label: Any = None,
+    interval: Any = None,
+    metrics: Iterable[str] | None = None,
+    level: float = 0.95,
+    n_resamples: int | None = None,
+    random_state: Any = 0,
+    model: Any = None,
+    path: Any = None,
+    title: str | None = None,
+) -> FairnessReport:
+    """Measure how the groups fare: rates, areas under the curve, losses, and every gap with an interval.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Two labels.
+    y_score : array-like of shape (n_samples,) or None
+        Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. None for a report of
+        decisions alone.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined. Groups that overlap (a table of booleans) are an error.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Non-negative; a weight of 2 stands for the same row twice, except in the counts of rows.
+    y_pred : array-like of shape (n_samples,), default=None
+        Decisions, in the encoding of ``y_true``; by default, whether a score exceeds ``threshold``.
+    threshold : float, default=0.0
+        0 for log-odds, 0.5 for probabilities.
+    pos_label : object, default=None
+        The positive label; None for the larger of the two.
+    interval : pair of floats, list of pairs, or dict from group to either, default=None
+        Percentile interval, as fractions from the top, for the partial gaps, and to mark in the figures.
+    metrics : iterable of str, default=None
+        Names of gaps in :data:`fairconstrained.metrics.METRICS`; None for all that apply.
+    level : float, default=0.95
+        Level of the intervals, between 0 and 1.
+    n_resamples : int, default=None
+        Resamples behind each interval; 0 for no intervals. None is the fewest that ``level`` allows,
+        ``20 / (1 - level)``: 400 for 95%.
+    random_state : int, RandomState or None, default=0
+        Seed of the resamples.
+    model : estimator, default=None
+        The fitted model, to say what its bounds cost: one of this package, alone, in a pipeline or a search.
+    path : FairnessPath, default=None
+        From :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
+    title : str, default=None
+        Heading of the page; "Fairness report" by default.
+
+    Returns
+    -------
+    report : FairnessReport
+
+    Raises
+    ------
+    ValueError
+        If labels are not two, lengths differ, scores are not finite, there is one group only or groups overlap,
+        probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
+        ``level`` or ``n_resamples`` is out of range.
+
+    Examples
+    --------
+    >>> from fairconstrained.reporting import fairness_report
+    >>> y_true, score = [1, 0, 1, 0, 1, 0, 1, 0], [2.0, 1.0, 3.0, -1.0, 1.0, -2.0, -1.0, -3.0]
+    >>> report = fairness_report(y_true, score, sensitive_features=list("aaaabbbb"), n_resamples=0)
+    >>> report.table["positive_rate"].tolist()
+    [0.75, 0.25, 0.5]
+    >>> float(report.gaps.loc["independence_gap", "value"])
+    0.5
+    >>> page = report.to_html()  # or report.to_html("report.html")
+    """
+    rows = ReportRows.of(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        y_pred=y_pred,
+        threshold=threshold,
+        pos_label=pos_label,
+        interval=interval,
+    )
+    bounds = [] if model is None else bounds_of(model)
+    return FairnessReport._of(rows, metrics, level, n_resamples, _seed(random_state), path, title, model, bounds)
+
+
+def _seed(random_state: Any) -> int:
+    """A seed to keep; that of a whole number is itself."""
+    return (
+        int(random_state)
+        if isinstance(random_state, Integral)
+        else int(check_random_state(random_state).randint(2**31))
+    )

@@ -1,0 +1,228 @@
+"""A report in plain words: who differs most in what, what a bound costs, and what has to be kept in mind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fairconstrained._version import __version__
+from fairconstrained.metrics import PercentileIntervals, partial_statistical_parity_gap
+from fairconstrained.plotting._groups import group_name, interval_name, pieces_of
+from fairconstrained.reporting._measures import MEASURES
+from fairconstrained.reporting._model import Bound
+from fairconstrained.reporting._rows import ReportRows
+
+if TYPE_CHECKING:
+    from fairconstrained.reporting._report import FairnessReport
+
+__all__ = [
+    "FORMS",
+    "bound_sentences",
+    "interval_words",
+    "listed",
+    "remark_sentences",
+    "setting_words",
+    "verdict_sentences",
+]
+
+#: Groups of fewer rows than this are named as small.
+_FEW = 30
+#: More names than this are not listed one by one.
+_MOST_NAMES = 6
+#: How values of the forms of `MEASURES` are written.
+FORMS: dict[str, Callable[[float], str]] = {
+    "count": lambda value: f"{value:,.0f}",
+    "rate": lambda value: f"{100 * value:.1f}%",
+    "number": lambda value: f"{value:.3f}",
+}
+
+
+class Contrast(NamedTuple):
+    """The two groups that differ most in a column of the table."""
+
+    measure: str
+    high: Any
+    low: Any
+    values: tuple[float, float]
+
+    @property
+    def difference(self) -> float:
+        """Of the two values."""
+        return self.values[0] - self.values[1]
+
+    def words(self, gaps: pd.DataFrame, level: float, explain: bool) -> str:
+        """One sentence, with the interval of the gap where there is one."""
+        measure = MEASURES[self.measure]
+        high, low = (FORMS[measure.form](value) for value in self.values)
+        is_rate = measure.form == "rate"
+        apart = f"{100 * self.difference:.1f} percentage points" if is_rate else f"{self.difference:.3f}"
+        between = _interval_of(gaps, measure.metric, level, 100 if is_rate else 1)
+        name = measure.title[0].upper() + measure.title[1:] + (f" ({measure.words})" if explain else "")
+        return f"{name}: {high} for {group_name(self.high)}, {low} for {group_name(self.low)}, {apart} apart{between}."
+
+
+def verdict_sentences(rows: ReportRows, table: pd.DataFrame, gaps: pd.DataFrame, level: float) -> list[str]:
+    """Which groups differ most in what: decisions first, the largest difference on top, then scores, then labels."""
+    contrasts = [found for name in table.columns if (found := _contrast(table, name)) is not None]
+    # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
+    order = {"rate": 0, "number": 1}
+    contrasts.sort(key=lambda c: (c.measure == "base_rate", order[MEASURES[c.measure].form], -c.difference))
+    sentences = [c.words(gaps, level, explain=number == 0) for number, c in enumerate(contrasts)]
+    last = sum(c.measure != "base_rate" for c in contrasts)
+    return sentences[:last] + _score_sentences(rows) + sentences[last:]
+
+
+def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
+    """What the training of a model says about its bounds: whether they hold, here as well, and what they cost."""
+    sentences = []
+    for bound in bounds:
+        here = f"; on the rows of this report it is {bound.here:.4g}" if np.isfinite(bound.here) else ""
+        asked = "without a bound" if bound.kappa is None else f"with the bound kappa = {bound.kappa:g}"
+        name = bound.name.replace("_", " ")
+        sentences.append(f"Gap of {name}: trained {asked}, it is {bound.trained:.4g} on the training rows{here}.")
+        sentences += _price_sentences(bound)
+    if status == "infeasible":
+        sentences.append("Training did not keep its bounds (status “infeasible”).")
+    return sentences
+
+
+def remark_sentences(report: FairnessReport) -> list[str]:
+    """What a reader has to know: cells that are empty, groups of few rows, decisions of another origin."""
+    rows, table, gaps = report.rows, report.table, report.gaps
+    sentences = []
+    for name in table.columns:
+        empty = table.index[:-1][table[name].isna().to_numpy()[:-1]]
+        if len(empty):
+            sentences.append(
+                f"{MEASURES[name].title} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
+            )
+    few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < _FEW]
+    if few:
+        sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few)}.")
+    unknown = gaps["gap"][gaps["value"].notna() & gaps["lower"].isna()].to_list() if report.n_resamples else []
+    if unknown:
+        sentences.append(f"No interval, as a cell is empty in too many resamples: {listed(unknown)}.")
+    if rows.y_score is not None:
+        differing = int(np.count_nonzero((rows.y_score > rows.threshold) != (rows.y_pred == 1)))
+        if differing:
+            sentences.append(
+                f"In {differing:,} of {rows.n_samples:,} rows the decision is not that of the threshold "
+                f"{rows.threshold:g}."
+            )
+    return sentences
+
+
+def setting_words(report: FairnessReport) -> dict[str, str]:
+    """What was measured on what, and how."""
+    rows = report.rows
+    weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
+    scores = {None: "none: a report of decisions", True: "probabilities", False: "log-odds"}
+    intervals = (
+        f"{100 * report.level:g}%, two-sided, BCa bootstrap of {report.n_resamples:,} resamples within the groups "
+        f"(seed {report.random_state}); for one gap at a time, and for rows of the same origin as these."
+    )
+    entries = {
+        "Model": report.model_words,
+        "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups} groups by "
+        f"{', '.join(rows.sensitive_features.columns)}{weighted}",
+        "Labels": f"“{rows.labels[1]}” is positive, “{rows.labels[0]}” negative",
+        "Scores": scores[None if rows.y_score is None else rows.has_probabilities],
+        "Threshold": "" if rows.y_score is None else f"{rows.threshold:g}",
+        "Percentile interval": interval_words(rows),
+        "Intervals": intervals if report.n_resamples else "none were computed",
+        "Package": f"fairconstrained {__version__}",
+    }
+    return {name: words for name, words in entries.items() if words}
+
+
+def interval_words(rows: ReportRows) -> str:
+    """The percentile interval in words; empty if there is none."""
+    if rows.interval is None:
+        return ""
+    labels = rows.grouped.labels
+    intervals = PercentileIntervals.parse(rows.interval, labels)
+    pieces = [pieces_of(intervals, code) for code in range(len(labels))]
+    if all(np.array_equal(pieces[0], other) for other in pieces):
+        return interval_name(pieces[0])
+    each = [f"{interval_name(own)} of {group_name(label)}" for own, label in zip(pieces, labels, strict=True)]
+    return "; ".join(each)
+
+
+def listed(labels: list[Any]) -> str:
+    """Names of groups, the first few of many."""
+    named = ", ".join(group_name(label) for label in labels[:_MOST_NAMES])
+    return named if len(labels) <= _MOST_NAMES else f"{named} and {len(labels) - _MOST_NAMES} more"
+
+
+def _contrast(table: pd.DataFrame, name: str) -> Contrast | None:
+    """None for what says nothing about fairness by itself, and where fewer than two groups have a value."""
+    if name in ("n_samples", "share"):
+        return None
+    values = table[name].to_numpy(dtype=float)[:-1]
+    if np.isfinite(values).sum() < 2:
+        return None
+    high, low = int(np.nanargmax(values)), int(np.nanargmin(values))
+    return Contrast(name, table.index[high], table.index[low], (float(values[high]), float(values[low])))
+
+
+def _score_sentences(rows: ReportRows) -> list[str]:
+    """Where the score distributions are farthest apart: everywhere, and within the interval."""
+    if rows.y_score is None:
+        return []
+    sentences = []
+    everything = (0.0, 1.0)
+    for interval in [everything] + [rows.interval_of_codes] * (rows.interval is not None):
+        result: Any = partial_statistical_parity_gap(
+            None,
+            rows.y_score,
+            sensitive_features=rows.grouped.codes,
+            sample_weight=rows.sample_weight,
+            interval=interval,
+            return_groups=True,
+        )
+        found = result[1]
+        share = found["partial_rank"].to_numpy()
+        high, low = int(share.argmax()), int(share.argmin())
+        within = f" within {interval_words(rows)}" if interval is not everything else ""
+        (first, most), (second, least) = (
+            (group_name(rows.grouped.labels[code]), 100 * share[code]) for code in (high, low)
+        )
+        sentences.append(
+            f"Scores{within}: {most:.1f}% of {first} and {least:.1f}% of {second} are above "
+            f"{found['threshold'].iloc[0]:.3g}, {most - least:.1f} percentage points apart, the largest difference of "
+            "all thresholds."
+        )
+    return sentences
+
+
+def _interval_of(gaps: pd.DataFrame, metric: str | None, level: float, scale: float) -> str:
+    """The interval of a gap in brackets; empty where there is none."""
+    if metric is None or metric not in gaps.index:
+        return ""
+    ends = scale * gaps[["lower", "upper"]].loc[metric].to_numpy(dtype=float)
+    if not np.isfinite(ends).all():
+        return ""
+    lower, upper = (f"{end:.{1 if scale == 100 else 3}f}" for end in ends)
+    return f" ({100 * level:g}% interval {lower} to {upper})"
+
+
+def _price_sentences(bound: Bound) -> list[str]:
+    """The multiplier in words: what a looser bound would gain in training."""
+    if not np.isfinite(bound.price) or bound.kappa is None:
+        return []
+    name = bound.name.replace("_", " ")
+    if bound.price <= 0:
+        return [f"Price of {name}: none, since loosening this bound would not lower the training objective."]
+    step = _step(bound.kappa)
+    return [
+        f"Price of {name}: loosening kappa from {bound.kappa:g} by {step:g} would lower the training objective by "
+        f"about {bound.price * step:.2g}, to first order."
+    ]
+
+
+def _step(kappa: float) -> float:
+    """A round change of kappa that is small beside it."""
+    return 0.01 if kappa >= 0.02 or kappa <= 0 else float(f"{kappa / 5:.0e}")
