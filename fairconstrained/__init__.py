@@ -1,6 +1,7 @@
 """scikit-learn compatible estimators trained under fairness constraints that hold for the reported metric."""
 
 from fairconstrained._version import __version__
+from fairconstrained.certification import Certificate, certify, gap_interval
 from fairconstrained.estimators import (
     AUCFairClassifier,
     CorrelationPenaltyClassifier,
@@ -26,6 +27,7 @@ from fairconstrained.paths import (
 __all__ = [
     "AUCFairClassifier",
     "AUCFairClassifierCV",
+    "Certificate",
     "ConvergenceWarning",
     "CorrelationPenaltyClassifier",
     "FairRanker",
@@ -43,5 +45,7 @@ __all__ = [
     "RateParityClassifier",
     "RegularizedParityClassifier",
     "__version__",
+    "certify",
     "fairness_path",
+    "gap_interval",
 ]

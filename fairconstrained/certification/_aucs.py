@@ -1,0 +1,132 @@
+"""Which AUCs a metric compares in a sample, and the sets of rows behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairconstrained.metrics as metrics
+from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups, difference_aucs
+from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, mask_cells
+from fairconstrained.metrics._validation import check_scores
+
+__all__ = ["AUC_GAPS", "ComparedAUCs", "compared_aucs"]
+
+Set = tuple[int, ...]
+
+#: Metrics by the name of their sets; None: the user's own.
+AUC_GAPS: dict[Callable[..., Any], str | None] = {
+    metrics.group_auc_gap: "group",
+    metrics.inter_group_auc_gap: "inter_group",
+    metrics.intra_group_auc_gap: "intra_group",
+    metrics.positive_equality_gap: "positive_equality_gap",
+    metrics.negative_equality_gap: "negative_equality_gap",
+    metrics.bpsn_bnsp_gap: "bpsn_bnsp",
+    metrics.subset_auc_gap: None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedAUCs:
+    """Disjoint cells of rows, and pairs of AUCs between unions of cells.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_samples,)
+    cells : ndarray of int, of shape (n_samples,)
+        In ``0 .. n_cells``; the rows of cell ``n_cells`` are in no set.
+    n_cells : int
+    differences : tuple of AUCDifference
+        Those that count.
+    names : dict of tuple to str
+        Of the sets.
+    """
+
+    scores: np.ndarray
+    cells: np.ndarray
+    n_cells: int
+    differences: tuple[AUCDifference, ...]
+    names: dict[Set, str]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Rows of the cells."""
+        return np.bincount(self.cells, minlength=self.n_cells + 1)[: self.n_cells]
+
+    @property
+    def pairs(self) -> list[tuple[Set, Set]]:
+        """The sets of all AUCs, two AUCs for every difference."""
+        return [sets for difference in self.differences for sets in (difference[:2], difference[2:])]
+
+    def size(self, cells: Set) -> int:
+        """Rows of a set."""
+        return int(self.counts[list(cells)].sum())
+
+    def auc(self, above: Set, below: Set) -> float:
+        """AUC of the sample between two sets."""
+        sets = AUCDifference(above, below, above, below)
+        return float(difference_aucs(self.scores, self.cells, np.ones(self.scores.size), self.n_cells, [sets])[0, 0])
+
+    def table(self, lower: np.ndarray, upper: np.ndarray, estimates: Sequence[float]) -> pd.DataFrame:
+        """One row for every AUC that is not 1/2 by definition."""
+        rows = [
+            {
+                "above": self.names[above],
+                "below": self.names[below],
+                "n_above": self.size(above),
+                "n_below": self.size(below),
+                "estimate": estimate,
+                "lower": low,
+                "upper": high,
+            }
+            for (above, below), estimate, low, high in zip(
+                self.pairs, estimates, lower.ravel(), upper.ravel(), strict=True
+            )
+            if set(above) != set(below)
+        ]
+        return pd.DataFrame(rows)
+
+
+def compared_aucs(sample: Sample) -> ComparedAUCs:
+    """What the metric of a sample compares."""
+    name = AUC_GAPS[sample.metric]
+    if name is None:
+        return _of_subsets(sample)
+    found = compare_groups(
+        name, sample.y_true, sample.response, sample.sensitive_features, protected=sample.params.get("protected")
+    )
+    n_cells = 2 * found.rows.n_groups
+    differences = found.differences[: found.n_compared]
+    sets = {cells for difference in differences for cells in difference}
+    names = {cells: _name(cells, found, AUC_METRICS[name].by_label) for cells in sets}
+    return ComparedAUCs(found.scores, found.cells, n_cells, differences, names)
+
+
+def _name(cells: Set, found: GroupComparison, by_label: bool) -> str:
+    """``group``, ``group, positive`` or ``all, positive``."""
+    labels: tuple[Hashable, ...] = found.rows.labels
+    groups, signs = {cell % len(labels) for cell in cells}, {cell // len(labels) for cell in cells}
+    group = "all" if len(groups) > 1 else f"{labels[min(groups)]}"
+    return f"{group}, {('positive', 'negative')[min(signs)]}" if by_label and len(signs) == 1 else group
+
+
+def _of_subsets(sample: Sample) -> ComparedAUCs:
+    scores, subsets = check_scores(sample.response), sample.params["subsets"]
+    masks: list[Any] = []
+
+    def recorded(positive: np.ndarray, groups: np.ndarray | None) -> Any:
+        masks.append(subsets(positive, groups))
+        return masks[-1]
+
+    if callable(subsets):
+        arguments = sample.params | {"subsets": recorded}
+        sample.metric(sample.y_true, scores, sensitive_features=sample.sensitive_features, **arguments)
+        subsets = masks[-1]
+    cells, n_cells, difference = mask_cells(np.array([np.asarray(mask) for mask in subsets]))
+    names = dict(zip(reversed(difference), ("G2'", "G2", "G1'", "G1"), strict=True))
+    return ComparedAUCs(scores, cells, n_cells, (difference,), names)

@@ -1,0 +1,117 @@
+"""Empirical Bernstein bounds: metrics that are made of means of bounded functions of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+
+import fairconstrained.metrics as metrics
+from fairconstrained.certification._cells import Comparison, group_losses, group_rates, positive_rates
+from fairconstrained.certification._contrasts import Contrast
+from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, NotOffered, offers
+from fairconstrained.certification._sample import Sample
+
+__all__ = ["BoundedMeans", "bernstein_margin"]
+
+
+def bernstein_margin(variances: np.ndarray, counts: np.ndarray, delta: float) -> np.ndarray:
+    r"""What a mean of values in [0, 1] exceeds the mean of the sample by with probability at most ``delta``.
+
+    .. math:: \sqrt{\frac{2 V \ln(2/\delta)}{n}} + \frac{7 \ln(2/\delta)}{3 (n - 1)}
+
+    Parameters
+    ----------
+    variances : ndarray
+        V, with n - 1 in the denominator.
+    counts : ndarray
+        n, need not be integers; infinity up to 1.
+    delta : float
+
+    References
+    ----------
+    A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
+    """
+    log = np.log(2 / delta)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        margin = np.sqrt(2 * variances * log / counts) + 7 * log / (3 * (counts - 1))
+    return np.where(counts > 1, margin, np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedMeans(Cells):
+    """Means of cells, of values between two known numbers.
+
+    Parameters
+    ----------
+    means, variances, counts : ndarray of shape (n_blocks, n_columns)
+    low, high : float
+    index : Index
+        Names of the cells.
+    """
+
+    means: np.ndarray
+    variances: np.ndarray
+    counts: np.ndarray
+    low: float
+    high: float
+    index: pd.Index
+    method: ClassVar[str] = "bernstein"
+
+    @classmethod
+    def evidence(cls, sample: Sample, found: Comparison, low: float, high: float) -> CellEvidence:
+        """That of a comparison whose values lie between ``low`` and ``high``."""
+        counts = found.counts
+        means = found.sums(found.values) / counts
+        # around the mean of all, lest squares of a large mean hide the variance
+        shifted = found.values - found.values.mean()
+        squares, sums = found.sums(shifted**2), found.sums(shifted)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variances = np.maximum(squares - sums**2 / counts, 0.0) / (counts - 1)
+        cells = cls(means, variances, counts, low, high, found.index)
+        return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
+
+    def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """See `Cells.ends`."""
+        length = self.high - self.low
+        margin = length * bernstein_margin(self.variances / length**2, self.counts * scale, delta)
+        return np.maximum(self.means - margin, self.low), np.minimum(self.means + margin, self.high)
+
+    def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
+        """See `Cells.table`."""
+        lower, upper = self.ends(delta)
+        columns = {"n_samples": self.counts.astype(int), "estimate": self.means, "lower": lower, "upper": upper}
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=self.index)
+
+
+@offers("bernstein", metrics.rate_gap)
+def _rates(sample: Sample) -> Evidence:
+    found = group_rates(sample)
+    if sample.params.get("rate", "indicator") == "hinge":
+        return _within_bound(sample, found)
+    return BoundedMeans.evidence(sample, found, 0.0, 1.0)
+
+
+@offers("bernstein", metrics.parity_pair)
+def _parity_pair(sample: Sample) -> Evidence:
+    return BoundedMeans.evidence(sample, positive_rates(sample), 0.0, 1.0)
+
+
+@offers("bernstein", metrics.loss_parity_gap)
+def _losses(sample: Sample) -> Evidence:
+    return _within_bound(sample, group_losses(sample))
+
+
+def _within_bound(sample: Sample, found: Comparison) -> Evidence:
+    if sample.loss_bound is None:
+        raise NotOffered("'bernstein' needs loss_bound, numbers between which all losses lie.")
+    low, high = sample.loss_bound
+    least, most = float(found.values.min()), float(found.values.max())
+    if least < low or most > high:
+        raise ValueError(
+            f"loss_bound=({low:g}, {high:g}) does not hold: losses of these rows lie between {least:g} and {most:g}. "
+            "It has to hold for all rows of the population; a bounded loss or clipped scores have such a bound."
+        )
+    return BoundedMeans.evidence(sample, found, low, high)

@@ -1,0 +1,347 @@
+"""`certify`: a bound on the gap in the population, from rows that no fit has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn import config_context
+from sklearn.base import is_regressor
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+# The families list themselves when they are imported.
+from fairconstrained.certification import (  # noqa: F401
+    _auc_bands,
+    _bernstein,
+    _binomial,
+    _bootstrap,
+    _dkw,
+    _ustatistics,
+)
+from fairconstrained.certification._evidence import METHODS, Evidence, evidence_of
+from fairconstrained.certification._sample import Sample, check_fraction, compares_groups, resolve_metric
+from fairconstrained.certification._seen import check_unseen, model_kappa
+from fairconstrained.groups import Groups
+from fairconstrained.model_selection import make_fairness_scorer
+from fairconstrained.model_selection._response import get_response
+
+__all__ = ["Certificate", "certificate_of", "certify", "check_certification", "sample_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """A bound on a gap in the population, which `certify` returns.
+
+    Attributes
+    ----------
+    metric : str
+        What is bounded; ``"1 - minority_share"`` for a share that is to be large.
+    gap : float
+        In the sample.
+    upper_bound : float
+        Exceeded by the gap in the population with probability at most ``delta``, over the draw of the sample.
+    delta : float
+    kappa : float or None
+        What was to be certified.
+    method : {"binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
+        The family of the bound.
+    is_distribution_free : bool
+        Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.
+    n_samples : int
+    n_events : int
+        How many events the union is over: each fails with probability at most ``delta / n_events``.
+    union : str
+        These events in words.
+    cells : DataFrame
+        The counts that the bound rests on, with the estimates and their ends, each of which holds with probability
+        ``1 - delta / n_events``.
+    share_seen : float or None
+        Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; None if the model keeps
+        no record.
+    """
+
+    metric: str
+    gap: float
+    upper_bound: float
+    delta: float
+    kappa: float | None
+    method: str
+    is_distribution_free: bool
+    n_samples: int
+    n_events: int
+    union: str
+    cells: pd.DataFrame = field(repr=False)
+    share_seen: float | None
+    _evidence: Evidence = field(repr=False)
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether ``upper_bound <= kappa``; None without ``kappa``."""
+        return None if self.kappa is None else self.upper_bound <= self.kappa
+
+    @cached_property
+    def sufficient_n(self) -> int | None:
+        """The smallest sample that would have sufficed for ``kappa``; None without it, else see `sample_size`."""
+        return None if self.kappa is None else self.sample_size(self.kappa)
+
+    def sample_size(self, kappa: float) -> int | None:
+        """The smallest sample with the same estimates and shares of cells whose bound is at most ``kappa``.
+
+        Parameters
+        ----------
+        kappa : float
+
+        Returns
+        -------
+        n_samples : int or None
+            None if the estimate is not below ``kappa``, or so little that it would take 1e8 times the rows.
+        """
+        scale = self._evidence.sufficient_scale(self.delta, kappa)
+        return None if scale is None else int(np.ceil(scale * self.n_samples - 1e-9))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.metric} is at most {self.upper_bound:.4g} in the population, with {1 - self.delta:.4g} confidence.",
+            f"Measured: {self.gap:.4g} on {self.n_samples:,} rows.",
+            *self._verdict(),
+            f"Method: {self.method}, {_VALIDITY[self.is_distribution_free]}.",
+            f"Union: {self.union}.",
+        ]
+        if self.share_seen:
+            lines.append(f"NOT VALID: the model was fitted on {self.share_seen:.0%} of the rows.")
+        return "\n".join(lines)
+
+    def _verdict(self) -> list[str]:
+        if self.kappa is None:
+            return []
+        if self.passed:
+            return [f"kappa = {self.kappa:g}: passed."]
+        if self.sufficient_n is None:
+            return [f"kappa = {self.kappa:g}: not passed; no sample suffices for this estimate."]
+        return [f"kappa = {self.kappa:g}: not passed; {self.sufficient_n:,} rows would have sufficed."]
+
+
+_VALIDITY = {
+    True: "valid for every distribution and sample size",
+    False: "valid in the limit of many rows only",
+}
+
+
+def certify(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sensitive_features: Any,
+    metric: str | Callable[..., Any],
+    metric_params: dict[str, Any] | None = None,
+    kappa: float | None = None,
+    delta: float = 0.05,
+    method: str = "auto",
+    loss_bound: float | tuple[float, float] | None = None,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    allow_training_data: bool = False,
+) -> Certificate:
+    r"""Bound the gap of a fitted model in the population, from rows that it was not fitted on.
+
+    .. math:: P\bigl(\text{gap in the population} > \text{upper bound}\bigr) \le \delta
+
+    The probability is over the draw of the rows, which have to be independent, of one distribution, and of equal
+    weight. Where the numbers of rows in groups or cells are fixed beforehand, the bound holds all the same: bounds
+    on groups hold given these numbers.
+
+    ==============  ================================================================================================
+    method          for
+    ==============  ================================================================================================
+    "binomial"      Exact intervals of Clopper and Pearson. Rates of predictions (independence, equal opportunity,
+                    separation, sufficiency, inaccuracy, `rate_gap`, `parity_pair` and `minority_share` of
+                    indicators), partial gaps at a threshold, and gaps that are the largest over all thresholds
+                    (statistical parity, whole or partial).
+    "ustatistic"    Chernoff's bound for U-statistics of two samples. AUC gaps.
+    "bernstein"     Empirical Bernstein bounds. `rate_gap` and `parity_pair` of sigmoids; losses with ``loss_bound``.
+    "dkw"           Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical
+                    parity and AUC gaps, less tight.
+    "bootstrap"     Quantiles of resamples (BCa). Every metric, also functions of your own. Right only in the limit of
+                    many rows, and marked so.
+    ==============  ================================================================================================
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted: of this package, scikit-learn, Fairlearn, a Pipeline, a search. It gets the sensitive features if its
+        response method requests them.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels or targets.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined. `rate_gap` and `loss_parity_gap` also take a table of booleans
+        that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
+    metric : str or callable
+        A name of :data:`fairconstrained.metrics.METRICS` (or "minority_share", "parity_pair", "subset_auc_gap"), the
+        function itself, or any ``metric(y_true, y_pred or y_score, *, sensitive_features, ...)`` of your own.
+    metric_params : dict, default=None
+        Further arguments of the metric, such as ``interval``.
+    kappa : float, default=None
+        What the bound is compared with. None: the ``kappa`` of the model, if it has a number there.
+    delta : float, default=0.05
+        Probability with which the bound may fail, in (0, 1).
+    method : {"auto", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
+        See above. "auto" takes the first one that the metric has.
+    loss_bound : float or pair of floats, default=None
+        Numbers between which the losses of all rows lie, of the sample and of the population; a single one stands for
+        (0, loss_bound). Only for losses.
+    n_resamples : int, default=1000
+        Of the bootstrap; at least ``10 / delta``.
+    random_state : int, RandomState instance or None, default=None
+        Of the bootstrap.
+    allow_training_data : bool, default=False
+        Whether rows on which the model was fitted are no error; the certificate says so then. Models of this package
+        keep a record of their rows. **Of other models nothing is known, and this is not checked.**
+
+    Returns
+    -------
+    certificate : Certificate
+
+    Raises
+    ------
+    ValueError
+        If ``delta`` is not in (0, 1), lengths differ, there is a single group, a cell that the metric compares is
+        empty (the message prints the counts), the metric is unknown or has no such method, it does not fit what
+        the model says, a loss lies outside ``loss_bound``, or the model was fitted on the rows.
+    TypeError
+        If the model has no response that the metric could be computed from.
+
+    Notes
+    -----
+    The largest of several gaps needs no union over them. Where ``bound_j`` fails with probability at most delta for
+    each pair j of groups, so does ``max_j bound_j`` for ``max_j gap_j``: the pair that is worst in the population is
+    a fixed one, and its bound is enough. The same holds for thresholds. The union is over the ends of intervals that
+    the bound of one pair is made of; with ``agg="mean"`` over those of all pairs.
+
+    References
+    ----------
+    .. [1] C. J. Clopper, E. S. Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 1934.
+    .. [2] W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 and
+       section 5.
+    .. [3] A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
+    .. [4] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
+    .. [5] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
+    .. [6] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
+       largest needs no union.
+
+    Examples
+    --------
+    >>> from fairconstrained import PartialParityClassifier, certify
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=6000, random_state=0)
+    >>> model = PartialParityClassifier(kappa=0.05).fit(X[:3000], y[:3000], sensitive_features=group[:3000])
+    >>> certificate = certify(model, X[3000:], y[3000:], sensitive_features=group[3000:],
+    ...                       metric="statistical_parity_gap", kappa=0.2)
+    >>> certificate.passed, certificate.gap <= certificate.upper_bound
+    (True, True)
+    """
+    check_certification(delta, method, kappa)
+    function = resolve_metric(metric)
+    check_is_fitted(model)
+    share_seen = check_unseen(model, X, allow_training_data)
+    sample = sample_of(
+        model, X, y, sensitive_features, function, metric_params, _loss_bound(loss_bound), n_resamples, random_state
+    )
+    kappa = model_kappa(model) if kappa is None else float(kappa)
+    return certificate_of(evidence_of(sample, method), sample.name, delta, kappa, share_seen)
+
+
+def certificate_of(
+    evidence: Evidence, name: str, delta: float, kappa: float | None, share_seen: float | None
+) -> Certificate:
+    """The certificate that some evidence gives."""
+    return Certificate(
+        metric=name,
+        gap=evidence.gap,
+        upper_bound=evidence.upper(delta),
+        delta=delta,
+        kappa=kappa,
+        method=evidence.method,
+        is_distribution_free=evidence.is_distribution_free,
+        n_samples=evidence.n_samples,
+        n_events=evidence.n_events,
+        union=evidence.union,
+        cells=evidence.cells(delta),
+        share_seen=share_seen,
+        _evidence=evidence,
+    )
+
+
+def check_certification(delta: Any, method: Any, kappa: Any) -> None:
+    """Raise a ValueError for arguments out of range."""
+    check_fraction("delta", delta)
+    if method not in ("auto", *METHODS):
+        raise ValueError(f"method must be one of {['auto', *METHODS]}; got {method!r}.")
+    if kappa is not None and not (isinstance(kappa, (int, float, np.number)) and kappa >= 0):
+        raise ValueError(f"kappa must be a number of at least 0 or None; got {kappa!r}.")
+
+
+def sample_of(
+    model: Any,
+    X: Any,
+    y: Any,
+    sensitive_features: Any,
+    metric: Callable[..., Any],
+    metric_params: dict[str, Any] | None,
+    loss_bound: tuple[float, float] | None = None,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+) -> Sample:
+    """What a model says about rows, as the metric takes it."""
+    params = dict(metric_params or {})
+    pos_label = params.pop("pos_label", None)
+    response = make_fairness_scorer(metric).response
+    if response == "predict" and is_regressor(model):
+        raise ValueError(
+            f"{metric.__name__} compares labels, and {type(model).__name__} is a regressor. Choose a metric of scores."
+        )
+    _check_rows(model, X, y, sensitive_features, metric)
+    with config_context(enable_metadata_routing=True):  # the requests of the model say whether it gets the groups
+        answer = get_response(model, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
+    params.pop("on_empty", None)  # an empty cell has no bound
+    return Sample(
+        metric, answer.encode(y), answer.values, sensitive_features, params, loss_bound, n_resamples, random_state
+    )
+
+
+def _check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any]) -> None:
+    """Raise a ValueError for lengths that differ, a single group, and groups of the model that have no rows."""
+    if sensitive_features is None:
+        if compares_groups(metric):
+            raise ValueError(f"{metric.__name__} compares groups: pass sensitive_features.")
+        return
+    sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": _num_samples(sensitive_features)}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
+    groups = Groups.of(sensitive_features, overlapping=True)
+    if compares_groups(metric) and len(groups.names) < 2:
+        raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
+    known = np.asarray(getattr(model, "groups_", ())).tolist()
+    missing = [group for group in known if group not in groups.names]
+    if missing and set(groups.names) <= set(known):
+        counts = dict(zip(groups.names, groups.sums(np.ones(sizes["X"])).astype(int).tolist(), strict=True))
+        raise ValueError(
+            f"there are no rows of the groups {missing} that the model was fitted with; rows by group: {counts}. "
+            "Nothing can be certified about them: collect rows of every group."
+        )
+
+
+def _loss_bound(loss_bound: Any) -> tuple[float, float] | None:
+    if loss_bound is None:
+        return None
+    low, high = (0.0, loss_bound) if np.ndim(loss_bound) == 0 else loss_bound
+    if not low < high:
+        raise ValueError(
+            f"loss_bound must be a positive number or a pair (low, high) with low < high; got {loss_bound!r}."
+        )
+    return float(low), float(high)

@@ -1,0 +1,199 @@
+"""What a family of bounds offers, and which families there are for a metric."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+
+from fairconstrained.certification._contrasts import Contrast
+from fairconstrained.certification._sample import Sample
+
+__all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "NotOffered", "evidence_of", "methods_of", "offers"]
+
+#: Families, the one that "auto" prefers first.
+METHODS = ("binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
+
+#: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
+_LARGEST_SCALE = 1e8
+
+
+class NotOffered(ValueError):
+    """A family has no bound for a metric with these parameters; the message says what it would need."""
+
+
+class Evidence(ABC):
+    """What a sample says about a gap in the population.
+
+    Attributes
+    ----------
+    gap : float
+        In the sample.
+    n_samples : int
+    method : str
+        Name of the family.
+    is_distribution_free : bool
+        Whether `upper` holds with the probability stated for every distribution and every sample size.
+    """
+
+    gap: float
+    n_samples: int
+    method: str
+    is_distribution_free: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def n_events(self) -> int:
+        """How many events the union is over."""
+
+    @property
+    @abstractmethod
+    def union(self) -> str:
+        """The events in words."""
+
+    @abstractmethod
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        """Bound that the gap in the population exceeds with probability at most ``delta``.
+
+        Parameters
+        ----------
+        delta : float
+        scale : float, default=1.0
+            What all counts of rows are multiplied by, while the estimates stay.
+        """
+
+    @abstractmethod
+    def cells(self, delta: float) -> pd.DataFrame:
+        """The counts of rows, the estimates and the ends that `upper` is made of, by cell."""
+
+    def sufficient_scale(self, delta: float, kappa: float) -> float | None:
+        """The least scale with ``upper(delta, scale) <= kappa``; None if the gap is not below, or there is none."""
+        if self.gap >= kappa:
+            return None
+
+        def excess(root: float) -> float:
+            return self.upper(delta, root**-2) - kappa
+
+        # In 1 / sqrt(scale) bounds are close to linear, which saves the root finder most of its steps.
+        inside = outside = 1.0
+        while excess(inside) > 0:
+            outside, inside = inside, inside / 4
+            if inside**-2 > _LARGEST_SCALE:
+                return None
+        while inside >= outside:
+            outside *= 4
+            if outside**2 >= self.n_samples:
+                return 1 / self.n_samples
+            if excess(outside) <= 0:
+                inside = outside
+        root = float(brentq(excess, inside, outside, rtol=1e-6))
+        while excess(root) > 0:
+            root *= 1 - 1e-6
+        return root**-2
+
+
+class Cells(ABC):
+    """Parameters of cells of rows, each with a confidence interval.
+
+    Attributes
+    ----------
+    method : str
+        Name of the family.
+    """
+
+    method: ClassVar[str]
+
+    @abstractmethod
+    def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, each of which fails with probability at most ``delta``; as `Contrast` takes them."""
+
+    @abstractmethod
+    def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
+        """Counts, estimates and ends; of many thresholds at the one that the contrast finds worst."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellEvidence(Evidence):
+    """A gap that is made of the parameters of cells.
+
+    Parameters
+    ----------
+    gap : float
+    n_samples : int
+    of_cells : Cells
+    contrast : Contrast
+    """
+
+    gap: float
+    n_samples: int
+    of_cells: Cells
+    contrast: Contrast
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """Of the cells."""
+        return self.of_cells.method
+
+    @property
+    def n_events(self) -> int:
+        """See `Evidence.n_events`."""
+        return self.contrast.n_tails
+
+    @property
+    def union(self) -> str:
+        """See `Evidence.union`."""
+        return self.contrast.words
+
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        """See `Evidence.upper`."""
+        return self.contrast.upper(*self.of_cells.ends(delta / self.n_events, scale))
+
+    def cells(self, delta: float) -> pd.DataFrame:
+        """See `Evidence.cells`."""
+        return self.of_cells.table(delta / self.n_events, self.contrast)
+
+
+Builder = Callable[[Sample], Evidence]
+_BUILDERS: dict[tuple[str, Callable[..., Any] | None], Builder] = {}
+
+
+def offers(method: str, *metrics: Callable[..., Any]) -> Callable[[Builder], Builder]:
+    """List the decorated function as what makes the evidence of these metrics, or of all; it may raise `NotOffered`."""
+
+    def add(build: Builder) -> Builder:
+        _BUILDERS.update({(method, metric): build for metric in metrics or (None,)})
+        return build
+
+    return add
+
+
+def methods_of(metric: Callable[..., Any]) -> list[str]:
+    """Names of the families that there are for a metric with some parameters, the preferred one first."""
+    return [method for method in METHODS if {(method, metric), (method, None)} & _BUILDERS.keys()]
+
+
+def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
+    """The evidence of the family named, or of the first that there is.
+
+    Raises
+    ------
+    ValueError
+        If the family has no bound for this metric with these parameters.
+    """
+    known = methods_of(sample.metric)
+    if method != "auto" and method not in known:
+        raise ValueError(f"method={method!r} has no bound for {sample.name}; it has {['auto', *known]}.")
+    refusals = []
+    for name in known if method == "auto" else [method]:
+        build = _BUILDERS.get((name, sample.metric)) or _BUILDERS[name, None]
+        try:
+            return build(sample)
+        except NotOffered as refusal:
+            refusals.append(str(refusal))
+    others = [name for name in known if name != method]
+    raise ValueError(f"method={method!r} has no bound for {sample.name}: {' '.join(refusals)} There are {others}.")

@@ -1,0 +1,175 @@
+"""Rows that no fit has seen, as a metric takes them, and which numbers of them count as given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import fairconstrained.metrics as metrics
+from fairconstrained.groups import Groups
+
+__all__ = ["Sample", "check_fraction", "compares_groups", "gap_name", "resolve_metric", "strata_of"]
+
+_BY_GROUP = ("group",)
+_BY_CELL = ("group", "label")
+
+
+def _strata_of_notion(params: dict[str, Any]) -> tuple[str, ...]:
+    """Of the metrics that compare means of groups by the name of a notion."""
+    constraint = params.get("constraint", "demographic_parity")
+    by_label = constraint in ("equal_opportunity", "equalized_odds")
+    if params.get("reference") == "overall" or constraint == "intersectional":
+        return ("label",) if by_label else ()
+    return _BY_CELL if by_label else _BY_GROUP
+
+
+#: Numbers of rows that a metric is defined given, of metrics that do not compare whole groups. The distribution of the
+#: sample's gap is that of draws with these numbers fixed, and with everything else left to chance.
+_STRATA: dict[Callable[..., Any], Callable[[dict[str, Any]], tuple[str, ...]]] = {
+    metrics.equal_opportunity_gap: lambda params: _BY_CELL,
+    metrics.separation_gap: lambda params: _BY_CELL,
+    metrics.partial_equal_opportunity_gap: lambda params: _BY_CELL,
+    metrics.partial_equalized_odds_gap: lambda params: _BY_CELL,
+    metrics.inter_group_auc_gap: lambda params: _BY_CELL,
+    metrics.intra_group_auc_gap: lambda params: _BY_CELL,
+    metrics.sufficiency_gap: lambda params: ("group", "response"),
+    metrics.positive_equality_gap: lambda params: ("label",),
+    metrics.negative_equality_gap: lambda params: ("label",),
+    metrics.bpsn_bnsp_gap: lambda params: ("label",),
+    metrics.subset_auc_gap: lambda params: (),
+    metrics.inaccuracy: lambda params: (),
+    metrics.minority_share: lambda params: (),
+    metrics.rate_gap: _strata_of_notion,
+    metrics.loss_parity_gap: _strata_of_notion,
+}
+#: What is bounded from above where it is not the metric: a share that is to be large.
+_COMPLEMENTS: dict[Callable[..., Any], str] = {metrics.minority_share: "1 - minority_share"}
+_NAMED: dict[str, Callable[..., Any]] = {name: info.function for name, info in metrics.METRICS.items()} | {
+    function.__name__: function for function in (metrics.minority_share, metrics.parity_pair, metrics.subset_auc_gap)
+}
+_WITHOUT_GROUPS = (metrics.inaccuracy, metrics.subset_auc_gap)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Rows and what a metric makes of them.
+
+    Attributes
+    ----------
+    metric : callable
+    y_true : ndarray of shape (n_samples,)
+        Labels or targets.
+    response : ndarray of shape (n_samples,)
+        What the model said.
+    sensitive_features : object
+        None for a metric that compares no groups.
+    params : dict
+        Further arguments of the metric.
+    loss_bound : tuple of float, optional
+        Between which all losses lie, in the sample and outside it.
+    n_resamples : int
+    random_state : object
+        Of the bootstrap.
+    gap : float
+        What is to be small.
+    """
+
+    metric: Callable[..., Any]
+    y_true: np.ndarray
+    response: np.ndarray
+    sensitive_features: Any
+    params: dict[str, Any]
+    loss_bound: tuple[float, float] | None = None
+    n_resamples: int = 1000
+    random_state: Any = None
+    gap: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        gap = self.gap_of(self.y_true, self.response, sensitive_features=self.sensitive_features)
+        if np.isnan(gap):
+            raise ValueError(f"{self.name} is NaN on these rows: a cell that it compares is empty. Use more rows.")
+        object.__setattr__(self, "gap", gap)
+
+    @property
+    def name(self) -> str:
+        """Of what is to be small."""
+        return gap_name(self.metric)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows."""
+        return int(np.shape(self.response)[0])
+
+    def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
+        """What is to be small, on any rows."""
+        value = float(self.metric(y_true, response, **rows, **self.params))
+        return 1 - value if self.metric in _COMPLEMENTS else value
+
+
+def gap_name(metric: Callable[..., Any]) -> str:
+    """What a certificate calls the metric."""
+    return _COMPLEMENTS.get(metric) or str(getattr(metric, "__name__", metric))
+
+
+def compares_groups(metric: Callable[..., Any]) -> bool:
+    """Whether there is nothing to bound with a single group."""
+    return metric not in _WITHOUT_GROUPS
+
+
+def strata_of(
+    metric: Callable[..., Any],
+    params: dict[str, Any],
+    sensitive_features: Any,
+    y_true: np.ndarray | None,
+    response: np.ndarray | None = None,
+) -> tuple[np.ndarray, pd.DataFrame]:
+    """The stratum of every row: numbers of rows in strata count as given.
+
+    Parameters
+    ----------
+    metric : callable
+        Of one that is not known the numbers of rows in the groups count as given.
+    params : dict
+    sensitive_features : object
+    y_true, response : ndarray of shape (n_samples,), optional
+        Strata are not told apart by what is not there.
+
+    Returns
+    -------
+    codes : ndarray of int, of shape (n_samples,)
+    table : DataFrame
+        What the rows of every stratum have in common, and how many they are, ``n_samples``.
+    """
+    wanted = _STRATA.get(metric, lambda params: _BY_GROUP)(params)
+    columns: dict[str, Any] = {"label": y_true, "response": response}
+    if "group" in wanted:
+        groups = Groups.of(sensitive_features, overlapping=True)
+        names = np.empty(len(groups.labels), dtype=object)
+        names[:] = groups.labels
+        columns["group"] = names[groups.codes]
+    n_samples = len(response if response is not None else y_true)  # type: ignore[arg-type]
+    frame = pd.DataFrame({name: columns[name] for name in wanted if columns[name] is not None}, range(n_samples))
+    if frame.empty:
+        return np.zeros(n_samples, dtype=np.int64), pd.DataFrame({"n_samples": [n_samples]}, index=["all rows"])
+    grouped = frame.groupby(list(frame), sort=True)
+    return grouped.ngroup().to_numpy(), grouped.size().rename("n_samples").reset_index()
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """Raise a ValueError unless ``value`` lies strictly between 0 and 1."""
+    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+    return float(value)
+
+
+def resolve_metric(metric: Any) -> Callable[..., Any]:
+    """The function of that name, or the function itself."""
+    if callable(metric):
+        return metric
+    if metric not in _NAMED:
+        raise ValueError(f"there is no metric {metric!r}; there are {sorted(_NAMED)}. Or pass a function.")
+    return _NAMED[metric]

@@ -1,0 +1,135 @@
+"""AUCs between disjoint sets of rows: two-sample U-statistics of a kernel in [0, 1].
+
+The moment generating function of such a statistic of n and m rows is at most that of the mean of ``k = min(n, m)``
+independent values of the kernel, whence Chernoff's bound ``P(U >= u) <= exp(-k kl(u, theta))`` for ``u >= theta``, kl
+being the divergence of two Bernoulli distributions. Ties count one half, a value of the kernel like any other.
+
+An AUC of a set over one that contains it, such as a group over everybody, is ``1/2 + (1 - pi) (AUC - 1/2)`` with the
+AUC over the rest and the share pi of the set in the larger one, which is binomial.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+
+from fairconstrained.certification._aucs import AUC_GAPS, ComparedAUCs, Set, compared_aucs
+from fairconstrained.certification._binomial import binomial_ends
+from fairconstrained.certification._contrasts import AUCGaps, Contrast
+from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, NotOffered, offers
+from fairconstrained.certification._sample import Sample
+
+__all__ = ["AUCStatistics", "chernoff_upper"]
+
+
+def chernoff_upper(estimate: float, count: float, delta: float) -> float:
+    """The largest ``theta`` with ``kl(estimate, theta) <= ln(1 / delta) / count``.
+
+    References
+    ----------
+    W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 (equation 2.1)
+    for means, section 5 for U-statistics of two samples.
+    """
+    allowed = -np.log(delta) / count
+
+    def excess(theta: float) -> float:
+        return float(rel_entr(estimate, theta) + rel_entr(1 - estimate, 1 - theta)) - allowed
+
+    # the divergence is infinite at 1 unless the estimate is 1
+    if estimate >= 1 or excess(np.nextafter(1.0, 0.0)) <= 0:
+        return 1.0
+    return float(brentq(excess, estimate, np.nextafter(1.0, 0.0)))
+
+
+@dataclass(frozen=True)
+class _Statistic:
+    """An AUC between two disjoint sets, and the part of it that the AUC of interest differs from 1/2 by.
+
+    Parameters
+    ----------
+    estimate : float
+    count : int
+        Rows of the smaller set.
+    hits, total : int
+        Rows of the larger set that are not in the smaller one, and all of them, where one contains the other.
+    """
+
+    estimate: float
+    count: int
+    hits: int = 1
+    total: int = 0
+
+    @property
+    def n_ends(self) -> int:
+        """Ends that one end of the AUC is made of."""
+        return 2 if self.total else 1
+
+    def ends(self, delta: float, scale: float) -> tuple[float, float]:
+        """Lower and upper end of the AUC."""
+        high = chernoff_upper(self.estimate, self.count * scale, delta)
+        low = 1 - chernoff_upper(1 - self.estimate, self.count * scale, delta)
+        if not self.total:
+            return low, high
+        share = float(binomial_ends(np.array(self.hits * scale), np.array(self.total * scale), delta)[1])
+        return 0.5 + share * min(low - 0.5, 0.0), 0.5 + share * max(high - 0.5, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class AUCStatistics(Cells):
+    """AUCs, two for every difference.
+
+    Parameters
+    ----------
+    found : ComparedAUCs
+    statistics : tuple of _Statistic or None
+        None where the AUC is 1/2 by definition.
+    """
+
+    found: ComparedAUCs
+    statistics: tuple[_Statistic | None, ...]
+    method: ClassVar[str] = "ustatistic"
+
+    def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """See `Cells.ends`."""
+        known: dict[_Statistic, tuple[float, float]] = {}
+        for statistic in self.statistics:
+            if statistic is not None and statistic not in known:
+                known[statistic] = statistic.ends(delta, scale)
+        ends = [(0.5, 0.5) if statistic is None else known[statistic] for statistic in self.statistics]
+        lower, upper = np.array(ends).reshape(-1, 2, 2).transpose(2, 0, 1)
+        return lower, upper
+
+    def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
+        """See `Cells.table`."""
+        return self.found.table(*self.ends(delta), [self.found.auc(*sets) for sets in self.found.pairs])
+
+
+@offers("ustatistic", *AUC_GAPS)
+def _aucs(sample: Sample) -> Evidence:
+    found = compared_aucs(sample)
+    statistics = tuple(_statistic(found, *sets) for sets in found.pairs)
+    n_ends = sum(0 if statistic is None else statistic.n_ends for statistic in statistics[:2])
+    agg = sample.params.get("agg", "max")
+    contrast = AUCGaps(n_differences=len(found.differences), n_ends=n_ends, agg=agg)
+    return CellEvidence(sample.gap, sample.n_samples, AUCStatistics(found, statistics), contrast)
+
+
+def _statistic(found: ComparedAUCs, above: Set, below: Set) -> _Statistic | None:
+    """None for a set over itself."""
+    one, other = set(above), set(below)
+    if one == other:
+        return None
+    if not one & other:
+        return _Statistic(found.auc(above, below), min(found.size(above), found.size(below)))
+    if not (one < other or other < one):
+        raise NotOffered("'ustatistic' needs sets of rows that are disjoint, or of which one contains the other.")
+    rest = tuple(sorted(one ^ other))
+    estimate = found.auc(above, rest) if one < other else found.auc(rest, below)
+    total = max(found.size(above), found.size(below))
+    n_rest = found.size(rest)
+    return _Statistic(estimate, min(n_rest, total - n_rest), n_rest, total)

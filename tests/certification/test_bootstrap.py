@@ -1,0 +1,157 @@
+"""The bootstrap: against scipy's, near zero, and with weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import bootstrap, norm
+
+from fairconstrained import metrics
+from fairconstrained.certification import gap_interval
+from fairconstrained.certification._bootstrap import Replicates
+from fairconstrained.certification._sample import strata_of
+
+
+@pytest.fixture(scope="module")
+def skewed():
+    """Two small samples of skewed numbers, as one column and its strata."""
+    rng = np.random.default_rng(0)
+    values, strata = rng.exponential(size=90) ** 2, np.repeat([0, 1], [40, 50])
+    return values, strata
+
+
+def difference(values, strata, rows):
+    return values[rows][strata[rows] == 1].mean() - values[rows][strata[rows] == 0].mean()
+
+
+def test_bca_quantiles_are_those_of_scipy(skewed):
+    values, strata = skewed
+    found = Replicates.of(lambda rows: difference(values, strata, rows), strata, 6000, 0)
+    reference = bootstrap(
+        (values[strata == 1], values[strata == 0]),
+        lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
+        n_resamples=6000, method="BCa", confidence_level=0.9, rng=np.random.default_rng(1), vectorized=True,
+    ).confidence_interval  # fmt: skip
+    spread = reference.high - reference.low
+    assert found.corrected_quantile(0.95) == pytest.approx(reference.high, abs=0.05 * spread)
+    assert found.corrected_quantile(0.05) == pytest.approx(reference.low, abs=0.05 * spread)
+    # the correction is worth something here, so that the comparison is one
+    assert abs(found.corrected_quantile(0.95) - np.quantile(found.resampled, 0.95)) > 0.03 * spread
+
+
+def test_acceleration_of_blocks_is_near_that_of_rows():
+    rng = np.random.default_rng(0)
+    values, strata = rng.exponential(size=4000) ** 2, np.repeat([0, 1], 2000)
+    found = Replicates.of(lambda rows: values[rows].mean(), strata, 10, 0)
+    deviations = values - np.repeat([values[:2000].mean(), values[2000:].mean()], 2000)
+    exact = (deviations**3).sum() / (6 * (deviations**2).sum() ** 1.5)
+    assert found.acceleration == pytest.approx(exact, rel=0.5)
+    assert exact > 0.01
+
+
+def test_gap_interval_of_a_smooth_gap(draw):
+    """Around the estimate, about as wide as the normal interval."""
+    _, scores, groups = draw(900)
+    scores[groups == "b"] += 0.3
+    kept = groups != "c"
+    predicted = (scores[kept] > 0).astype(int)
+    low, high = gap_interval(
+        "independence_gap", None, predicted, sensitive_features=groups[kept], random_state=0, n_resamples=600
+    )
+    rates, sizes = zip(*((predicted[groups[kept] == g].mean(), (groups == g).sum()) for g in "ab"), strict=True)
+    gap = abs(rates[0] - rates[1])
+    error = np.sqrt(sum(rate * (1 - rate) / size for rate, size in zip(rates, sizes, strict=True)))
+    assert gap > 2.5 * error
+    assert low == pytest.approx(gap - 1.96 * error, abs=0.25 * error)
+    assert high == pytest.approx(gap + 1.96 * error, abs=0.25 * error)
+
+
+def test_near_zero_the_end_is_not_below_the_gap():
+    """Equal rates in the sample: every resampled gap is larger, and BCa alone would end at zero."""
+    groups, predicted = np.repeat(["a", "b"], 100), np.tile([0, 1], 100)
+    low, high = gap_interval(
+        "independence_gap", None, predicted, sensitive_features=groups, random_state=0, n_resamples=400
+    )
+    assert low == 0
+    # the quantile of an absolute value
+    assert high == pytest.approx(norm.ppf((1 + 0.975) / 2) * np.sqrt(2 * 0.25 / 100), rel=0.15)
+
+
+def test_weights_are_drawn_with_the_rows(draw):
+    y, scores, groups = draw(300)
+    weights = np.random.default_rng(0).integers(1, 4, size=300)
+    options = {"metric_params": {"agg": "mean"}, "n_resamples": 120, "level": 0.8, "random_state": 0}
+    weighted = gap_interval(
+        metrics.group_auc_gap, y, scores, sensitive_features=groups, sample_weight=weights, **options
+    )
+    plain = gap_interval(metrics.group_auc_gap, y, scores, sensitive_features=groups, **options)
+    gap = metrics.group_auc_gap(y, scores, sensitive_features=groups, sample_weight=weights, agg="mean")
+    assert weighted[0] < gap < weighted[1]
+    assert weighted != plain
+    repeated = [np.repeat(column, weights) for column in (y, scores, groups)]
+    narrower = gap_interval(metrics.group_auc_gap, *repeated[:2], sensitive_features=repeated[2], **options)
+    assert narrower[1] - narrower[0] < weighted[1] - weighted[0]  # repeated rows pretend to be independent
+
+
+def test_same_state_same_interval(draw):
+    y, scores, groups = draw(200)
+    first, second, other = (
+        gap_interval(
+            "group_auc_gap", y, scores, sensitive_features=groups, n_resamples=40, level=0.5, random_state=state
+        )
+        for state in (0, 0, 1)
+    )
+    assert first == second != other
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "columns"),
+    [
+        ("independence_gap", {}, ["group"]),
+        ("separation_gap", {}, ["group", "label"]),
+        ("sufficiency_gap", {}, ["group", "response"]),
+        ("positive_equality_gap", {}, ["label"]),
+        ("loss_parity_gap", {}, ["group"]),
+        ("loss_parity_gap", {"constraint": "equalized_odds"}, ["group", "label"]),
+        ("rate_gap", {"constraint": "intersectional"}, []),
+        ("inaccuracy", {}, []),
+    ],
+)
+def test_strata_are_what_the_metric_takes_as_given(draw, name, params, columns):
+    y, scores, groups = draw(300)
+    predicted = (scores > 0).astype(int)
+    codes, table = strata_of(getattr(metrics, name), params, groups, y, predicted)
+    known = {"group": groups, "label": y, "response": predicted}
+    kinds = {tuple(known[column][row] for column in columns) for row in range(300)}
+    assert [column for column in table if column != "n_samples"] == columns
+    assert len(kinds) == len(table) == codes.max() + 1
+    np.testing.assert_array_equal(np.bincount(codes), table["n_samples"])
+
+
+def test_cells_that_are_often_empty_are_an_error():
+    groups = np.array(["a"] * 50 + ["b"] * 51)
+    y = np.array([0, 1] * 50 + [0])
+    scores = np.linspace(0, 1, 101)
+    y[50:] = 0
+    y[50] = 1  # one positive of 51 rows: one in e resamples by group has none
+
+    def positives_auc(y_true, y_score, *, sensitive_features):
+        return metrics.intra_group_auc_gap(y_true, y_score, sensitive_features=sensitive_features)
+
+    with pytest.raises(ValueError, match="resamples have an empty cell"):
+        gap_interval(positives_auc, y, scores, sensitive_features=groups, random_state=0, n_resamples=400)
+    # in strata of group and label the row is in all of them
+    low, high = gap_interval(
+        "intra_group_auc_gap", y, scores, sensitive_features=groups, random_state=0, n_resamples=40, level=0.5
+    )
+    assert low < high
+
+
+def test_bad_arguments():
+    arguments = {"sensitive_features": list("ab") * 10}
+    with pytest.raises(ValueError, match="level must lie strictly between 0 and 1"):
+        gap_interval("independence_gap", None, [0, 1] * 10, level=1.0, **arguments)
+    with pytest.raises(ValueError, match=r"n_resamples=100 are too few for a quantile of 0\.025"):
+        gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=100, **arguments)
+    with pytest.raises(ValueError, match="there is no metric 'gap'"):
+        gap_interval("gap", None, [0, 1] * 10, **arguments)

@@ -1,0 +1,325 @@
+"""The bounds: by hand, by other libraries, by enumeration, and at other sample sizes."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, binomtest, entropy, multinomial
+
+from fairconstrained.certification._bernstein import bernstein_margin
+from fairconstrained.certification._binomial import binomial_ends
+from fairconstrained.certification._dkw import band_width
+from fairconstrained.certification._evidence import NotOffered, evidence_of
+from fairconstrained.certification._ustatistics import chernoff_upper
+
+#: Metrics with some parameters, one case for every branch of the bounds.
+CASES: list[tuple[str, dict[str, Any]]] = [
+    ("independence_gap", {}),
+    ("independence_gap", {"agg": "mean"}),
+    ("equal_opportunity_gap", {}),
+    ("separation_gap", {}),
+    ("separation_gap", {"agg_labels": "max"}),
+    ("separation_gap", {"agg": "mean"}),
+    ("sufficiency_gap", {}),
+    ("inaccuracy", {}),
+    ("rate_gap", {}),
+    ("rate_gap", {"constraint": "equal_opportunity"}),
+    ("rate_gap", {"constraint": "equalized_odds", "rate": "sigmoid"}),
+    ("rate_gap", {"constraint": "intersectional"}),
+    ("rate_gap", {"constraint": "intersectional", "agg": "mean"}),
+    ("parity_pair", {"beta": 0.5}),
+    ("parity_pair", {"rate": "sigmoid"}),
+    ("minority_share", {"minority": "c"}),
+    ("partial_demographic_parity_gap", {"interval": (0.1, 0.6)}),
+    ("partial_demographic_parity_gap", {"interval": {"a": (0.1, 0.6), "b": (0, 0.5), "c": [(0, 0.2), (0.4, 0.7)]}}),
+    ("partial_equal_opportunity_gap", {"interval": (0.1, 0.8)}),
+    ("partial_equalized_odds_gap", {"interval": (0.1, 0.8), "agg": "mean"}),
+    ("statistical_parity_gap", {}),
+    ("statistical_parity_gap", {"agg": "mean"}),
+    ("partial_statistical_parity_gap", {"interval": [(0, 0.2), (0.5, 0.7)]}),
+    ("wasserstein_gap", {}),
+    ("wasserstein_gap", {"agg": "mean"}),
+    ("partial_group_auc_gap", {"interval": (0, 0.3)}),
+    ("partial_group_auc_gap", {"agg": "mean"}),
+    ("group_auc_gap", {}),
+    ("group_auc_gap", {"protected": "b"}),
+    ("inter_group_auc_gap", {}),
+    ("inter_group_auc_gap", {"protected": "a"}),
+    ("intra_group_auc_gap", {"agg": "mean"}),
+    ("positive_equality_gap", {}),
+    ("negative_equality_gap", {"protected": "c"}),
+    ("bpsn_bnsp_gap", {}),
+    ("loss_parity_gap", {"loss": "log_loss"}),
+    ("loss_parity_gap", {"constraint": "equalized_odds", "loss": "hinge"}),
+    ("loss_parity_gap", {"constraint": "equal_opportunity", "reference": "overall"}),
+    ("rate_gap", {"constraint": "intersectional", "rate": "hinge"}),
+]
+
+
+@pytest.mark.parametrize(("hits", "count"), [(0, 7), (3, 11), (11, 11), (40, 900)])
+def test_binomial_ends_are_those_of_scipy(hits, count):
+    exact = binomtest(hits, count).proportion_ci(0.9, method="exact")
+    np.testing.assert_allclose(binomial_ends(np.array(hits), np.array(count), 0.05), (exact.low, exact.high))
+
+
+def test_no_rows_say_nothing():
+    assert binomial_ends(np.array(0), np.array(0), 0.05) == (0.0, 1.0)
+
+
+def test_chernoff_bound_solves_its_equation():
+    theta = chernoff_upper(0.3, 50, 0.01)
+    assert theta > 0.3
+    assert entropy([0.3, 0.7], [theta, 1 - theta]) == pytest.approx(np.log(100) / 50)
+    assert chernoff_upper(0.0, 20, 0.05) == pytest.approx(1 - 0.05 ** (1 / 20))
+    assert chernoff_upper(1.0, 20, 0.05) == 1.0
+
+
+def test_chernoff_bound_is_wider_than_the_exact_one_for_a_mean_of_indicators():
+    """For a kernel of zeros and ones, and one row of the other set for each, the statistic is a proportion."""
+    for hits in range(0, 31, 5):
+        assert chernoff_upper(hits / 30, 30, 0.05) >= binomial_ends(np.array(hits), np.array(30), 0.05)[1]
+
+
+def test_bernstein_margin_by_hand():
+    expected = np.sqrt(2 * 0.04 * np.log(40) / 100) + 7 * np.log(40) / (3 * 99)
+    assert bernstein_margin(np.array(0.04), np.array(100), 0.05) == pytest.approx(expected)
+    assert bernstein_margin(np.array(0.0), np.array(1), 0.05) == np.inf
+
+
+def test_band_width_by_hand():
+    assert band_width(100, 0.025) == pytest.approx(np.sqrt(np.log(40) / 200))
+
+
+def test_independence_of_two_groups_by_hand(sample):
+    """Two ends, at half of delta each."""
+    groups, predicted = np.repeat(["a", "b"], [40, 60]), np.repeat([1, 0, 1, 0], [12, 28, 30, 30])
+    evidence = evidence_of(sample("independence_gap", {}, predicted, predicted - 0.5, groups))
+    high = binomtest(30, 60).proportion_ci(0.95, method="exact").high
+    low = binomtest(12, 40).proportion_ci(0.95, method="exact").low
+    assert evidence.gap == pytest.approx(0.2)
+    assert evidence.upper(0.05) == pytest.approx(high - low)
+    table = evidence.cells(0.05)
+    assert table.loc["b", "upper"] == pytest.approx(high)
+    assert table.loc["a", ["n_samples", "n_hits"]].tolist() == [40, 12]
+
+
+def test_separation_of_two_groups_by_hand(draw, sample):
+    """The sum over both labels takes four ends."""
+    y, scores, groups = draw(300)
+    kept = groups != "c"
+    y, scores, groups = y[kept], scores[kept], groups[kept]
+    expected = 0.0
+    for label in (0, 1):
+        ends = []
+        for group in "ab":
+            rows = (groups == group) & (y == label)
+            exact = binomtest(int((scores[rows] > 0).sum()), int(rows.sum())).proportion_ci(0.975, method="exact")
+            ends.append((exact.low, exact.high))
+        expected += max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0])
+    assert evidence_of(sample("separation_gap", {}, y, scores, groups)).upper(0.05) == pytest.approx(expected)
+
+
+def test_rank_gap_counts_where_either_rank_may_be_inside(sample):
+    """Two thresholds: at 0.5 the ranks are 0.1 and 0.9, outside of the interval, but one interval reaches into it."""
+    groups, scores = np.repeat(["a", "b"], 10), np.repeat([1.0, 0.0, 1.0, 0.0], [1, 9, 9, 1])
+    params = {"interval": (0.3, 0.4), "normalize": False}
+    taken = sample("partial_demographic_parity_gap", params, (scores > 0.5).astype(int), scores, groups)
+    evidence = evidence_of(taken)
+    low, high = binomial_ends(np.array([1, 9]), np.array([10, 10]), 0.05 / 4)
+    assert evidence.gap == 0
+    assert (evidence.n_events, high[0] > 0.4, low[1] > 0.4) == (4, True, True)
+    assert evidence.upper(0.05) == pytest.approx(high[1] - 0.3)  # a at the lower end of the interval, b at its highest
+    assert evidence.upper(0.05, scale=100) == 0
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_bounds_go_to_the_metric_with_the_number_of_rows(name, params, evidences, draw):
+    """The metric comes from its own function, the bound from the families'."""
+    for method, evidence in evidences(name, params, *draw()).items():
+        far = evidence.upper(0.05, 1e10)
+        assert far == pytest.approx(evidence.gap, abs=2e-4), method
+        assert evidence.gap < evidence.upper(0.2) <= evidence.upper(0.05), method
+
+
+@pytest.mark.parametrize(("name", "params"), CASES)
+def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
+    y, scores, groups = draw(150)
+    once, thrice = (evidences(name, params, *(np.repeat(column, k) for column in (y, scores, groups))) for k in (1, 3))
+    assert once.keys() == thrice.keys() != set()
+    for method in once.keys() - {"bernstein"}:  # its variances have n - 1 in the denominator
+        assert once[method].upper(0.1, scale=3) == pytest.approx(thrice[method].upper(0.1), rel=1e-9), method
+        if "bernstein" in once:
+            assert once["bernstein"].upper(0.1, scale=3) == pytest.approx(thrice["bernstein"].upper(0.1), rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "method", "n_events"),
+    [
+        ("independence_gap", {}, "binomial", 2),
+        ("independence_gap", {"agg": "mean"}, "binomial", 6),
+        ("separation_gap", {}, "binomial", 4),
+        ("separation_gap", {"agg_labels": "max"}, "binomial", 2),
+        ("inaccuracy", {}, "binomial", 1),
+        ("minority_share", {"minority": "a"}, "binomial", 1),
+        ("rate_gap", {"constraint": "intersectional", "agg": "mean"}, "binomial", 6),
+        ("loss_parity_gap", {"constraint": "equalized_odds"}, "bernstein", 4),
+        ("statistical_parity_gap", {}, "dkw", 2),
+        ("partial_statistical_parity_gap", {"normalize": False}, "dkw", 4),
+        ("wasserstein_gap", {}, "dkw", 4),
+        ("group_auc_gap", {}, "ustatistic", 1),
+        ("group_auc_gap", {}, "dkw", 2),
+        ("intra_group_auc_gap", {"agg": "mean"}, "ustatistic", 6),
+        ("positive_equality_gap", {}, "ustatistic", 2),
+        ("bpsn_bnsp_gap", {}, "dkw", 4),
+    ],
+)
+def test_number_of_events(name, params, method, n_events, evidences, draw):
+    evidence = evidences(name, params, *draw())[method]
+    assert evidence.n_events == n_events
+    assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} "))
+
+
+def test_the_largest_gap_needs_no_union_over_pairs_exactly(sample):
+    """All outcomes of three groups of six rows: the bound fails with at most delta, whatever the rates."""
+    n, delta = 6, 0.3
+    outcomes = np.array(list(product(range(n + 1), repeat=3)))
+    low, high = binomial_ends(outcomes, np.full(outcomes.shape, n), delta / 2)
+    bound = np.max([high[:, a] - low[:, b] for a in range(3) for b in range(3) if a != b], axis=0)
+    # the bound of the package, on one outcome
+    chosen = 100
+    groups = np.repeat(["a", "b", "c"], n)
+    predicted = np.concatenate([np.repeat([1, 0], [hits, n - hits]) for hits in outcomes[chosen]])
+    package = evidence_of(sample("independence_gap", {}, np.tile([0, 1], 9), predicted - 0.5, groups))
+    assert package.upper(delta) == pytest.approx(bound[chosen])
+    worst = 0.0
+    for rates in product(np.linspace(0.02, 0.98, 13), repeat=3):
+        failed = bound < np.ptp(rates) - 1e-12
+        worst = max(worst, float(binom.pmf(outcomes, n, rates).prod(axis=1)[failed].sum()))
+    assert 0.02 < worst <= delta
+
+
+def test_the_largest_threshold_needs_no_band_exactly(sample):
+    """All outcomes of five rows with one of three scores in two groups: the bound fails with at most delta."""
+    n, delta = 5, 0.4
+    kinds = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)])
+    above = np.cumsum(kinds, axis=1)[:, :2]  # rows above each of two thresholds
+    low, high = binomial_ends(above, np.full(above.shape, n), delta / 2)
+    bound = np.maximum(high[:, None] - low[None], high[None] - low[:, None]).max(axis=-1)
+    scores = [np.repeat([2.0, 1.0, 0.0], kind) for kind in kinds[[4, 13]]]
+    groups, y = np.repeat(["a", "b"], n), np.tile([0, 1], n)
+    taken = sample("statistical_parity_gap", {}, y, np.concatenate(scores), groups)
+    assert evidence_of(taken).upper(delta) == pytest.approx(bound[4, 13])
+    rng, worst = np.random.default_rng(0), 0.0
+    for shares in rng.dirichlet([0.5] * 3, size=(300, 2)):
+        probabilities = [_multinomial(kinds, share) for share in shares]
+        gap = np.abs(np.diff(np.cumsum(shares, axis=1), axis=0)).max()
+        worst = max(worst, float(probabilities[0] @ (bound < gap - 1e-12) @ probabilities[1]))
+    assert 0.02 < worst <= delta
+
+
+def _multinomial(kinds, shares):
+    return multinomial.pmf(kinds, kinds[0].sum(), shares)
+
+
+def test_auc_bounds_hold_exactly_with_ties(sample):
+    """All outcomes of four rows with one of three scores in two groups; the kernel counts ties one half."""
+    n, delta = 4, 0.5
+    kinds = np.array([(i, j, n - i - j) for i in range(n + 1) for j in range(n + 1 - i)])
+    kernel = np.array([[0.5, 1, 1], [0, 0.5, 1], [0, 0, 0.5]])
+    estimates = kinds @ kernel @ kinds.T / n**2
+    high = np.vectorize(lambda auc: chernoff_upper(auc, n, delta))(estimates)
+    bound = np.maximum(high - 0.5, np.vectorize(lambda auc: chernoff_upper(1 - auc, n, delta))(estimates) - 0.5)
+    groups, y = np.repeat(["a", "b"], n), np.tile([0, 1], n)
+    scores = np.concatenate([np.repeat([2.0, 1.0, 0.0], kind) for kind in kinds[[3, 9]]])
+    evidence = evidence_of(sample("group_auc_gap", {}, y, scores, groups))
+    assert evidence.upper(delta) == pytest.approx(bound[3, 9])
+    bands = evidence_of(sample("group_auc_gap", {}, y, scores, groups), "dkw")
+    assert bands.upper(delta) >= evidence.gap
+    rng, worst = np.random.default_rng(0), 0.0
+    for shares in rng.dirichlet([0.5] * 3, size=(200, 2)):
+        probabilities = [_multinomial(kinds, share) for share in shares]
+        gap = abs(shares[0] @ kernel @ shares[1] - 0.5)
+        worst = max(worst, float(probabilities[0] @ (bound < gap - 1e-12) @ probabilities[1]))
+    assert 0.01 < worst <= delta
+
+
+@pytest.mark.parametrize("name", ["partial_group_auc_gap", "wasserstein_gap", "positive_equality_gap", "bpsn_bnsp_gap"])
+def test_bands_hold_for_every_population_inside_them(name, evidences, draw, sample):
+    """Samples of the sample are populations near it: where all their ranks are within the bands, so is the gap."""
+    y, scores, groups = draw(300)
+    params = {"interval": (0.1, 0.5)} if name == "partial_group_auc_gap" else {}
+    evidence = evidences(name, params, y, scores, groups)["dkw"]
+    delta, rng, n_inside = 0.3, np.random.default_rng(1), 0
+    for _ in range(40):
+        rows = rng.integers(300, size=300)
+        other = sample(name, params, y[rows], scores[rows], groups[rows])
+        inside = True
+        for group, label in product([None, *"abc"], [None, 0, 1]):
+            here = np.ones(300, bool) if group is None else groups == group
+            here = here if label is None else here & (y == label)
+            there = here[rows]
+            thresholds = np.unique(scores)[:, None]
+            apart = (scores[here] > thresholds).mean(axis=1) - (scores[rows][there] > thresholds).mean(axis=1)
+            inside &= bool(np.abs(apart).max() <= band_width(here.sum(), delta / evidence.n_events))
+        n_inside += inside
+        assert other.gap <= evidence.upper(delta) + 1e-12 or not inside
+    assert n_inside >= 5
+
+
+def test_auc_of_a_group_over_everybody_from_the_auc_over_the_rest(draw, sample):
+    """Moved towards 1/2 by the share of the group, which is binomial."""
+    y, scores, groups = draw(600)
+    evidence = evidence_of(sample("positive_equality_gap", {"protected": "c"}, y, scores, groups), "ustatistic")
+    positive = y == 1
+    here, rest = scores[positive & (groups == "c")], scores[positive & (groups != "c")]
+    auc = ((here[:, None] > rest) + (here[:, None] == rest) / 2).mean()
+    share = binomtest(rest.size, int(positive.sum())).proportion_ci(0.95, method="exact").high
+    high, low = (chernoff_upper(value, min(here.size, rest.size), 0.025) for value in (auc, 1 - auc))
+    assert evidence.upper(0.05) == pytest.approx(share * max(high - 0.5, low - 0.5))
+
+
+def test_sufficient_scale_is_the_least_one(draw, sample):
+    y, scores, groups = draw()
+    for name in ("independence_gap", "statistical_parity_gap", "intra_group_auc_gap"):
+        evidence = evidence_of(sample(name, {}, y, scores, groups))
+        for kappa in (evidence.gap + 0.03, evidence.upper(0.05) + 0.1):
+            scale = evidence.sufficient_scale(0.05, kappa)
+            assert evidence.upper(0.05, scale) <= kappa < evidence.upper(0.05, scale * 0.999)
+        assert evidence.sufficient_scale(0.05, evidence.gap) is None
+
+
+def test_groups_that_overlap(draw, sample):
+    """Each group has its own interval, whatever rows it shares."""
+    y, scores, groups = draw()
+    members = np.column_stack([groups != "a", groups != "b", y == 1])
+    evidence = evidence_of(sample("rate_gap", {}, y, scores, members))
+    ends = []
+    for column in members.T:
+        exact = binomtest(int((scores[column] > 0).sum()), int(column.sum())).proportion_ci(0.95, method="exact")
+        ends.append((exact.low, exact.high))
+    pairs = [(a, b) for a in range(3) for b in range(3) if a != b]
+    assert evidence.upper(0.05) == pytest.approx(max(ends[a][1] - ends[b][0] for a, b in pairs))
+
+
+def test_refusals_name_what_there_is(draw, sample):
+    y, scores, groups = draw()
+    taken = sample("loss_parity_gap", {}, y, scores, groups, n_resamples=30)
+    with pytest.raises(ValueError, match=r"needs loss_bound.*'bootstrap'"):
+        evidence_of(taken, "bernstein")
+    assert evidence_of(taken).method == "bootstrap"
+    with pytest.raises(ValueError, match=r"no bound for independence_gap; it has \['auto', 'binomial', 'bootstrap'\]"):
+        evidence_of(sample("independence_gap", {}, y, scores, groups), "dkw")
+    crossing = np.stack([groups != "a", groups != "b", y == 1, y == 0])
+    taken = sample("subset_auc_gap", {"subsets": crossing}, y, scores, groups)
+    with pytest.raises(ValueError, match="needs sets of rows that are disjoint"):
+        evidence_of(taken, "ustatistic")
+    assert evidence_of(taken).method == "dkw"
+    assert issubclass(NotOffered, ValueError)
+
+
+def test_losses_outside_the_bound(draw, sample):
+    with pytest.raises(ValueError, match="losses of these rows lie between"):
+        evidence_of(sample("loss_parity_gap", {}, *draw(), loss_bound=(0.0, 0.5)))

@@ -1,0 +1,316 @@
+"""`certify`: what it takes, what it refuses, and what it says."""
+
+from __future__ import annotations
+
+import pickle
+from typing import ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics as skm
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import fairconstrained
+from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained.certification import Certificate, certify
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import METRICS, independence_gap, minority_share
+from fairconstrained.postprocessing import ScoreShiftPostprocessor
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_biased_classification(n_samples=1200, random_state=0)
+    return X, y, np.where(groups == groups[0], "one", "other")
+
+
+@pytest.fixture(scope="module")
+def parts(data):
+    """For fitting, and what is left."""
+    X, y, groups = data
+    return (X[:600], y[:600], groups[:600]), (X[600:], y[600:], groups[600:])
+
+
+@pytest.fixture(scope="module")
+def logistic(parts):
+    (X, y, _), _ = parts
+    return LogisticRegression().fit(X, y)
+
+
+@pytest.fixture(scope="module")
+def fair(parts):
+    (X, y, groups), _ = parts
+    return PartialParityClassifier(kappa=0.1).fit(X, y, sensitive_features=groups)
+
+
+def certificate(model, parts, metric="independence_gap", **options) -> Certificate:
+    X, y, groups = parts[1]
+    return certify(model, X, y, **{"sensitive_features": groups, "metric": metric, **options})
+
+
+@pytest.mark.parametrize("metric", sorted(METRICS))
+def test_every_metric_has_a_certificate(logistic, parts, metric):
+    X, y, groups = parts[1]
+    info = METRICS[metric]
+    said = {
+        "predict": logistic.predict(X),
+        "decision_function": logistic.decision_function(X),
+        "predict_proba": logistic.predict_proba(X)[:, 1],
+    }[info.response]
+    found = certificate(logistic, parts, metric, loss_bound=30)
+    assert found.metric == metric
+    assert found.gap == info.function(y, said, sensitive_features=groups)
+    assert found.gap <= found.upper_bound
+    assert found.is_distribution_free
+    assert found.n_samples == 600
+    assert {"estimate"} <= set(found.cells)
+    assert found.cells.filter(like="n_").to_numpy().min() > 0
+    assert (found.kappa, found.passed, found.sufficient_n, found.share_seen) == (None, None, None, None)
+
+
+def test_what_a_certificate_says(logistic, parts):
+    found = certificate(logistic, parts, kappa=0.35)
+    assert found.passed is True
+    assert found.sufficient_n == found.sample_size(0.35) < 600
+    tight = certificate(logistic, parts, kappa=found.gap + 0.01)
+    assert tight.passed is False
+    assert tight.sufficient_n > tight.n_samples
+    impossible = certificate(logistic, parts, kappa=found.gap / 2)
+    assert impossible.sufficient_n is None
+    for certified, words in (
+        (found, "passed."),
+        (tight, f"not passed; {tight.sufficient_n:,} rows would have sufficed"),
+        (impossible, "no sample suffices"),
+    ):
+        text = str(certified)
+        assert words in text
+        assert f"at most {certified.upper_bound:.4g} in the population, with 0.95 confidence" in text
+        assert "2 ends of the intervals of one pair of groups" in text
+    assert "Certificate(metric='independence_gap', gap=0." in repr(found)
+    again = pickle.loads(pickle.dumps(found))
+    assert (again.upper_bound, again.sample_size(0.35)) == (found.upper_bound, found.sufficient_n)
+
+
+def test_smaller_delta_and_fewer_rows_make_larger_bounds(logistic, parts):
+    X, y, groups = parts[1]
+    usual, strict = (certificate(logistic, parts, delta=delta).upper_bound for delta in (0.05, 0.001))
+    few = certify(logistic, X[:300], y[:300], sensitive_features=groups[:300], metric="independence_gap")
+    assert usual < strict
+    assert few.upper_bound - few.gap > usual - certificate(logistic, parts).gap
+
+
+def test_labels_of_any_kind(logistic, parts):
+    (X, y, _), (X_new, y_new, groups) = parts
+    names = np.array(["no", "yes"])
+    model = LogisticRegression().fit(X, names[(y == y.max()).astype(int)])
+    renamed = certify(
+        model, X_new, names[(y_new == y.max()).astype(int)], sensitive_features=groups, metric="separation_gap"
+    )
+    assert renamed.upper_bound == certificate(logistic, parts, "separation_gap").upper_bound
+    flipped = certificate(logistic, parts, "equal_opportunity_gap", metric_params={"pos_label": y.min()})
+    rates = [
+        (logistic.predict(X_new[rows]) == y.min()).mean()
+        for rows in ((groups == g) & (y_new == y.min()) for g in ("one", "other"))
+    ]
+    assert flipped.gap == pytest.approx(abs(rates[0] - rates[1]))
+
+
+def test_several_columns_make_groups(logistic, parts):
+    X, y, groups = parts[1]
+    frame = pd.DataFrame({"group": groups, "side": np.where(X[:, 0] > 0, "left", "right")})
+    found = certify(logistic, X, y, sensitive_features=frame, metric=independence_gap)
+    assert found.cells.index.tolist() == [(g, s) for g in ("one", "other") for s in ("left", "right")]
+
+
+def test_share_of_a_minority_is_bounded_from_below(logistic, parts):
+    X, _, groups = parts[1]
+    found = certificate(logistic, parts, "minority_share", metric_params={"minority": "one"})
+    positive = logistic.predict(X) == logistic.classes_[1]
+    share = minority_share(None, logistic.decision_function(X), sensitive_features=groups, minority="one")
+    assert found.metric == "1 - minority_share"
+    assert found.gap == pytest.approx(1 - share)
+    assert found.cells["n_samples"].tolist() == [positive.sum()]
+
+
+def test_kappa_of_the_model_is_the_default(fair, parts):
+    (X, y, groups), _ = parts
+    pipeline = make_pipeline(StandardScaler(), PartialParityClassifier(kappa=0.07))
+    with fairconstrained_routing():
+        pipeline.fit(X, y, sensitive_features=groups)
+    assert certificate(fair, parts).kappa == 0.1
+    assert certificate(fair, parts, kappa=0.2).kappa == 0.2
+    assert certificate(pipeline, parts).kappa == 0.07
+
+
+def fairconstrained_routing():
+    from sklearn import config_context
+
+    return config_context(enable_metadata_routing=True)
+
+
+@pytest.mark.parametrize("wrap", ["alone", "pipeline", "search", "shift"])
+def test_training_data_are_refused(parts, wrap):
+    (X, y, groups), (X_new, y_new, groups_new) = parts
+    model = {
+        "alone": RateParityClassifier(kappa=0.2),
+        "pipeline": make_pipeline(StandardScaler(), RateParityClassifier(kappa=0.2)),
+        "search": GridSearchCV(
+            make_pipeline(StandardScaler(), RateParityClassifier()), {"rateparityclassifier__kappa": [0.2]}, cv=2
+        ),
+        "shift": ScoreShiftPostprocessor(RateParityClassifier(kappa=0.2), metric="inter_group"),
+    }[wrap]
+    with fairconstrained_routing():
+        model.fit(X, y, sensitive_features=groups)
+    certificate_of = lambda *rows, **options: certify(  # noqa: E731
+        model, rows[0], rows[1], sensitive_features=rows[2], metric="group_auc_gap", **options
+    )
+    with pytest.raises(ValueError, match=r"100% of the rows are among those that RateParityClassifier was fitted on"):
+        certificate_of(X, y, groups)
+    mixed = [np.concatenate(pair) for pair in ((X[:100], X_new), (y[:100], y_new), (groups[:100], groups_new))]
+    with pytest.raises(ValueError, match="14% of the rows"):
+        certificate_of(*mixed)
+    assert certificate_of(X_new, y_new, groups_new).share_seen == 0
+    forced = certificate_of(*mixed, allow_training_data=True)
+    assert forced.share_seen == pytest.approx(1 / 7)
+    assert "NOT VALID: the model was fitted on 14% of the rows" in str(forced)
+
+
+def test_rows_that_repeat_by_chance_are_no_training_data():
+    """Two binary features: every new row has been seen."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(800, 2)).astype(float)
+    groups, y = rng.choice(["a", "b"], 800), (X[:, 0] + rng.random(800) > 0.9).astype(int)
+    model = RateParityClassifier(kappa=0.5).fit(X[:400], y[:400], sensitive_features=groups[:400])
+    found = certify(model, X[400:], y[400:], sensitive_features=groups[400:], metric="independence_gap")
+    assert found.share_seen == 0
+
+
+def test_models_of_others(parts):
+    X, y, _ = parts[0]
+    for model in (DecisionTreeClassifier(max_depth=2), CalibratedClassifierCV(RidgeClassifier(), cv=2)):
+        found = certificate(model.fit(X, y), parts, "separation_gap")
+        assert found.gap <= found.upper_bound
+    assert certificate(RidgeClassifier().fit(X, y), parts, "statistical_parity_gap").method == "binomial"
+    regressor = LinearRegression().fit(X, y)
+    assert certificate(regressor, parts, "statistical_parity_gap").method == "binomial"
+
+
+def test_models_of_fairlearn(parts):
+    """A `ThresholdOptimizer` asks for the groups, and is not asked for what it does not offer."""
+    postprocessing = pytest.importorskip("fairlearn.postprocessing")
+    (X, y, groups), (X_new, _, groups_new) = parts
+    model = postprocessing.ThresholdOptimizer(
+        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
+    ).fit(X, y, sensitive_features=groups)
+    with pytest.raises(TypeError, match="sensitive_features"):
+        certificate(model, parts)
+
+    class Wrapped(ClassifierMixin, BaseEstimator):
+        """Predicts the same in every call, and with the groups through metadata routing."""
+
+        __metadata_request__predict: ClassVar = {"sensitive_features": True}
+        classes_ = np.unique(y)
+
+        def __sklearn_is_fitted__(self):
+            return True
+
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X, sensitive_features):
+            return model.predict(X, sensitive_features=sensitive_features, random_state=0)
+
+    found = certificate(Wrapped(), parts)
+    predicted = model.predict(X_new, sensitive_features=groups_new, random_state=0)
+    assert found.gap == independence_gap(None, predicted, sensitive_features=groups_new)
+
+
+def test_functions_of_the_user(logistic, parts):
+    def accuracy_gap(y_true, y_pred, *, sensitive_features, sample_weight=None):
+        return np.ptp(
+            [skm.accuracy_score(y_true[r], y_pred[r]) for r in (sensitive_features == g for g in ("one", "other"))]
+        )
+
+    found = certificate(logistic, parts, accuracy_gap, n_resamples=300, random_state=0)
+    assert (found.metric, found.method, found.is_distribution_free) == ("accuracy_gap", "bootstrap", False)
+    assert found.gap < found.upper_bound
+    assert found.cells["n_samples"].sum() == 600
+    assert "in the limit of many rows only" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"delta": 0.0}, "delta must lie strictly between 0 and 1; got 0.0"),
+        ({"delta": 1.5}, "delta must lie strictly between 0 and 1"),
+        ({"metric": "parity"}, r"there is no metric 'parity'; there are \['bpsn_bnsp_gap'"),
+        ({"method": "exact"}, r"method must be one of \['auto', 'binomial'"),
+        ({"method": "dkw"}, "method='dkw' has no bound for independence_gap"),
+        ({"kappa": -0.1}, "kappa must be a number of at least 0 or None"),
+        ({"sensitive_features": None}, "independence_gap compares groups: pass sensitive_features"),
+        ({"sensitive_features": ["a", "b"]}, "must have the same number of rows; got .*'sensitive_features': 2"),
+        ({"sensitive_features": ["a"] * 600}, "all 600 rows are of one group, 'a'"),
+        ({"metric": "loss_parity_gap", "loss_bound": (1, 0)}, r"loss_bound must be a positive number or a pair"),
+        ({"metric": "loss_parity_gap", "loss_bound": 0.01}, "losses of these rows lie between"),
+        ({"method": "bootstrap", "n_resamples": 100}, "n_resamples=100 are too few for a quantile of 0.05; use 200"),
+    ],
+)
+def test_bad_arguments(logistic, parts, options, message):
+    with pytest.raises(ValueError, match=message):
+        certificate(logistic, parts, **options)
+
+
+def test_empty_cells_are_named(logistic, parts):
+    X, y, groups = parts[1]
+    kept = (groups == "one") | (y == y.min())
+    with pytest.raises(ValueError, match=r"(?s)Rows per cell:.*other +[0-9]+ +0"):
+        certify(logistic, X[kept], y[kept], sensitive_features=groups[kept], metric="equal_opportunity_gap")
+    with pytest.raises(ValueError, match="Rows per cell"):
+        certify(
+            logistic, X[kept], y[kept], sensitive_features=groups[kept], metric="separation_gap",
+            metric_params={"on_empty": "nan"},
+        )  # fmt: skip
+
+
+def test_a_group_of_the_model_without_rows(parts):
+    (X, y, groups), (X_new, y_new, groups_new) = parts
+    three = np.where(X[:, 0] > 1, "third", groups)
+    model = PartialParityClassifier(kappa=0.3).fit(X, y, sensitive_features=three)
+    with pytest.raises(ValueError, match=r"no rows of the groups \['third'\].*rows by group: \{'one'"):
+        certify(model, X_new, y_new, sensitive_features=groups_new, metric="independence_gap")
+
+
+def test_metrics_that_do_not_fit_the_model(parts):
+    (X, y, _), _ = parts
+    only_predict = make_pipeline(StandardScaler(), OnlyPredict()).fit(X, y)
+    assert certificate(only_predict, parts).method == "binomial"
+    with pytest.raises(TypeError, match=r"has none of \['decision_function', 'predict_proba'\]"):
+        certificate(only_predict, parts, "group_auc_gap")
+    with pytest.raises(ValueError, match="LinearRegression is a regressor"):
+        certificate(LinearRegression().fit(X, y), parts)
+    with pytest.raises(ValueError, match="must hold probabilities"):
+        certificate(LinearRegression().fit(X, 10 * y), parts, "wasserstein_gap")
+    three = DummyClassifier(strategy="stratified", random_state=0).fit(X, np.arange(600) % 3)
+    with pytest.raises(ValueError, match="must hold two labels"):
+        certify(three, X, np.arange(600) % 3, sensitive_features=parts[0][2], metric="independence_gap")
+
+
+class OnlyPredict(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 0] > 0).astype(int)]
+
+
+def test_names_at_the_top():
+    assert fairconstrained.certify is certify
