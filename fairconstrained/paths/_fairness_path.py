@@ -205,7 +205,7 @@ def _fit(
         table=_table(whole, others),
         models=[plan.assembled(transformers, model) for model in whole.models],
         scores=tuple(scorer.name for scorer in plan.scorers),
-        gaps=tuple(plan.measured(whole.models[-1], rows)),
+        gaps=tuple(whole.records[-1]["exact"]),
         n_splits=len(parts),
     )
 
@@ -251,7 +251,7 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int) -> list[float]:
 def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
     """One row for every value, with the means and deviations over the folds."""
     table = pd.DataFrame(whole.records)
-    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "resolution"])]].copy()
+    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "resolution", "exact"])]].copy()
     if not others:
         return table
     measured = [pd.DataFrame([record["test"] for record in other.records]) for other in others]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.model_selection import BestFeasible
+from fairconstrained.model_selection._selection import _ROUNDING
 from fairconstrained.plotting import ParetoFrontDisplay
 
 if TYPE_CHECKING:
@@ -96,30 +97,7 @@ class FairnessPath:
         FairnessWarning
             As `best`.
         """
-        performance = self.scores[0] if performance is None else performance
-        if performance not in self.scores:
-            raise ValueError(f"performance must be one of {list(self.scores)}; got {performance!r}.")
-        if one_standard_error and not self.n_splits:
-            raise ValueError("one_standard_error needs folds: give fairness_path a cv.")
-        prefix = "mean_test_" if self.n_splits else ""
-        scores = self.table[prefix + performance if prefix else f"train_{performance}"].to_numpy(dtype=float)
-        gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
-        rule = BestFeasible(_GAP, bound, performance)
-        if np.min(gaps) > bound:
-            # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
-            where = "mean held-out" if self.n_splits else "training"
-            warnings.warn(
-                f"No model of the path has a {where} gap of at most {bound:g}. The one of least gap, "
-                f"{np.min(gaps):.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
-                FairnessWarning,
-                stacklevel=2,
-            )
-            rule.bound = float(np.min(gaps))
-        best = rule({f"mean_test_{performance}": scores, f"mean_test_{_GAP}": -gaps})
-        if not one_standard_error:
-            return best
-        error = self.table[f"std_test_{performance}"].iloc[best] / np.sqrt(self.n_splits - 1)
-        return int(np.flatnonzero((gaps <= rule.bound) & (scores >= scores[best] - error))[-1])
+        return self._choose(bound, one_standard_error, performance)
 
     def best(self, bound: float, *, one_standard_error: bool = False, performance: str | None = None) -> Any:
         """The model of best performance whose gap is at most ``bound``.
@@ -153,8 +131,34 @@ class FairnessPath:
         FairnessWarning
             If no gap is within the bound.
         """
-        index = self.best_index(bound, one_standard_error=one_standard_error, performance=performance)
-        return self.models[index]
+        return self.models[self._choose(bound, one_standard_error, performance)]
+
+    def _choose(self, bound: float, one_standard_error: bool, performance: str | None) -> int:
+        """See `best`; called by what the user calls, as the warning says."""
+        performance = self.scores[0] if performance is None else performance
+        if performance not in self.scores:
+            raise ValueError(f"performance must be one of {list(self.scores)}; got {performance!r}.")
+        if one_standard_error and self.n_splits < 2:
+            raise ValueError(f"one_standard_error needs at least two folds, and the path has {self.n_splits}.")
+        prefix = "mean_test_" if self.n_splits else ""
+        scores = self.table[(prefix or "train_") + performance].to_numpy(dtype=float)
+        gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
+        rule = BestFeasible(_GAP, bound, performance)
+        if np.min(gaps) > bound + _ROUNDING:
+            # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
+            where = "mean held-out" if self.n_splits else "training"
+            warnings.warn(
+                f"No model of the path has a {where} gap of at most {bound:g}. The one of least gap, "
+                f"{np.min(gaps):.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
+                FairnessWarning,
+                stacklevel=3,
+            )
+            rule.bound = float(np.min(gaps))
+        best = rule({f"mean_test_{performance}": scores, f"mean_test_{_GAP}": -gaps})
+        if not one_standard_error:
+            return best
+        error = self.table[f"std_test_{performance}"].iloc[best] / np.sqrt(self.n_splits - 1)
+        return int(np.flatnonzero((gaps <= rule.bound + _ROUNDING) & (scores >= scores[best] - error))[-1])
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ParetoFrontDisplay:
         """Draw performance against the gap, see `fairconstrained.plotting.ParetoFrontDisplay.from_path`.

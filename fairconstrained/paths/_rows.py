@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
@@ -14,8 +15,9 @@ from sklearn.model_selection import GroupKFold, StratifiedKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
-from sklearn.utils.validation import _check_method_params
+from sklearn.utils.validation import _check_method_params, _num_samples
 
+from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
 
 __all__ = ["Rows", "folds"]
@@ -72,28 +74,59 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
 
     An integer stands for folds with the same share of every group, and of a classifier of every group and class;
     of documents, all of one query are in the same fold.
+
+    Raises
+    ------
+    ValueError
+        If a part of a fold has a single group.
     """
     if cv is None:
         return []
+    n_rows = _num_samples(rows.y)
+    groups = Groups(np.zeros(n_rows, dtype=np.int64), (None,))
+    if (features := rows.metadata.get("sensitive_features")) is not None:
+        groups = Groups.of(features, estimator._takes_overlapping_groups)
     queries = rows.metadata.get(_QUERIES)
     if not isinstance(cv, Integral):
         splitter = check_cv(cv, rows.y, classifier=is_classifier(estimator))
-        return list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
-    if queries is not None:
-        return list(GroupKFold(cv).split(rows.X, rows.y, queries))
-    strata = _strata(estimator, rows)
-    sizes = np.bincount(strata)
+        parts = list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
+    elif queries is not None:
+        parts = list(GroupKFold(cv).split(np.zeros(n_rows), groups=queries))
+    else:
+        parts = _stratified(int(cv), groups.codes, rows.y if is_classifier(estimator) else np.zeros(n_rows))
+    _check_groups(parts, groups)
+    return parts
+
+
+def _stratified(n_splits: int, codes: np.ndarray, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds with the same share of every cell by group and class."""
+    classes = np.unique(np.asarray(y), return_inverse=True)[1].ravel()  # y may be a column
+    cells = np.unique(np.stack([codes, classes], axis=1), axis=0, return_inverse=True)[1]
+    sizes = np.bincount(cells)
     # Rare cells together, as each of them alone cannot have a row in every fold.
-    strata = np.where(sizes[strata] < cv, sizes.size, strata)
-    return list(StratifiedKFold(cv).split(np.zeros(strata.size), strata))
+    cells = np.where(sizes[cells] < n_splits, sizes.size, cells)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # what matters is checked below
+        return list(StratifiedKFold(n_splits).split(np.zeros(cells.size), cells))
 
 
-def _strata(estimator: Any, rows: Rows) -> np.ndarray:
-    """Cell of every row by group and class; ndarray of int, of shape (n_samples,)."""
-    y, groups = np.asarray(rows.y), rows.metadata.get("sensitive_features")
-    cells = np.zeros((y.shape[0], 2), dtype=np.int64)
-    if groups is not None:
-        cells[:, 0] = Groups.of(groups, estimator._takes_overlapping_groups).codes
-    if is_classifier(estimator):
-        cells[:, 1] = np.unique(y, return_inverse=True)[1].ravel()  # y may be a column
-    return np.unique(cells, axis=0, return_inverse=True)[1]
+def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) -> None:
+    """Raise or warn where a part of a fold lacks groups, which its gaps then leave out."""
+    if len(groups.names) == 1:
+        return
+    lacking = []
+    for number, fold in enumerate(parts, start=1):
+        for kind, rows in zip(("training", "held-out"), fold, strict=True):
+            sizes = groups.sums(np.bincount(rows, minlength=groups.codes.size))
+            missing = [name for name, size in zip(groups.names, sizes, strict=True) if size == 0]
+            if missing:
+                lacking.append(f"the {kind} rows of fold {number} of {len(parts)} lack {missing}")
+            if len(missing) >= len(groups.names) - 1:
+                raise ValueError(f"{lacking[-1]}, so that there is nothing to compare; take other or fewer folds.")
+    if lacking:
+        warnings.warn(
+            f"Not every group is in every part of the folds ({'; '.join(lacking)}), and gaps are measured without "
+            "those that are not. Take fewer folds, or merge small groups.",
+            FairnessWarning,
+            stacklevel=6,
+        )

@@ -10,9 +10,9 @@ from fairconstrained import AUCFairClassifierCV, FairnessPathCV, PartialParityCl
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @parametrize_with_checks(
     [
-        PartialParityClassifierCV(kappas=[0.2], cv=2),
-        AUCFairClassifierCV(kappas=[0.2], cv=2),
-        FairnessPathCV(PartialParityRegressor(alpha=0.01), kappas=[0.2], cv=2),
+        PartialParityClassifierCV(kappas=[0.2], cv=2, alpha=0.1),
+        AUCFairClassifierCV(kappas=[0.2], cv=2, alpha=0.1),
+        FairnessPathCV(PartialParityRegressor(alpha=0.1), kappas=[0.2], cv=2),
     ]
 )
 def test_estimator_check(estimator, check):

@@ -1,0 +1,44 @@
+"""Small data, and estimators whose fits take some hundredths of a second."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import sklearn
+
+from fairconstrained import RateParityClassifier, fairness_path
+from fairconstrained.datasets import make_biased_classification, make_biased_regression
+
+
+class Sample(NamedTuple):
+    X: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray
+
+
+@pytest.fixture(scope="session")
+def classes() -> Sample:
+    """Binary labels, two groups 0 and 1."""
+    return Sample(*make_biased_classification(400, 3, random_state=0))
+
+
+@pytest.fixture(scope="session")
+def numbers() -> Sample:
+    """A real target, two groups 0 and 1."""
+    return Sample(*make_biased_regression(400, 3, random_state=0))
+
+
+@pytest.fixture(scope="session")
+def path(classes):
+    """Three models and three folds."""
+    return fairness_path(
+        RateParityClassifier(), classes.X, classes.y, sensitive_features=classes.groups, kappas=[None, 0.1, 0.02], cv=3
+    )
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield

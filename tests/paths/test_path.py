@@ -1,0 +1,403 @@
+"""The models of a path: each as good as a fit of its own, for every estimator, with bounds that the groups resolve."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from fairconstrained import (
+    AUCFairClassifier,
+    ConvergenceWarning,
+    CorrelationPenaltyClassifier,
+    FairnessWarning,
+    FairRanker,
+    LossParityClassifier,
+    MinorityRateClassifier,
+    NeymanPearsonClassifier,
+    PairwiseParityClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RateParityClassifier,
+    RegularizedParityClassifier,
+    fairness_path,
+)
+from fairconstrained.constraints import DemographicParity, EqualOpportunity
+from fairconstrained.metrics import granularity, partial_demographic_parity_gap
+
+
+def path_of(estimator, sample, **options):
+    return fairness_path(estimator, sample.X, sample.y, sensitive_features=sample.groups, **options)
+
+
+def rates(**options):
+    return PartialParityClassifier(**{"parity": "demographic", **options})
+
+
+# --- the models
+
+
+def test_every_model_is_as_good_as_a_cold_fit(classes):
+    path = path_of(RateParityClassifier(), classes, kappas=[None, 0.2, 0.1, 0.05])
+    for model, row in zip(path.models, path.table.itertuples(), strict=True):
+        cold = clone(model).fit(classes.X, classes.y, sensitive_features=classes.groups)
+        assert row.status == cold.status_ == "optimal"
+        assert row.objective == pytest.approx(cold.objective_, rel=1e-3)
+        assert row.gap == pytest.approx(cold.constraint_values_["demographic_parity"], abs=1e-4)
+        assert row.gap <= row.kappa + 1e-6
+
+
+def test_the_fits_are_those_of_one_estimator_with_warm_starts(classes):
+    kappas = [None, 0.2, 0.1]
+    path = path_of(rates(), classes, kappas=kappas)
+    by_hand = rates(warm_start=True)
+    for model, kappa in zip(path.models, kappas, strict=True):
+        by_hand.set_params(kappa=kappa).fit(classes.X, classes.y, sensitive_features=classes.groups)
+        np.testing.assert_array_equal(model.coef_, by_hand.coef_)
+        assert (model.objective_, model.n_evaluations_) == (by_hand.objective_, by_hand.n_evaluations_)
+
+
+def test_models_have_the_users_parameters_besides_the_bound(classes):
+    estimator = RateParityClassifier(alpha=0.01, max_iter=60)
+    before = estimator.get_params()
+    path = path_of(estimator, classes, kappas=[None, 0.2, 0.1])
+    assert [model.kappa for model in path.models] == [None, 0.2, 0.1]
+    for model in path.models:
+        assert model.get_params() == {**before, "kappa": model.kappa}
+    assert estimator.get_params() == before
+    assert not hasattr(estimator, "status_")
+    again = path_of(RateParityClassifier(warm_start=True), classes, kappas=[0.2, 0.1])
+    assert all(model.warm_start for model in again.models)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"hidden_layer_sizes": (2,), "activation": "tanh", "random_state": 0}], ids=str
+)
+def test_later_fits_leave_earlier_models_alone(classes, options):
+    estimator = RateParityClassifier(solver="augmented_lagrangian", **options)
+    short, long = (path_of(estimator, classes, kappas=kappas) for kappas in ([0.2], [0.2, 0.1]))
+    np.testing.assert_array_equal(
+        short.models[0].decision_function(classes.X), long.models[0].decision_function(classes.X)
+    )
+    assert not np.array_equal(long.models[0].predict(classes.X), long.models[1].predict(classes.X))
+    assert long.table["gap"].is_monotonic_decreasing
+
+
+def test_without_warm_starts_models_are_cold_fits(classes):
+    path = path_of(rates(), classes, kappas=[0.2, 0.15], warm_start=False)
+    cold = rates(kappa=0.15).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    np.testing.assert_array_equal(path.models[1].coef_, cold.coef_)
+    warm = path_of(rates(), classes, kappas=[0.2, 0.15])
+    assert warm.table["n_evaluations"][1] < path.table["n_evaluations"][1]
+
+
+def test_the_epochs_of_a_network_begin_anew(classes):
+    """A solver that goes on from its state would find all its epochs done."""
+    estimator = LossParityClassifier(hidden_layer_sizes=(3,), max_epochs=4, random_state=0)
+    path = path_of(estimator, classes, kappas=[0.05, 0.02])
+    assert [model.n_iter_ for model in path.models] == [4, 4]
+
+
+# --- every estimator
+
+QUERIES = np.repeat(np.arange(40), 10)
+ESTIMATORS = {
+    "partial": (PartialParityClassifier(parity="demographic"), "classes", 0.15),
+    "by group": (RateParityClassifier(group_interactions=True), "classes", 0.15),
+    "regression": (PartialParityRegressor(parity="demographic", threshold=-0.3), "numbers", 0.03),
+    "auc": (AUCFairClassifier(metric="group"), "classes", 0.15),
+    "rates": (RateParityClassifier(rate="indicator"), "classes", 0.15),
+    "losses": (LossParityClassifier(hidden_layer_sizes=(3,), max_epochs=4, random_state=0), "classes", 0.02),
+    "minority": (MinorityRateClassifier(rate="indicator", minority=1), "classes", 0.75),
+    "ranking": (FairRanker(rate="sigmoid"), "classes", 0.005),
+}
+
+
+@pytest.mark.parametrize(("estimator", "data", "kappa"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
+def test_every_estimator_keeps_its_bounds(request, estimator, data, kappa):
+    sample, extra = request.getfixturevalue(data), {"qid": QUERIES} if isinstance(estimator, FairRanker) else {}
+    cv = None if isinstance(estimator, AUCFairClassifier) else 2  # its fits take longest
+    path = path_of(estimator, sample, kappas=[None, kappa], cv=cv, fit_params=extra)
+    assert set(path.table["status"]) <= {"optimal", "completed"}
+    for model, row in zip(path.models, path.table.itertuples(), strict=True):
+        assert row.gap <= row.kappa + max(model.granularity_.values()) + 1e-12
+        measured = model.constraint_values(sample.X, sample.y, sensitive_features=sample.groups, **extra)
+        assert row.gap == pytest.approx(max(measured.values()), abs=1e-9)
+    assert path.table["gap"][0] > kappa + max(path.models[0].granularity_.values())
+    held_out = path.table.filter(like="_test_")
+    assert held_out.shape == (2, 4 if cv else 0)
+    assert np.isfinite(held_out.to_numpy()).all()
+
+
+def test_errors_of_classes_are_bounded_without_groups(classes):
+    estimator = NeymanPearsonClassifier({0: 0.1}, bound_on="error")
+    path = fairness_path(estimator, classes.X, classes.y, sensitive_features=None, kappas=[None, 0.08, 0.04], cv=2)
+    negatives = classes.y == 0
+    errors = [np.mean(model.predict(classes.X)[negatives] != 0) for model in path.models]
+    np.testing.assert_allclose(path.table["gap"], errors)  # of the first model, too, which bounds nothing
+    assert errors[0] > 0.08
+    assert (np.array(errors[1:]) <= np.array([0.08, 0.04]) + 1 / negatives.sum()).all()
+    assert [model.bounds for model in path.models] == [None, {0: 0.08}, {0: 0.04}]
+    assert path.gaps == ("error[0]",)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "score"),
+    [(RegularizedParityClassifier(max_iter=50), "accuracy"), (CorrelationPenaltyClassifier(), "roc_auc")],
+    ids=["gaps", "correlation"],
+)
+def test_weights_of_a_penalty(classes, estimator, score):
+    path = path_of(estimator, classes, kappas=[0.0, 1.0], param="weight", warm_start=False)
+    assert path.kappas.tolist() == [0.0, 1.0]
+    cold = clone(estimator).set_params(weight=1.0).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert path.table["gap"][1] == max(cold.constraint_values_.values())
+    assert path.scores == (score,)
+    assert path.table["gap"].is_monotonic_decreasing
+    with pytest.raises(ValueError, match=r"has a weight in place of a bound.*param='weight'"):
+        path_of(estimator, classes)
+
+
+def test_where_kappa_bounds_a_surrogate_it_has_to_be_given(classes):
+    estimator = PairwiseParityClassifier(solver="augmented_lagrangian")
+    with pytest.raises(ValueError, match="kappas must be given: kappa of PairwiseParityClassifier bounds a surrogate"):
+        path_of(estimator, classes)
+    path = path_of(estimator, classes, kappas=[0.3, 1.0])
+    assert path.kappas.tolist() == [1.0, 0.3]
+    assert path.table["gap"].is_monotonic_decreasing
+
+
+# --- bounds
+
+
+def test_the_grid_goes_from_the_gap_to_what_the_groups_resolve(classes):
+    path = path_of(rates(), classes, n_kappas=4)
+    free = rates(kappa=None).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    gap = partial_demographic_parity_gap(
+        classes.y, free.decision_function(classes.X), sensitive_features=classes.groups
+    )
+    step = 1 / np.bincount(classes.groups).min()
+    assert path.kappas[0] == np.inf
+    np.testing.assert_allclose(path.kappas[1:], step + (gap - step) * np.array([4 / 9, 1 / 9, 0]))
+    assert granularity(classes.groups) == pytest.approx(step)
+    assert path.models[0].kappa is None
+
+
+def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
+    folds = [(np.arange(100, 400), np.arange(100)), (np.arange(300), np.arange(300, 400))]
+    path = path_of(rates(), classes, n_kappas=2, cv=folds)
+    smallest = min(np.bincount(classes.groups[train]).min() for train, _ in folds)
+    assert path.kappas[-1] == pytest.approx(1 / smallest)
+    assert smallest < np.bincount(classes.groups).min()
+
+
+def test_a_gap_that_cannot_be_resolved_makes_a_path_of_one(classes):
+    few = [column[:60] for column in classes]
+    groups = np.arange(60) % 30 < 29  # two rows against 58: the gap is within one row
+    with pytest.warns(FairnessWarning, match=r"one model, the unconstrained one: its gap is 0\.\d+.*below 0.5 cannot"):
+        path = fairness_path(rates(), *few[:2], sensitive_features=groups)
+    assert path.kappas.tolist() == [np.inf]
+    assert path.models[0].kappa is None
+
+
+def test_without_groups_there_is_nothing_to_bound(classes):
+    with pytest.warns(FairnessWarning, match="one model") as caught:
+        path = fairness_path(rates(), classes.X, classes.y, sensitive_features=None, cv=2)
+    assert len(caught) == 1
+    assert path.table["gap"].tolist() == [0.0]
+    assert path.gaps == ()
+
+
+def test_given_bounds_are_sorted_from_loose_to_tight(classes):
+    path = path_of(RateParityClassifier(), classes, kappas=[0.05, None, 0.2])
+    assert path.kappas.tolist() == [np.inf, 0.2, 0.05]
+    assert path_of(RateParityClassifier(), classes, kappas=np.array([0.05, np.inf])).models[0].kappa is None
+
+
+@pytest.mark.parametrize(
+    ("kappas", "message"),
+    [
+        ([0.1, 0.1], r"more than once: \[0.1\]"),
+        ([None, np.inf], "None is infinity"),
+        ([0.1, -0.1], "at least 0; got -0.1"),
+        ([0.1, np.nan], "no NaN"),
+        ([], "at least one number"),
+        (["small"], "must be numbers, or None"),
+    ],
+)
+def test_bounds_that_make_no_path(classes, kappas, message):
+    with pytest.raises(ValueError, match=message):
+        path_of(rates(), classes, kappas=kappas)
+
+
+def test_one_of_several_constraints(classes):
+    constraints = [("tpr", EqualOpportunity(0.5)), ("rate", DemographicParity(0.2))]
+    estimator = PartialParityClassifier(constraints=constraints)
+    path = path_of(estimator, classes, kappas=[0.3, 0.15], param="constraints__tpr__kappa")
+    assert [dict(model.constraints)["tpr"].kappa for model in path.models] == [0.3, 0.15]
+    assert [dict(model.constraints)["rate"].kappa for model in path.models] == [0.2, 0.2]
+    assert constraints[0][1].kappa == 0.5  # the user's own constraint is not one of the path's
+    assert path.gaps == ("tpr", "rate")
+    each = path.table[["gap_tpr", "gap_rate"]]
+    np.testing.assert_array_equal(path.table["gap"], each.max(axis=1))
+    assert (each["gap_tpr"] <= path.kappas + path.models[0].granularity_["tpr"] + 1e-12).all()
+    both = path_of(estimator, classes, kappas=[0.3], cv=2)
+    assert {"mean_test_gap_tpr", "std_test_gap_rate"} <= set(both.table)
+    assert both.table["mean_test_gap"][0] >= both.table[["mean_test_gap_tpr", "mean_test_gap_rate"]].max(axis=None)
+    assert [constraint.kappa for _, constraint in both.models[0].constraints] == [0.3, 0.3]
+    with pytest.raises(ValueError, match="kappas must be given with param='constraints__tpr__kappa'"):
+        path_of(estimator, classes, param="constraints__tpr__kappa")
+    with pytest.raises(ValueError, match="no constraint 'bottom'"):
+        path_of(estimator, classes, kappas=[0.1], param="constraints__bottom__kappa")
+
+
+# --- what goes wrong
+
+
+def test_estimators_of_others_are_refused(classes):
+    with pytest.raises(TypeError, match=r"one of fairconstrained, or a Pipeline.*LogisticRegression"):
+        path_of(LogisticRegression(), classes)
+
+
+@pytest.mark.parametrize("name", ["n_kappas", "cv", "scoring", "verbose", "warm_start"])
+def test_invalid_arguments_are_named(classes, name):
+    with pytest.raises(ValueError, match=f"The '{name}' parameter of fairness_path must be"):
+        path_of(rates(), classes, **{name: -1.5})
+
+
+def test_errors_say_for_which_bound_and_fold(classes):
+    with pytest.raises(ValueError, match=r"kappa=0.001: demographic parity with kappa=0.001.*needs at least 1000 rows"):
+        path_of(rates(), classes, kappas=[0.2, 0.001])
+    folds = [(np.arange(200, 400), np.arange(200)), (np.arange(390), np.arange(390, 400))]
+    with pytest.raises(ValueError, match=r"kappa=0.013, fold 1 of 2: demographic parity.*needs at least 77 rows"):
+        path_of(rates(), classes, kappas=[0.2, 0.013], cv=folds)
+    X = classes.X.copy()
+    X[3] = np.nan
+    with pytest.raises(ValueError, match=r"^Input X contains NaN"):
+        fairness_path(rates(), X, classes.y, sensitive_features=classes.groups)
+    with pytest.raises(ValueError, match=r"missing values in 1 rows"):
+        fairness_path(rates(), classes.X, classes.y, sensitive_features=[None, *classes.groups[1:]], cv=2)
+    with pytest.raises(ValueError, match=r"399"):
+        fairness_path(rates(), classes.X, classes.y, sensitive_features=classes.groups[1:], cv=2)
+
+
+def test_one_warning_for_all_fits_that_missed_their_bound(classes):
+    estimator = PartialParityClassifier(solver="switching_subgradient", max_iter=40)
+    with pytest.warns(ConvergenceWarning) as caught:
+        path = path_of(estimator, classes, kappas=[None, 0.1, 0.05], cv=2)
+    assert path.table["status"].tolist()[1:] == ["infeasible", "infeasible"]
+    (summary,) = [str(warning.message) for warning in caught]
+    assert "6 of 9 fits did not keep kappa (all rows: 0.1, 0.05; fold 1 of 2: 0.1, 0.05; fold 2" in summary
+    assert "The first message: statistical_parity is" in summary
+    assert caught[0].filename == __file__  # it points at the user's line
+
+
+def test_other_warnings_come_once(classes):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fairness_path(rates(), classes.X, classes.y, sensitive_features=None, kappas=[0.3, 0.2, 0.1], cv=2)
+    assert [warning.category for warning in caught] == [FairnessWarning]
+    assert "only one group" in str(caught[0].message)
+
+
+# --- what is in a path
+
+
+def test_the_table(path):
+    assert path.table.columns.tolist() == [
+        "kappa",
+        "objective",
+        "gap",
+        "status",
+        "price",
+        "multipliers",
+        "n_evaluations",
+        "seconds",
+        "train_accuracy",
+        "mean_test_gap",
+        "std_test_gap",
+        "mean_test_accuracy",
+        "std_test_accuracy",
+    ]
+    assert path.table["objective"].is_monotonic_increasing
+    for model, row in zip(path.models, path.table.itertuples(), strict=True):
+        assert row.price == sum(model.prices_.values())
+        assert row.multipliers == {name: value for name, value in model.multipliers_.items() if value != 0}
+        assert row.n_evaluations == model.n_evaluations_
+        assert row.seconds > 0
+    assert path.table["multipliers"][0] == {}
+    assert path.table["price"][2] > path.table["price"][0] == 0
+    assert (path.scores, path.gaps, path.n_splits) == (("accuracy",), ("demographic_parity",), 3)
+
+
+def test_the_price_is_the_slope_of_the_objective(classes):
+    """Checked by finite differences of the least objective, for a smooth rate."""
+    path = path_of(RateParityClassifier(tol=1e-6), classes, kappas=[0.1, 0.099])
+    slope = np.diff(path.table["objective"]).item() / 0.001
+    assert path.table["price"].mean() == pytest.approx(slope, rel=0.02)
+
+
+def test_a_path_prints_and_pickles(path, classes):
+    text = repr(path)
+    assert text.startswith("FairnessPath of 3 models, kappa inf to 0.02, 3 folds")
+    assert "mean_test_gap" in text
+    assert path._repr_html_().count("<tr") == 4
+    copy = pickle.loads(pickle.dumps(path))
+    pd.testing.assert_frame_equal(copy.table, path.table)
+    np.testing.assert_array_equal(copy.models[2].predict(classes.X), path.models[2].predict(classes.X))
+    with pytest.raises(AttributeError, match="cannot assign"):
+        path.models = []
+
+
+def test_progress_is_shown_on_request(classes, capfd):
+    path_of(RateParityClassifier(), classes, kappas=[0.2, 0.1], cv=2, verbose=1)
+    shown = capfd.readouterr().err
+    assert "all rows" in shown
+    assert "fold 2 of 2" in shown
+    path_of(RateParityClassifier(), classes, kappas=[0.2], cv=2)
+    assert capfd.readouterr().err == ""
+
+
+# --- forms of the data
+
+
+def test_forms_of_features_and_groups(classes):
+    X = np.where(np.abs(classes.X) > 0.5, classes.X, 0.0)
+    options = {"kappas": [0.1], "cv": 2}
+    plain = fairness_path(RateParityClassifier(), X, classes.y, sensitive_features=classes.groups, **options)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(400)[::-1])
+    names = pd.Series(np.where(classes.groups == 1, "yes", "no"), index=frame.index)
+    groups = {"csr": classes.groups, "coo": classes.groups.tolist(), "frame": names}
+    for (kind, given), table in zip(groups.items(), (sp.csr_array(X), sp.coo_array(X), frame), strict=True):
+        other = fairness_path(RateParityClassifier(), table, classes.y, sensitive_features=given, **options)
+        for column in ("gap", "mean_test_gap", "mean_test_accuracy"):
+            assert other.table[column][0] == pytest.approx(plain.table[column][0], abs=1e-4), kind
+    assert list(other.models[0].feature_names_in_) == ["a", "b", "c"]
+
+
+def test_several_columns_and_overlapping_groups(classes):
+    columns = pd.DataFrame({"first": classes.groups, "second": np.where(np.arange(400) % 2, "odd", "even")})
+    path = fairness_path(RateParityClassifier(), classes.X, classes.y, sensitive_features=columns, kappas=[0.1], cv=2)
+    assert len(path.models[0].groups_) == 4
+    table = columns.assign(second=columns["second"] == "odd", first=columns["first"] == 1)
+    path = fairness_path(RateParityClassifier(), classes.X, classes.y, sensitive_features=table, kappas=[0.1], cv=2)
+    assert list(path.models[0].groups_) == ["first", "second"]
+    rate = 1 / (1 + np.exp(-path.models[0].decision_function(classes.X)))
+    gap = abs(rate[table["first"]].mean() - rate[table["second"]].mean())
+    assert path.table["gap"][0] == pytest.approx(gap)
+
+
+def test_weights_count_in_fits_and_measurements(classes):
+    """Rows with weight two are rows that come twice, in the fits and in what is measured."""
+    weights = 1.0 + (np.arange(400) % 2)
+    twice = np.repeat(np.arange(400), weights.astype(int))
+    options = {"kappas": [0.1]}
+    weighted = path_of(RateParityClassifier(), classes, sample_weight=weights, **options)
+    repeated = path_of(RateParityClassifier(), type(classes)(*(column[twice] for column in classes)), **options)
+    for column in ("objective", "gap", "train_accuracy"):
+        assert weighted.table[column][0] == pytest.approx(repeated.table[column][0], abs=1e-3)
+    plain = path_of(RateParityClassifier(), classes, **options)
+    assert weighted.table["train_accuracy"][0] != plain.table["train_accuracy"][0]
