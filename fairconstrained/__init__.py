@@ -1,7 +1,7 @@
 """scikit-learn compatible estimators trained under fairness constraints that hold for the reported metric."""
 
 from fairconstrained._version import __version__
-from fairconstrained.certification import Certificate, certify, gap_interval
+from fairconstrained.certification import Certificate, CertifiedFairClassifier, certify, gap_interval
 from fairconstrained.estimators import (
     AUCFairClassifier,
     CorrelationPenaltyClassifier,
@@ -23,16 +23,19 @@ from fairconstrained.paths import (
     PartialParityClassifierCV,
     fairness_path,
 )
+from fairconstrained.reporting import FairnessReport, fairness_report
 
 __all__ = [
     "AUCFairClassifier",
     "AUCFairClassifierCV",
     "Certificate",
+    "CertifiedFairClassifier",
     "ConvergenceWarning",
     "CorrelationPenaltyClassifier",
     "FairRanker",
     "FairnessPath",
     "FairnessPathCV",
+    "FairnessReport",
     "FairnessWarning",
     "IncompatibleProblem",
     "LossParityClassifier",
@@ -47,5 +50,6 @@ __all__ = [
     "__version__",
     "certify",
     "fairness_path",
+    "fairness_report",
     "gap_interval",
 ]

@@ -58,7 +58,7 @@ class Condensed:
 
     def interval(self, metric: Callable[..., Any], level: float, n_resamples: int, seed: int) -> tuple[float, float]:
         """Interval of a metric, rows drawn anew within the groups; NaN if many resamples have an empty cell."""
-        n_levels, grouped, weights = self.values.size, self.rows.grouped, self.rows.sample_weight
+        n_levels, grouped = self.values.size, self.rows.grouped
         cells = (grouped.codes * n_levels + self.levels) * 2 + self.rows.y_true
 
         def of_drawn(_: Any, drawn: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:

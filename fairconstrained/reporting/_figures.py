@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -98,9 +97,9 @@ def _largest(rows: ReportRows) -> tuple[ShownRows, list[str]]:
 
 def _short(name: str) -> str:
     """A name that fits a legend, and that matplotlib reads neither as mathematics nor as a secret."""
-    words = textwrap.shorten(name, _LONGEST_NAME, placeholder=" …") if name.strip() else "(empty)"
-    if words == " …" or len(words) > _LONGEST_NAME:
-        words = name[: _LONGEST_NAME - 1] + "…"
+    words = " ".join(name.split()) or "(empty)"
+    if len(words) > _LONGEST_NAME:
+        words = words[: _LONGEST_NAME - 1].rstrip() + "…"
     words = words.replace("$", r"\$")
     return f" {words}" if words.startswith("_") else words
 
@@ -141,7 +140,9 @@ def _svg(figure: Figure) -> Html:
     with _style(figure.name):
         canvas = Canvas(figsize=figure.size, layout="constrained")
         figure.draw(canvas.subplots())
-        canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+        # cropped, as axes of equal scales do not fill their place
+        crop = {"bbox_inches": "tight", "pad_inches": 0.04}
+        canvas.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None}, **crop)
     root = ElementTree.fromstring(written.getvalue())
     _drop_what_pages_have(root)
     _make_ids_unique(root, figure.name)

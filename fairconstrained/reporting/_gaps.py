@@ -215,6 +215,6 @@ def _lacks(name: str, rows: ReportRows) -> str:
 
 def _options(name: str, rows: ReportRows) -> dict[str, Any]:
     """Arguments of a metric: its own, and those of the report that it takes."""
-    of_report = {"interval": rows.interval_of_codes, "threshold": rows.threshold, "on_empty": "nan"}
+    of_report = {"interval": rows.interval, "threshold": rows.threshold, "on_empty": "nan"}
     known = _parameters(name)
     return {option: value for option, value in of_report.items() if option in known} | GAPS[name].options

@@ -71,7 +71,11 @@ def table(
 
 def _row(cells: Sequence[Cell]) -> Html:
     first, *others = cells
-    return tag("tr", tag("th", first.text, scope="row", data_value=_sorting(first)), *map(_cell, others))
+    return tag(
+        "tr",
+        tag("th", first.text, scope="row", class_=_kind((first,)), data_value=_sorting(first)),
+        *map(_cell, others),
+    )
 
 
 def _cell(cell: Cell) -> Html:

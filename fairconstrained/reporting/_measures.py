@@ -65,7 +65,7 @@ MEASURES: dict[str, Measure] = {
         "AUC",
         "chance that a positive of the group scores above a negative of the group",
         "number",
-        needs="positives and negatives",
+        needs="positives or no negatives",
         metric="intra_group_auc_gap",
     ),
     "log_loss": Measure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,7 +117,8 @@ def _gaps(report: FairnessReport) -> Html:
     comparable = gaps["unit"].isin(["rate", "AUC"])
     scale = _scale(gaps.loc[comparable, ["value", "upper"]].to_numpy(dtype=float))
     ends = tag("span", tag("span", "0"), tag("span", f"{scale:g}"), class_="ends")
-    headings = [Cell("gap"), Cell("value"), Cell(f"{100 * report.level:g}% interval"), Cell(ends)]
+    between = [Cell(f"{100 * report.level:g}% interval")] if report.n_resamples else []
+    headings = [Cell("gap"), Cell("value"), *between, Cell(ends)]
     lines = []
     numbers = gaps[["value", "lower", "upper"]].to_numpy(dtype=float)
     words = gaps[["gap", "description", "unit"]].to_numpy(dtype=str)
@@ -125,8 +127,9 @@ def _gaps(report: FairnessReport) -> Html:
             _bar(value, lower, upper, scale) if on_scale else tag("span", f"not on this scale: {unit}", class_="words")
         )
         named = joined(name, tag("span", description, class_="words"))
-        between = f"{lower:.3f} to {upper:.3f}" if np.isfinite(lower) else _NONE
-        lines.append([Cell(named), _value(value, "number"), Cell(between, lower), Cell(bar)])
+        written = f"{lower:.3f} to {upper:.3f}" if np.isfinite(lower) else _NONE
+        between = [Cell(written, lower)] if report.n_resamples else []
+        lines.append([Cell(named), _value(value, "number"), *between, Cell(bar)])
     note = (
         "0 means that no two groups differ. A gap is that of the two groups that differ most, so chance alone makes it "
         "positive, and the smaller the groups the larger."
@@ -166,12 +169,12 @@ def _path(report: FairnessReport) -> Html:
     shown = report.path.table.drop(columns=list(_NOT_SHOWN), errors="ignore")
     shown = shown[[name for name in shown.columns if not name.startswith("std_")]]
     headings = [Cell(str(name).replace("_", " ")) for name in shown.columns]
-    lines = [[_free(value) for value in values] for values in shown.itertuples(index=False)]
-    return _section(
-        "The trade-off",
-        path_figure(report),
-        table("Models of the path, from loose to tight", headings, lines),
-    )
+    lines = [
+        [_free(value, digits=4 if name != "kappa" else None) for name, value in zip(shown.columns, values, strict=True)]
+        for values in shown.itertuples(index=False)
+    ]
+    models = tag("div", table("Models of the path, from loose to tight.", headings, lines))
+    return _section("The trade-off", tag("div", path_figure(report), models, class_="figures"))
 
 
 def _bounds(report: FairnessReport) -> Html:
@@ -190,9 +193,10 @@ def _value(value: float, form: str) -> Cell:
     return Cell(FORMS[form](value) if np.isfinite(value) else _NONE, value)
 
 
-def _free(value: Any) -> Cell:
-    """A cell of a table that the report did not make: numbers of any size, infinity, words."""
-    if isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-        written = _NONE if np.isnan(value) else "no bound" if np.isinf(value) else f"{value:.4g}"
-        return Cell(written, float(value))
-    return Cell(str(value))
+def _free(value: Any, digits: int | None) -> Cell:
+    """A cell of a table that the report did not make: a number, also no bound at all, or words."""
+    if not isinstance(value, Real):
+        return Cell(str(value))
+    number = float(value)
+    written = f"{number:.{digits}f}" if digits and 1e-3 <= abs(number) < 1e4 else f"{number:.4g}"
+    return Cell({"nan": _NONE, "inf": "none"}.get(written, written), number)

@@ -236,7 +236,7 @@ class FairnessReport:
     @property
     def verdict(self) -> list[str]:
         """Sentences that say who differs most in what: decisions first, the largest difference on top."""
-        return verdict_sentences(self.rows, self.table, self.gaps, self.level)
+        return verdict_sentences(self)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -59,20 +59,41 @@ class Contrast(NamedTuple):
         high, low = (FORMS[measure.form](value) for value in self.values)
         is_rate = measure.form == "rate"
         apart = f"{100 * self.difference:.1f} percentage points" if is_rate else f"{self.difference:.3f}"
-        between = _interval_of(gaps, measure.metric, level, 100 if is_rate else 1)
-        name = measure.title[0].upper() + measure.title[1:] + (f" ({measure.words})" if explain else "")
+        between = self._interval(gaps, level, 100 if is_rate else 1)
+        name = _capital(measure.title) + (f" ({measure.words})" if explain else "")
         return f"{name}: {high} for {group_name(self.high)}, {low} for {group_name(self.low)}, {apart} apart{between}."
 
+    def _interval(self, gaps: pd.DataFrame, level: float, scale: float) -> str:
+        """The interval of the gap in brackets; empty where there is none, or where the gap is that of other groups."""
+        metric = MEASURES[self.measure].metric
+        if metric is None or metric not in gaps.index:
+            return ""
+        value, *ends = gaps[["value", "lower", "upper"]].loc[metric].to_numpy(dtype=float)
+        if not np.isclose(value, self.difference) or not np.isfinite(ends).all():
+            return ""
+        lower, upper = (f"{scale * end:.{1 if scale == 100 else 3}f}" for end in ends)
+        return f" ({100 * level:g}% interval {lower} to {upper})"
 
-def verdict_sentences(rows: ReportRows, table: pd.DataFrame, gaps: pd.DataFrame, level: float) -> list[str]:
-    """Which groups differ most in what: decisions first, the largest difference on top, then scores, then labels."""
-    contrasts = [found for name in table.columns if (found := _contrast(table, name)) is not None]
+
+def verdict_sentences(report: FairnessReport) -> list[str]:
+    """Which groups differ most in what: decisions first, the largest difference on top, then scores, then labels.
+
+    Groups of few rows are left out, as long as two are left: what they differ by is mostly chance.
+    """
+    rows, table = report.rows, report.table
+    kept = np.flatnonzero(rows.sizes >= _FEW)
+    kept = np.arange(rows.grouped.n_groups) if kept.size < 2 else kept
+    contrasts = [found for name in table.columns if (found := _contrast(table.iloc[kept], name)) is not None]
     # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
     order = {"rate": 0, "number": 1}
     contrasts.sort(key=lambda c: (c.measure == "base_rate", order[MEASURES[c.measure].form], -c.difference))
-    sentences = [c.words(gaps, level, explain=number == 0) for number, c in enumerate(contrasts)]
+    sentences = [c.words(report.gaps, report.level, explain=number == 0) for number, c in enumerate(contrasts)]
     last = sum(c.measure != "base_rate" for c in contrasts)
-    return sentences[:last] + _score_sentences(rows) + sentences[last:]
+    sentences = sentences[:last] + _score_sentences(rows, kept) + sentences[last:]
+    if kept.size < rows.grouped.n_groups:
+        left_out = [label for code, label in enumerate(rows.grouped.labels) if code not in kept]
+        sentences.append(f"Left out here, for fewer than {_FEW} rows: {listed(left_out)}.")
+    return sentences
 
 
 def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
@@ -97,11 +118,16 @@ def remark_sentences(report: FairnessReport) -> list[str]:
         empty = table.index[:-1][table[name].isna().to_numpy()[:-1]]
         if len(empty):
             sentences.append(
-                f"{MEASURES[name].title} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
+                f"{_capital(MEASURES[name].title)} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
             )
     few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < _FEW]
     if few:
         sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few)}.")
+    if gaps["value"].isna().any():
+        sentences.append(
+            f"{int(gaps['value'].isna().sum())} of {len(gaps)} gaps are not defined, as a group has no rows of a kind "
+            "that they compare. Merge small groups, or leave them out."
+        )
     unknown = gaps["gap"][gaps["value"].notna() & gaps["lower"].isna()].to_list() if report.n_resamples else []
     if unknown:
         sentences.append(f"No interval, as a cell is empty in too many resamples: {listed(unknown)}.")
@@ -119,6 +145,8 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     """What was measured on what, and how."""
     rows = report.rows
     weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
+    names = list(rows.sensitive_features.columns)
+    by = "" if names == ["group"] else f" by {' and '.join(names)}"
     scores = {None: "none: a report of decisions", True: "probabilities", False: "log-odds"}
     intervals = (
         f"{100 * report.level:g}%, two-sided, BCa bootstrap of {report.n_resamples:,} resamples within the groups "
@@ -126,8 +154,7 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     )
     entries = {
         "Model": report.model_words,
-        "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups} groups by "
-        f"{', '.join(rows.sensitive_features.columns)}{weighted}",
+        "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups} groups{by}{weighted}",
         "Labels": f"“{rows.labels[1]}” is positive, “{rows.labels[0]}” negative",
         "Scores": scores[None if rows.y_score is None else rows.has_probabilities],
         "Threshold": "" if rows.y_score is None else f"{rows.threshold:g}",
@@ -157,29 +184,36 @@ def listed(labels: list[Any]) -> str:
     return named if len(labels) <= _MOST_NAMES else f"{named} and {len(labels) - _MOST_NAMES} more"
 
 
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
 def _contrast(table: pd.DataFrame, name: str) -> Contrast | None:
     """None for what says nothing about fairness by itself, and where fewer than two groups have a value."""
     if name in ("n_samples", "share"):
         return None
-    values = table[name].to_numpy(dtype=float)[:-1]
+    values = table[name].to_numpy(dtype=float)
     if np.isfinite(values).sum() < 2:
         return None
     high, low = int(np.nanargmax(values)), int(np.nanargmin(values))
     return Contrast(name, table.index[high], table.index[low], (float(values[high]), float(values[low])))
 
 
-def _score_sentences(rows: ReportRows) -> list[str]:
+def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
     """Where the score distributions are farthest apart: everywhere, and within the interval."""
     if rows.y_score is None:
         return []
     sentences = []
-    everything = (0.0, 1.0)
-    for interval in [everything] + [rows.interval_of_codes] * (rows.interval is not None):
+    everything, own = (0.0, 1.0), rows.interval_of_codes
+    if isinstance(own, dict):
+        own = {code: own[code] for code in kept.tolist()}
+    members = np.isin(rows.grouped.codes, kept)
+    for interval in [everything] + [own] * (own is not None):
         result: Any = partial_statistical_parity_gap(
             None,
-            rows.y_score,
-            sensitive_features=rows.grouped.codes,
-            sample_weight=rows.sample_weight,
+            rows.y_score[members],
+            sensitive_features=rows.grouped.codes[members],
+            sample_weight=rows.grouped.weights[members],
             interval=interval,
             return_groups=True,
         )
@@ -188,7 +222,7 @@ def _score_sentences(rows: ReportRows) -> list[str]:
         high, low = int(share.argmax()), int(share.argmin())
         within = f" within {interval_words(rows)}" if interval is not everything else ""
         (first, most), (second, least) = (
-            (group_name(rows.grouped.labels[code]), 100 * share[code]) for code in (high, low)
+            (group_name(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
         )
         sentences.append(
             f"Scores{within}: {most:.1f}% of {first} and {least:.1f}% of {second} are above "
@@ -196,17 +230,6 @@ def _score_sentences(rows: ReportRows) -> list[str]:
             "all thresholds."
         )
     return sentences
-
-
-def _interval_of(gaps: pd.DataFrame, metric: str | None, level: float, scale: float) -> str:
-    """The interval of a gap in brackets; empty where there is none."""
-    if metric is None or metric not in gaps.index:
-        return ""
-    ends = scale * gaps[["lower", "upper"]].loc[metric].to_numpy(dtype=float)
-    if not np.isfinite(ends).all():
-        return ""
-    lower, upper = (f"{end:.{1 if scale == 100 else 3}f}" for end in ends)
-    return f" ({100 * level:g}% interval {lower} to {upper})"
 
 
 def _price_sentences(bound: Bound) -> list[str]:
