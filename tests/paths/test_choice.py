@@ -1,0 +1,288 @@
+"""The choice among the models of a path, by a rule and by the estimators that keep the chosen one."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairconstrained import (
+    AUCFairClassifier,
+    AUCFairClassifierCV,
+    FairnessPath,
+    FairnessPathCV,
+    FairnessWarning,
+    FairRanker,
+    PartialParityClassifier,
+    PartialParityClassifierCV,
+    PartialParityRegressor,
+    RateParityClassifier,
+    fairness_path,
+)
+from fairconstrained.constraints import RateGap
+from fairconstrained.metrics import partial_demographic_parity_gap
+from fairconstrained.model_selection import get_fairness_scorer
+
+
+def table(**columns):
+    """A path of five models that are called by their numbers."""
+    values = {
+        "kappa": [np.inf, 0.4, 0.2, 0.1, 0.05],
+        "gap": [0.5, 0.4, 0.2, 0.1, 0.05],
+        "train_accuracy": [0.95, 0.9, 0.85, 0.8, 0.7],
+        "train_f1": [0.5, 0.6, 0.9, 0.7, 0.6],
+        "multipliers": [{}] * 5,
+        **columns,
+    }
+    return FairnessPath(pd.DataFrame(values), list("abcde"), ("accuracy", "f1"), ("gap",), 3 if len(columns) else 0)
+
+
+HELD_OUT = {
+    "mean_test_gap": [0.5, 0.42, 0.19, 0.12, 0.15],
+    "mean_test_accuracy": [0.93, 0.90, 0.84, 0.83, 0.70],
+    "std_test_accuracy": [0.03, 0.05, 0.02, 0.001, 0.001],
+    "mean_test_f1": [0.5, 0.6, 0.7, 0.7, 0.6],
+    "std_test_f1": [0.0, 0.0, 0.0, 0.0, 0.0],
+}
+
+
+@pytest.mark.parametrize(
+    ("bound", "options", "expected"),
+    [
+        (1.0, {}, "a"),
+        (0.3, {}, "c"),
+        (0.18, {}, "d"),
+        (0.19, {}, "c"),  # a gap at the bound is within it
+        # one standard error of c is 0.02 / sqrt(2) = 0.014, and d is 0.01 worse
+        (0.3, {"one_standard_error": True}, "d"),
+        # one of b is 0.05 / sqrt(2) = 0.035: c at 0.84 is 0.06 worse
+        (0.45, {"one_standard_error": True}, "b"),
+        # that of the best counts: d's own, 0.0007, would leave out nothing else
+        (0.18, {"one_standard_error": True}, "d"),
+        # equal performance: the smaller gap
+        (0.3, {"performance": "f1"}, "d"),
+    ],
+)
+def test_the_rule_on_held_out_rows(bound, options, expected):
+    path = table(**HELD_OUT)
+    assert path.best(bound, **options) == expected
+    assert path.models[path.best_index(bound, **options)] == expected
+
+
+def test_without_folds_the_training_rows_decide():
+    assert table().best(0.3) == "c"
+    assert table().best(0.45, performance="f1") == "c"
+    assert table().best(0.15, performance="f1") == "d"
+    with pytest.raises(ValueError, match="one_standard_error needs at least two folds, and the path has 0"):
+        table().best(0.3, one_standard_error=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected", "message"),
+    [(table(**HELD_OUT), "d", r"mean held-out gap of at most 0.01.*least gap, 0.12"), (table(), "e", "training gap")],
+    ids=["folds", "none"],
+)
+def test_where_no_gap_is_within_the_bound(path, expected, message):
+    for choose in (path.best, lambda bound: path.models[path.best_index(bound)]):
+        with pytest.warns(FairnessWarning, match=message) as caught:
+            assert choose(0.01) == expected
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_rounding_of_a_mean_is_no_violation():
+    gaps = [0.5, 0.4, np.mean([0.1, 0.1, 0.1]), 0.3, 0.3]
+    assert gaps[2] != 0.1
+    assert table(**{**HELD_OUT, "mean_test_gap": gaps}).best(0.1) == "c"
+
+
+def test_what_is_no_rule():
+    with pytest.raises(ValueError, match="bound must be a gap of at least 0"):
+        table().best(-0.1)
+    with pytest.raises(ValueError, match=r"performance must be one of \['accuracy', 'f1'\]; got 'auc'"):
+        table().best(0.1, performance="auc")
+
+
+# --- the estimators that choose
+
+CHOICE = {"bound": 0.18, "kappas": [None, 0.15, 0.05], "cv": 2}
+
+
+@pytest.fixture(scope="module")
+def chosen(classes):
+    model = PartialParityClassifierCV(parity="demographic", **CHOICE)
+    return model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+
+
+def test_the_chosen_model_is_that_of_the_path(classes, chosen):
+    path = fairness_path(
+        PartialParityClassifier(parity="demographic"),
+        classes.X,
+        classes.y,
+        sensitive_features=classes.groups,
+        kappas=CHOICE["kappas"],
+        cv=2,
+    )
+    best = path.best(0.18)
+    assert chosen.kappa_ == best.kappa
+    assert chosen.path_.table["mean_test_gap"].tolist() == path.table["mean_test_gap"].tolist()
+    assert 0 < chosen.best_index_ == path.best_index(0.18)
+    np.testing.assert_array_equal(chosen.coef_, best.coef_)
+    np.testing.assert_array_equal(chosen.decision_function(classes.X), best.decision_function(classes.X))
+    np.testing.assert_array_equal(chosen.predict(classes.X), best.predict(classes.X))
+    np.testing.assert_array_equal(chosen.predict_proba(classes.X), best.predict_proba(classes.X))
+    assert chosen.score(classes.X, classes.y) == accuracy_score(classes.y, best.predict(classes.X))
+    for name in ("constraint_values_", "multipliers_", "granularity_", "prices_", "status_", "objective_"):
+        assert getattr(chosen, name) == getattr(best, name)
+    gap = partial_demographic_parity_gap(
+        classes.y, chosen.decision_function(classes.X), sensitive_features=classes.groups
+    )
+    measured = chosen.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
+    assert measured == {"demographic_parity": pytest.approx(gap)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "base"),
+    [(PartialParityClassifierCV, PartialParityClassifier), (AUCFairClassifierCV, AUCFairClassifier)],
+    ids=["partial", "auc"],
+)
+def test_parameters_are_those_of_the_estimator_and_of_the_choice(kind, base):
+    own = {"bound": 0.05, "kappas": None, "n_kappas": 10, "cv": None, "scoring": None, "n_jobs": None}
+    own |= {"one_standard_error": False, "param": None}
+    expected = {**base().get_params(), **own}
+    assert kind().get_params() == {
+        name: expected[name] for name in sorted(expected) if name not in ("kappa", "warm_start")
+    }
+    assert list(inspect.signature(kind).parameters)[:3] == ["bound", "kappas", "n_kappas"]
+    model = kind(bound=0.1, alpha=0.5)
+    assert clone(model).get_params() == model.get_params()
+    assert repr(model) == f"{kind.__name__}(alpha=0.5, bound=0.1)"
+    assert model.set_params(alpha=0.2, cv=4).get_params()["cv"] == 4
+    with pytest.raises(ValueError, match="Invalid parameter 'kappa'"):
+        model.set_params(kappa=0.1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'gamma'"):
+        kind(gamma=1)
+
+
+def test_fit_keeps_parameters_and_forgets_the_last_fit(classes, chosen):
+    model = pickle.loads(pickle.dumps(chosen))
+    model.set_params(hidden_layer_sizes=(2,), random_state=0, kappas=[None], bound=0.4)
+    before = model.get_params()
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert model.get_params() == before
+    assert hasattr(model, "module_")
+    assert not hasattr(model, "coef_")
+    state = dict(vars(model))
+    with pytest.raises(ValueError, match=r"kappa=0.001: .*needs at least 1000 rows"):
+        model.set_params(kappas=[None, 0.001]).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert vars(model) == {**state, "kappas": [None, 0.001]}
+
+
+def test_one_standard_error_is_handed_on(classes):
+    model = FairnessPathCV(RateParityClassifier(), bound=0.3, kappas=[None, 0.21, 0.2], cv=2, scoring="neg_log_loss")
+    plain, tight = (
+        clone(model).set_params(one_standard_error=tight).fit(classes.X, classes.y, sensitive_features=classes.groups)
+        for tight in (False, True)
+    )
+    assert tight.best_index_ == plain.path_.best_index(0.3, one_standard_error=True)
+    assert tight.best_index_ > plain.best_index_
+
+
+def test_a_bound_that_is_never_kept(classes):
+    model = PartialParityClassifierCV(parity="demographic", bound=0.0, kappas=[None, 0.15], cv=2)
+    with pytest.warns(FairnessWarning, match="No model of the path has a mean held-out gap of at most 0"):
+        model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    gaps = model.path_.table["mean_test_gap"]
+    assert model.best_index_ == gaps.argmin()
+    assert model.kappa_ == [None, 0.15][gaps.argmin()]
+
+
+def test_without_groups_it_is_the_unconstrained_model(classes):
+    with pytest.warns(FairnessWarning, match="one model, the unconstrained one"):
+        model = PartialParityClassifierCV(cv=2).fit(classes.X, classes.y)
+    assert model.kappa_ is None
+    free = PartialParityClassifier(None).fit(classes.X, classes.y)
+    np.testing.assert_array_equal(model.coef_, free.coef_)
+
+
+def test_several_constraints_by_one_parameter(classes):
+    constraints = [("rate", RateGap(0.3)), ("tpr", RateGap(None, constraint="equal_opportunity"))]
+    model = PartialParityClassifierCV(
+        bound=0.4, constraints=constraints, kappas=[0.2, 0.15], param="constraints__rate__kappa", cv=2
+    )
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert model.constraints is constraints
+    assert constraints[0][1].kappa == 0.3
+    measured = model.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
+    assert measured == pytest.approx(model.constraint_values_)
+
+
+def test_auc(classes):
+    model = AUCFairClassifierCV(bound=0.3, metric="group", kappas=[None], cv=2)
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert model.path_.scores == ("roc_auc",)
+    assert list(model.constraint_values_) == ["group"]
+    assert not hasattr(model, "partial_fit")  # a stream has no folds
+    with pytest.raises(ValueError, match="kappas must be given: kappa of AUCFairClassifier bounds a surrogate"):
+        clone(model).set_params(surrogate="quadratic", objective="auc", kappas=None).fit(
+            classes.X, classes.y, sensitive_features=classes.groups
+        )
+
+
+@pytest.mark.usefixtures("routing")
+@pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
+def test_in_a_pipeline_and_a_search(classes, named):
+    choice = {"bound": 0.3, "kappas": [0.2], "cv": 2}
+    inner = (
+        PartialParityClassifierCV(constraints=[("rate", RateGap())], group_interactions=True, **choice)
+        if named
+        else FairnessPathCV(RateParityClassifier(group_interactions=True), **choice)
+    )
+    step = type(inner).__name__.lower()
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), inner),
+        {f"{step}__bound": [0.3]},
+        scoring={"accuracy": get_fairness_scorer("accuracy")},
+        refit="accuracy",
+        cv=2,
+        error_score="raise",
+    )
+    search.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    best = search.best_estimator_
+    assert best[-1].kappa_ == 0.2
+    predicted = best.predict(classes.X, sensitive_features=classes.groups)
+    assert search.cv_results_["mean_test_accuracy"][0] == pytest.approx(accuracy_score(classes.y, predicted), abs=0.05)
+    assert is_classifier(search)
+
+
+def test_any_estimator_and_pipelines(classes):
+    inner = make_pipeline(StandardScaler(), RateParityClassifier())
+    model = FairnessPathCV(inner, bound=0.12, kappas=[None, 0.1, 0.02], cv=3)
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    table, best = model.path_.table, model.best_estimator_
+    within = table["mean_test_gap"] <= 0.12
+    assert model.best_index_ == table["mean_test_accuracy"].where(within).idxmax()
+    assert (model.kappa_, best[-1].kappa) == (0.1, 0.1)
+    np.testing.assert_array_equal(model.predict(classes.X), best.predict(classes.X))
+    np.testing.assert_array_equal(model.predict_proba(classes.X), best.predict_proba(classes.X))
+    assert model.score(classes.X, classes.y) == accuracy_score(classes.y, model.predict(classes.X))
+    assert model.classes_.tolist() == [0, 1]
+    assert not hasattr(inner[-1], "status_")
+    assert is_regressor(FairnessPathCV(PartialParityRegressor()))
+    assert not hasattr(FairnessPathCV(PartialParityRegressor()), "predict_proba")
+    with pytest.raises(TypeError, match="one of fairconstrained"):
+        FairnessPathCV(StandardScaler()).fit(classes.X, classes.y)
+
+
+def test_ranking(classes):
+    queries = np.repeat(np.arange(40), 10)
+    model = FairnessPathCV(FairRanker(rate="sigmoid"), bound=0.5, kappas=[None, 0.01], cv=2)
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups, qid=queries)
+    assert model.score(classes.X, classes.y, qid=queries) == model.best_estimator_.score(
+        classes.X, classes.y, qid=queries
+    )
