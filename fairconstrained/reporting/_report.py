@@ -175,7 +175,7 @@ class FairnessReport:
         names = check_gaps(metrics, rows)
         if not isinstance(level, Real) or not 0 < level < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-        fewest = int(np.ceil(20 / (1 - level) - 1e-9))
+        fewest = _fewest_resamples(float(level))
         n_resamples = fewest if n_resamples is None else n_resamples
         if not isinstance(n_resamples, Integral) or not (n_resamples == 0 or n_resamples >= fewest):
             raise ValueError(
@@ -392,6 +392,13 @@ def fairness_report(
     )
     bounds = [] if model is None else bounds_of(model)
     return FairnessReport._of(rows, metrics, level, n_resamples, _seed(random_state), path, title, model, bounds)
+
+
+def _fewest_resamples(level: float) -> int:
+    """As many as leave ten beyond each end."""
+    tail = (1 - level) / 2
+    fewest = int(np.ceil(10 / tail))
+    return fewest + (fewest * tail < 10)  # rounding
 
 
 def _seed(random_state: Any) -> int:

@@ -1,0 +1,236 @@
+"""Reports of fitted models of several libraries, and what a model says about its bounds."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from fairconstrained import FairnessReport, PartialParityClassifier, RateParityClassifier, fairness_report
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import statistical_parity_gap
+from fairconstrained.reporting._model import Bound
+from fairconstrained.reporting._words import bound_sentences
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_biased_classification(n_samples=250, random_state=0)
+    return X, np.where(y == 1, "good", "bad"), groups
+
+
+@pytest.fixture(scope="module")
+def fair(data):
+    X, y, groups = data
+    return PartialParityClassifier(kappa=0.1).fit(X, y, sensitive_features=groups)
+
+
+def report_on(model, data, **kwargs):
+    X, y, groups = data
+    return FairnessReport.from_estimator(model, X, y, sensitive_features=groups, n_resamples=0, **kwargs)
+
+
+def test_scores_and_decisions_are_those_of_the_model(data):
+    X, y, groups = data
+    model = LogisticRegression().fit(X, y)
+    report = report_on(model, data)
+    np.testing.assert_array_equal(report.y_score, model.decision_function(X))
+    np.testing.assert_array_equal(report.y_pred, model.predict(X) == "good")
+    assert report.settings["Labels"] == "“good” is positive, “bad” negative"
+    assert report.settings["Scores"] == "log-odds"
+    by_hand = fairness_report(y, model.decision_function(X), sensitive_features=groups, n_resamples=0)
+    np.testing.assert_array_equal(report.table, by_hand.table)
+    np.testing.assert_array_equal(report.gaps["value"], by_hand.gaps["value"])
+
+
+def test_positive_label(data):
+    X, y, _ = data
+    model = LogisticRegression().fit(X, y)
+    report = report_on(model, data, pos_label="bad")
+    np.testing.assert_array_equal(report.y_score, -model.decision_function(X))
+    assert report.table.loc["overall", "base_rate"] == np.mean(y == "bad")
+
+
+def test_probabilities_where_there_is_no_decision_function(data):
+    X, y, _ = data
+    model = RandomForestClassifier(5, random_state=0).fit(X, y)
+    report = report_on(model, data)
+    np.testing.assert_array_equal(report.y_score, model.predict_proba(X)[:, 1])
+    assert (report.rows.threshold, report.score_name) == (0.5, "predicted probability")
+
+
+def test_probabilities_on_demand(data):
+    X, y, _ = data
+    model = LogisticRegression().fit(X, y)
+    report = report_on(model, data, response="predict_proba")
+    np.testing.assert_array_equal(report.y_score, model.predict_proba(X)[:, 1])
+    assert report.table.loc["overall", "log_loss"] == pytest.approx(
+        report_on(model, data).table.loc["overall", "log_loss"]
+    )
+
+
+@pytest.mark.parametrize("response", ["auto", "predict"])
+def test_models_that_only_decide(data, response):
+    X, _, _ = data
+
+    class Decides(ClassifierMixin, BaseEstimator):
+        classes_ = np.array(["bad", "good"])
+
+        def predict(self, X):
+            return np.where(X[:, 0] > 0, "good", "bad")
+
+    report = report_on(Decides(), data, response=response)
+    assert report.y_score is None
+    assert report.table.loc["overall", "positive_rate"] == np.mean(X[:, 0] > 0)
+    with pytest.raises(TypeError, match="gives no scores"):
+        report_on(Decides(), data, response="decision_function")
+
+
+def test_margins_of_a_small_data_set_are_no_probabilities(data):
+    X, y, groups = data
+    model = LinearSVC(random_state=0).fit(X, y)
+    inside = (model.decision_function(X) > 0) & (model.decision_function(X) < 1)
+    report = report_on(model, (X[inside], y[inside], groups[inside]))
+    assert not report.rows.has_probabilities
+
+
+def test_regressors_of_two_labels(data):
+    X, y, groups = data
+    model = LinearRegression().fit(X, np.where(y == "good", 1, -1))
+    report = FairnessReport.from_estimator(model, X, np.where(y == "good", 1, -1), sensitive_features=groups,
+                                           n_resamples=0)  # fmt: skip
+    np.testing.assert_array_equal(report.y_pred, model.predict(X) > 0)
+
+
+def test_several_classes(data):
+    X, _, groups = data
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    model = OneVsRestClassifier(LogisticRegression()).fit(X, y)
+    with pytest.raises(ValueError, match="two labels; got 3"):
+        FairnessReport.from_estimator(model, X, y, sensitive_features=groups)
+    report = FairnessReport.from_estimator(model, X, y, sensitive_features=groups, pos_label=2, n_resamples=0)
+    assert report.table.loc["overall", "base_rate"] == np.mean(y == 2)
+    assert report.settings["Labels"] == "“2” is positive, “not 2” negative"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Fairlearn, about pandas
+def test_fairlearn_models(data):
+    pytest.importorskip("fairlearn")
+    from fairlearn.postprocessing import ThresholdOptimizer
+    from fairlearn.reductions import DemographicParity, ExponentiatedGradient
+
+    X, y, groups = data
+    binary = X, (y == "good").astype(int), groups
+    chosen = ThresholdOptimizer(estimator=LogisticRegression(), predict_method="predict_proba")
+    chosen.fit(X, binary[1], sensitive_features=groups)
+    report = report_on(chosen, binary, random_state=3)
+    expected = chosen.predict(X, sensitive_features=groups, random_state=3)
+    np.testing.assert_array_equal(report.y_pred, expected)
+    reduced = ExponentiatedGradient(LogisticRegression(), DemographicParity(), max_iter=3)
+    reduced.fit(X, binary[1], sensitive_features=groups)
+    np.testing.assert_array_equal(report_on(reduced, binary).y_pred, reduced.predict(X, random_state=0))
+
+
+def test_models_with_coefficients_for_each_group(data):
+    X, y, groups = data
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = PartialParityClassifier(kappa=0.1, group_interactions=True).fit(X, y, sensitive_features=groups)
+        report = report_on(model, data)
+    np.testing.assert_array_equal(report.y_score, model.decision_function(X, sensitive_features=groups))
+
+
+def test_bounds_in_a_pipeline_in_a_search(data, fair):
+    X, y, groups = data
+    (alone,) = report_on(fair, data).bounds
+    pipeline = make_pipeline(StandardScaler(), PartialParityClassifier(kappa=0.1))
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(pipeline, {"partialparityclassifier__alpha": [1e-4]}, cv=2)
+        search.fit(X, y, sensitive_features=groups)
+        report = report_on(search, data)
+    (bound,) = report.bounds
+    assert (bound.name, bound.kappa) == (alone.name, 0.1)
+    assert bound.here == pytest.approx(statistical_parity_gap(None, report.y_score, sensitive_features=groups))
+    assert bound.here == pytest.approx(bound.trained)  # the same rows
+    assert report.status == search.best_estimator_[-1].status_
+
+
+def test_one_kappa_for_each_constraint(data):
+    X, y, groups = data
+    model = RateParityClassifier(
+        constraint=["demographic_parity", "equal_opportunity"], kappa=[0.1, 0.2], rate="sigmoid"
+    ).fit(X, y, sensitive_features=groups)
+    assert [bound.kappa for bound in report_on(model, data).bounds] == [0.1, 0.2]
+
+
+def test_price_predicts_what_a_looser_bound_gains(data):
+    """To first order: the sentence against a second fit."""
+    X, y, groups = data
+    tight, loose = (PartialParityClassifier(kappa=kappa).fit(X, y, sensitive_features=groups) for kappa in (0.1, 0.12))
+    (bound,) = report_on(tight, data).bounds
+    gain = tight.objective_ - loose.objective_
+    assert bound.price * 0.02 == pytest.approx(gain, rel=0.6)
+    said = report_on(tight, data).to_html()
+    assert f"would lower the training objective by about {bound.price * 0.01:.2g}" in said
+
+
+def test_rows_without_a_kind_that_the_bound_compares(data, fair):
+    """constraint_values raises; the report leaves the value out."""
+    X, y, groups = data
+    model = RateParityClassifier(constraint="equal_opportunity", kappa=0.2).fit(X, y, sensitive_features=groups)
+    few = (groups == 0) | (y == "bad")
+    (bound,) = report_on(model, (X[few], y[few], groups[few])).bounds
+    assert np.isnan(bound.here)
+    assert "on the rows of this report" not in bound_sentences([bound], "optimal")[0]
+
+
+def test_words_about_bounds():
+    binding = Bound("statistical_parity", 0.05, 0.0496, 0.07, 0.12)
+    assert bound_sentences([binding], "optimal") == [
+        "Gap of statistical parity: trained with the bound kappa = 0.05, it is 0.0496 on the training rows; on the "
+        "rows of this report it is 0.07.",
+        "Price of statistical parity: loosening kappa from 0.05 by 0.01 would lower the training objective by about "
+        "0.0012, to first order.",
+    ]
+    (_, free) = bound_sentences([binding._replace(price=0.0)], "optimal")
+    assert "none" in free
+    (_, small) = bound_sentences([binding._replace(kappa=0.005)], "optimal")
+    assert "from 0.005 by 0.001 would lower the training objective by about 0.00012" in small
+    assert len(bound_sentences([binding._replace(price=np.nan)], "optimal")) == 1
+    unbounded, broken = bound_sentences([binding._replace(kappa=None)], "infeasible")
+    assert "trained without a bound" in unbounded
+    assert "did not keep its bounds" in broken
+
+
+def test_what_the_model_calls_itself_is_the_same_in_every_run(data):
+    X, y, _ = data
+
+    class Named(LogisticRegression):
+        def __repr__(self):
+            return f"Named(function={object()!r})"
+
+    words = report_on(Named().fit(X, y), data).settings["Model"]
+    assert words == "Named(function=<object object>)"
+
+
+def test_model_of_given_scores(data, fair):
+    X, y, groups = data
+    report = fairness_report(y, fair.decision_function(X), sensitive_features=groups, n_resamples=0, model=fair)
+    assert report.bounds[0].trained == fair.constraint_values_["statistical_parity"]
+    assert np.isnan(report.bounds[0].here)
+
+
+def test_unknown_response(data, fair):
+    with pytest.raises(ValueError, match="response must be 'auto' or one of"):
+        report_on(fair, data, response="score")
+
+
+def test_label_that_the_model_does_not_know(data, fair):
+    X, y, groups = data
+    with pytest.raises(ValueError, match="not fitted with"):
+        report_on(fair, (X, np.where(y == "bad", "worse", y), groups))
