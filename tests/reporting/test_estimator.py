@@ -174,7 +174,7 @@ def test_price_predicts_what_a_looser_bound_gains(data):
     tight, loose = (PartialParityClassifier(kappa=kappa).fit(X, y, sensitive_features=groups) for kappa in (0.1, 0.12))
     (bound,) = report_on(tight, data).bounds
     gain = tight.objective_ - loose.objective_
-    assert bound.price * 0.02 == pytest.approx(gain, rel=0.6)
+    assert bound.price * 0.02 == pytest.approx(gain, rel=0.25)
     said = report_on(tight, data).to_html()
     assert f"would lower the training objective by about {bound.price * 0.01:.2g}" in said
 
