@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import logit
+from sklearn import config_context, get_config
 from sklearn.base import is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -104,7 +105,10 @@ def get_response(
     metadata = {}
     if sensitive_features is not None and _requests_groups(estimator, method):
         metadata["sensitive_features"] = sensitive_features
-    values = np.asarray(getattr(estimator, method)(X, **metadata))
+    # a pipeline refuses what its last step asks for unless routing is on
+    routed = get_config()["enable_metadata_routing"] or bool(metadata)
+    with config_context(enable_metadata_routing=routed):
+        values = np.asarray(getattr(estimator, method)(X, **metadata))
     classes = _classes(estimator)
     if classes is None:
         return Response(values, None, pos_label)

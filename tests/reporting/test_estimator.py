@@ -145,6 +145,19 @@ def test_models_with_coefficients_for_each_group(data):
     np.testing.assert_array_equal(report.y_score, model.decision_function(X, sensitive_features=groups))
 
 
+def test_pipelines_whose_model_needs_the_groups(data):
+    """Fitted with metadata routing, which is off when the report is made."""
+    X, y, groups = data
+    model = make_pipeline(StandardScaler(), PartialParityClassifier(kappa=0.3, group_interactions=True))
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.fit(X, y, sensitive_features=groups)
+        expected = model.decision_function(X, sensitive_features=groups)
+    report = report_on(model, data)
+    np.testing.assert_array_equal(report.y_score, expected)
+    assert not sklearn.get_config()["enable_metadata_routing"]
+    assert report.bounds[0].here == pytest.approx(statistical_parity_gap(None, expected, sensitive_features=groups))
+
+
 def test_bounds_in_a_pipeline_in_a_search(data, fair):
     X, y, groups = data
     (alone,) = report_on(fair, data).bounds
