@@ -2,5 +2,6 @@
 
 from fairconstrained.certification._bootstrap import gap_interval
 from fairconstrained.certification._certificate import Certificate, certify
+from fairconstrained.certification._classifier import CertifiedFairClassifier
 
-__all__ = ["Certificate", "certify", "gap_interval"]
+__all__ = ["Certificate", "CertifiedFairClassifier", "certify", "gap_interval"]

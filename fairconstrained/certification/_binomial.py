@@ -34,7 +34,7 @@ from fairconstrained.metrics._validation import (
     check_true_labels,
 )
 
-__all__ = ["Proportions", "RankProportions", "binomial_ends"]
+__all__ = ["READERS", "Proportions", "RankProportions", "binomial_ends"]
 
 _ALL: tuple[str, ...] = ("all",)
 
@@ -187,7 +187,7 @@ def _partial(sample: Sample) -> Comparison:
     return Comparison(above, blocks, names, groups, contrast_of_ranks(sample.params, groups.names, len(blocks)))
 
 
-_READERS: dict[Callable[..., object], Callable[[Sample], Comparison]] = {
+READERS: dict[Callable[..., object], Callable[[Sample], Comparison]] = {
     metrics.independence_gap: _selection,
     metrics.equal_opportunity_gap: _by_label,
     metrics.separation_gap: _by_label,
@@ -202,9 +202,9 @@ _READERS: dict[Callable[..., object], Callable[[Sample], Comparison]] = {
 }
 
 
-@offers("binomial", *_READERS)
+@offers("binomial", *READERS)
 def _one_rate_per_cell(sample: Sample) -> Evidence:
-    return Proportions.evidence(sample, _READERS[sample.metric](sample))
+    return Proportions.evidence(sample, READERS[sample.metric](sample))
 
 
 def _pairs(sample: Sample, groups: Groups, n_blocks: int) -> PairGaps:

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from fairconstrained.certification._evidence import Evidence, offers
 from fairconstrained.certification._sample import Sample, check_fraction, resolve_metric, strata_of
 
-__all__ = ["BootstrapEvidence", "Replicates", "gap_interval"]
+__all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
 
 #: Blocks of rows that the jackknife leaves out, in all strata together.
 _JACKKNIFE_BLOCKS = 100
@@ -64,18 +64,7 @@ class Replicates:
         """
         estimate = statistic(np.arange(strata.size))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        order = np.argsort(strata, kind="stable")
-        starts = np.searchsorted(strata[order], strata[order])
-        sizes = np.bincount(strata)[strata[order]]
-        values: list[float] = []
-        for drawn in range(1, n_resamples + 1):
-            value = _or_nan(statistic, order[starts + (rng.random(order.size) * sizes).astype(np.int64)])
-            values += [] if np.isnan(value) else [value]
-            if drawn - len(values) > _MOST_LOST * n_resamples:
-                raise ValueError(
-                    f"{drawn - len(values)} of {drawn} resamples have an empty cell, so the bootstrap says nothing. "
-                    "Use more rows, or merge small groups."
-                )
+        values = resampled(statistic, strata, n_resamples, rng)
         return cls(estimate, np.sort(values), _acceleration(statistic, strata, rng))
 
     @property
@@ -103,6 +92,25 @@ class Replicates:
         bent = 1 - self.acceleration * (bias + spread)
         corrected = bias + (bias + spread) / bent if bent > 0 else np.copysign(np.inf, bias + spread)
         return float(np.quantile(self.resampled, norm.cdf(corrected)))
+
+
+def resampled(
+    statistic: Callable[[np.ndarray], float], strata: np.ndarray, n_resamples: int, rng: np.random.Generator
+) -> np.ndarray:
+    """The statistic of rows drawn anew within strata, where it has a value; see `Replicates.of`."""
+    order = np.argsort(strata, kind="stable")
+    starts = np.searchsorted(strata[order], strata[order])
+    sizes = np.bincount(strata)[strata[order]]
+    values: list[float] = []
+    for drawn in range(1, n_resamples + 1):
+        value = _or_nan(statistic, order[starts + (rng.random(order.size) * sizes).astype(np.int64)])
+        values += [] if np.isnan(value) else [value]
+        if drawn - len(values) > _MOST_LOST * n_resamples:
+            raise ValueError(
+                f"{drawn - len(values)} of {drawn} resamples have an empty cell, so the bootstrap says nothing. "
+                "Use more rows, or merge small groups."
+            )
+    return np.array(values)
 
 
 def _acceleration(statistic: Callable[[np.ndarray], float], strata: np.ndarray, rng: np.random.Generator) -> float:
@@ -186,12 +194,12 @@ def _resampled(sample: Sample) -> Evidence:
     rows = (sample.sensitive_features, sample.y_true, sample.response)
     strata, table = strata_of(sample.metric, sample.params, *rows)
     groups, y_true, response = rows
-    statistic = _statistic(sample.gap_of, y_true, response, groups)
+    statistic = statistic_of(sample.gap_of, y_true, response, groups)
     replicates = Replicates.of(statistic, strata, sample.n_resamples, sample.random_state)
     return BootstrapEvidence(sample.gap, sample.n_samples, replicates, table, sample.n_resamples)
 
 
-def _statistic(
+def statistic_of(
     function: Callable[..., float], y_true: Any, response: Any, sensitive_features: Any, sample_weight: Any = None
 ) -> Callable[[np.ndarray], float]:
     """The metric of some of the rows."""
@@ -281,7 +289,7 @@ def gap_interval(
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    statistic = _statistic(partial(function, **params), y_true, response, sensitive_features, weights)
+    statistic = statistic_of(partial(function, **params), y_true, response, sensitive_features, weights)
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)
     replicates = Replicates.of(statistic, strata, n_resamples, random_state)

@@ -20,6 +20,7 @@ from fairconstrained.certification import (  # noqa: F401
     _binomial,
     _bootstrap,
     _dkw,
+    _hoeffding,
     _ustatistics,
 )
 from fairconstrained.certification._evidence import METHODS, Evidence, evidence_of
@@ -29,7 +30,16 @@ from fairconstrained.groups import Groups
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection._response import get_response
 
-__all__ = ["Certificate", "certificate_of", "certify", "check_certification", "sample_of"]
+__all__ = [
+    "Certificate",
+    "answers_of",
+    "as_loss_bound",
+    "certificate_of",
+    "certify",
+    "check_certification",
+    "check_rows",
+    "split_params",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +57,7 @@ class Certificate:
     delta : float
     kappa : float or None
         What was to be certified.
-    method : {"binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
+    method : {"hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
         Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.
@@ -57,8 +67,8 @@ class Certificate:
     union : str
         These events in words.
     cells : DataFrame
-        The counts that the bound rests on, with the estimates and their ends, each of which holds with probability
-        ``1 - delta / n_events``.
+        The counts that the bound rests on, with the estimates and, where it is made of them, their ends, each of which
+        holds with probability ``1 - delta / n_events``.
     share_seen : float or None
         Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; None if the model keeps
         no record.
@@ -158,6 +168,8 @@ def certify(
     ==============  ================================================================================================
     method          for
     ==============  ================================================================================================
+    "hoeffding"     Hoeffding's inequality for a sum as a whole. Separation and sufficiency, which are sums over labels;
+                    inter- and intra-group AUC gaps, which are differences of independent AUCs.
     "binomial"      Exact intervals of Clopper and Pearson. Rates of predictions (independence, equal opportunity,
                     separation, sufficiency, inaccuracy, `rate_gap`, `parity_pair` and `minority_share` of
                     indicators), partial gaps at a threshold, and gaps that are the largest over all thresholds
@@ -190,7 +202,7 @@ def certify(
         What the bound is compared with. None: the ``kappa`` of the model, if it has a number there.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
-    method : {"auto", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
+    method : {"auto", "hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
         See above. "auto" takes the first one that the metric has.
     loss_bound : float or pair of floats, default=None
         Numbers between which the losses of all rows lie, of the sample and of the population; a single one stands for
@@ -249,9 +261,11 @@ def certify(
     function = resolve_metric(metric)
     check_is_fitted(model)
     share_seen = check_unseen(model, X, allow_training_data)
-    sample = sample_of(
-        model, X, y, sensitive_features, function, metric_params, _loss_bound(loss_bound), n_resamples, random_state
-    )
+    check_rows(model, X, y, sensitive_features, function)
+    params, pos_label = split_params(metric_params)
+    answers = answers_of(model, X, y, sensitive_features, function, pos_label)
+    settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
+    sample = Sample(function, *answers, sensitive_features, params, **settings)
     kappa = model_kappa(model) if kappa is None else float(kappa)
     return certificate_of(evidence_of(sample, method), sample.name, delta, kappa, share_seen)
 
@@ -286,35 +300,21 @@ def check_certification(delta: Any, method: Any, kappa: Any) -> None:
         raise ValueError(f"kappa must be a number of at least 0 or None; got {kappa!r}.")
 
 
-def sample_of(
-    model: Any,
-    X: Any,
-    y: Any,
-    sensitive_features: Any,
-    metric: Callable[..., Any],
-    metric_params: dict[str, Any] | None,
-    loss_bound: tuple[float, float] | None = None,
-    n_resamples: int = 1000,
-    random_state: Any = None,
-) -> Sample:
-    """What a model says about rows, as the metric takes it."""
-    params = dict(metric_params or {})
-    pos_label = params.pop("pos_label", None)
+def answers_of(
+    model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any], pos_label: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and what a model says about rows, as the metric takes them."""
     response = make_fairness_scorer(metric).response
     if response == "predict" and is_regressor(model):
         raise ValueError(
             f"{metric.__name__} compares labels, and {type(model).__name__} is a regressor. Choose a metric of scores."
         )
-    _check_rows(model, X, y, sensitive_features, metric)
     with config_context(enable_metadata_routing=True):  # the requests of the model say whether it gets the groups
         answer = get_response(model, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
-    params.pop("on_empty", None)  # an empty cell has no bound
-    return Sample(
-        metric, answer.encode(y), answer.values, sensitive_features, params, loss_bound, n_resamples, random_state
-    )
+    return answer.encode(y), answer.values
 
 
-def _check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any]) -> None:
+def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any]) -> None:
     """Raise a ValueError for lengths that differ, a single group, and groups of the model that have no rows."""
     if sensitive_features is None:
         if compares_groups(metric):
@@ -336,7 +336,21 @@ def _check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Cal
         )
 
 
-def _loss_bound(loss_bound: Any) -> tuple[float, float] | None:
+def split_params(metric_params: dict[str, Any] | None) -> tuple[dict[str, Any], Any]:
+    """The arguments of the metric, and the positive label, by which labels become 0 and 1 before it sees them."""
+    params = dict(metric_params or {})
+    params.pop("on_empty", None)  # an empty cell has no bound
+    return params, params.pop("pos_label", None)
+
+
+def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
+    """Two numbers.
+
+    Raises
+    ------
+    ValueError
+        If the first is not below the second.
+    """
     if loss_bound is None:
         return None
     low, high = (0.0, loss_bound) if np.ndim(loss_bound) == 0 else loss_bound

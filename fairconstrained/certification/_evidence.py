@@ -17,7 +17,7 @@ from fairconstrained.certification._sample import Sample
 __all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "NotOffered", "evidence_of", "methods_of", "offers"]
 
 #: Families, the one that "auto" prefers first.
-METHODS = ("binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
+METHODS = ("hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
 
 #: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
 _LARGEST_SCALE = 1e8

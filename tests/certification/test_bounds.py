@@ -119,7 +119,8 @@ def test_separation_of_two_groups_by_hand(draw, sample):
             exact = binomtest(int((scores[rows] > 0).sum()), int(rows.sum())).proportion_ci(0.975, method="exact")
             ends.append((exact.low, exact.high))
         expected += max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0])
-    assert evidence_of(sample("separation_gap", {}, y, scores, groups)).upper(0.05) == pytest.approx(expected)
+    taken = sample("separation_gap", {}, y, scores, groups)
+    assert evidence_of(taken, "binomial").upper(0.05) == pytest.approx(expected)
 
 
 def test_rank_gap_counts_where_either_rank_may_be_inside(sample):
@@ -162,6 +163,9 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
         ("independence_gap", {"agg": "mean"}, "binomial", 6),
         ("separation_gap", {}, "binomial", 4),
         ("separation_gap", {"agg_labels": "max"}, "binomial", 2),
+        ("separation_gap", {}, "hoeffding", 1),
+        ("separation_gap", {"agg": "mean"}, "hoeffding", 3),
+        ("inter_group_auc_gap", {"protected": "a"}, "hoeffding", 1),
         ("inaccuracy", {}, "binomial", 1),
         ("minority_share", {"minority": "a"}, "binomial", 1),
         ("rate_gap", {"constraint": "intersectional", "agg": "mean"}, "binomial", 6),
@@ -180,6 +184,42 @@ def test_number_of_events(name, params, method, n_events, evidences, draw):
     evidence = evidences(name, params, *draw())[method]
     assert evidence.n_events == n_events
     assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} "))
+
+
+def test_sums_over_labels_by_hand(draw, sample):
+    """One event; four counts of rows."""
+    y, scores, groups = draw(300)
+    kept = groups != "c"
+    y, scores, groups = y[kept], scores[kept], groups[kept]
+    evidence = evidence_of(sample("separation_gap", {}, y, scores, groups))
+    counts = [((groups == group) & (y == label)).sum() for group in "ab" for label in (0, 1)]
+    assert evidence.method == "hoeffding"
+    assert evidence.upper(0.05) == pytest.approx(evidence.gap + np.sqrt(np.log(20) / 2 * sum(1 / n for n in counts)))
+    assert sorted(evidence.cells(0.05)["n_samples"]) == sorted(counts)
+
+
+def test_difference_of_aucs_by_hand(draw, sample):
+    y, scores, groups = draw(300)
+    evidence = evidence_of(sample("intra_group_auc_gap", {"agg": "mean"}, y, scores, groups))
+    smaller = {g: min(((groups == g) & (y == 0)).sum(), ((groups == g) & (y == 1)).sum()) for g in "abc"}
+    pairs = [("a", "b"), ("a", "c"), ("b", "c")]
+    margins = [np.sqrt(np.log(3 / 0.05) / 2 * (1 / smaller[a] + 1 / smaller[b])) for a, b in pairs]
+    assert evidence.upper(0.05) == pytest.approx(evidence.gap + np.mean(margins))
+
+
+def test_sums_over_labels_hold_exactly():
+    """All outcomes of four cells of four rows: without any union the bound fails with at most delta."""
+    n, delta = 4, 0.3
+    outcomes = np.array(list(product(range(n + 1), repeat=4))) / n
+    gaps = np.abs(outcomes[:, 0] - outcomes[:, 1]) + np.abs(outcomes[:, 2] - outcomes[:, 3])
+    bound = gaps + np.sqrt(np.log(1 / delta) / 2 * 4 / n)
+    worst = 0.0
+    for rates in product(np.linspace(0, 1, 9), repeat=4):
+        gap = abs(rates[0] - rates[1]) + abs(rates[2] - rates[3])
+        failed = bound < gap - 1e-12
+        if failed.any():
+            worst = max(worst, float(binom.pmf(outcomes[failed] * n, n, rates).prod(axis=1).sum()))
+    assert 0.0 < worst <= delta
 
 
 def test_the_largest_gap_needs_no_union_over_pairs_exactly(sample):

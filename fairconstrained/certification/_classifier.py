@@ -1,0 +1,315 @@
+"""`CertifiedFairClassifier`: a classifier whose gap in the population is certified, or that says that it is not."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import _fit_context, clone
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import check_consistent_length
+
+from fairconstrained.certification._answers import AnswersByFitted
+from fairconstrained.certification._certificate import (
+    Certificate,
+    as_loss_bound,
+    certificate_of,
+    check_rows,
+    split_params,
+)
+from fairconstrained.certification._evidence import METHODS
+from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
+from fairconstrained.certification._sample import compares_groups, gap_name, resolve_metric
+from fairconstrained.exceptions import FairnessWarning
+from fairconstrained.groups import Groups
+
+__all__ = ["CertifiedFairClassifier"]
+
+#: Inner bounds as shares of the outer one.
+_SHARES = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1)
+
+
+class CertifiedFairClassifier(AnswersByFitted):
+    r"""A classifier with a gap of at most kappa in the population, with stated confidence; or a warning.
+
+    .. math:: P\bigl(\text{certified and gap in the population} > \kappa\bigr) \le \delta
+
+    `fit` sets a part of the rows aside for calibration. With the others it chooses the loosest inner bound with which a
+    certificate for ``kappa`` may be expected to pass, and fits the estimator with it. Then it tests once, on the rows
+    set aside, as `certify` does. It never tests twice on them without paying: each of up to ``max_tests`` tests has a
+    confidence of ``1 - delta / max_tests``, and their order is settled before the first one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        One of this package, a Pipeline that ends in one, or any classifier with a parameter ``kappa``, whose bound is
+        replaced. Of other classifiers nothing can be tightened; they are fitted as they are, and tested.
+    kappa : float
+        What the gap in the population is to be certified not to exceed, at least 0.
+    metric : str or callable
+        The gap, as in `certify`.
+    metric_params : dict, default=None
+        Further arguments of the metric.
+    delta : float, default=0.05
+        Probability with which the promise may be broken, in (0, 1); over the draw of the rows.
+    calibration_fraction : float, default=0.3
+        Share of the rows that the fit does not see, in (0, 1).
+    max_tests : int, default=1
+        After a test that fails, the model of the next tighter inner bound is fitted and tested, up to this many.
+    kappas : array-like, default=None
+        Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``. Give them if the
+        estimator bounds another quantity than the metric. Of those that the groups are too small to tell from zero only
+        the loosest one is tried.
+    power : float, default=0.8
+        Probability with which the test is to pass that the inner bound is chosen for, in [0.5, 1). Planned for; not
+        guaranteed.
+    cv : int or cross-validation splitter, default=3
+        Folds of the rows that are fitted on, by which the inner bound is chosen.
+    method : {"auto", "hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
+        As in `certify`. With "bootstrap" (and "auto" for a metric that has nothing else) the promise holds in the limit
+        of many rows only.
+    loss_bound : float or pair of floats, default=None
+        As in `certify`.
+    n_resamples : int, default=1000
+        Of the bootstrap.
+    random_state : int, RandomState instance or None, default=None
+        Of the choice of the rows that are set aside, and of the bootstrap.
+
+    Attributes
+    ----------
+    status_ : {"certified", "uncertified"}
+        Whether ``certificate_`` has passed.
+    certificate_ : Certificate or None
+        The last test; None without groups.
+    estimator_ : estimator
+        The model that was tested last, and that predicts.
+    kappa_ : float or None
+        Its inner bound; None if the estimator has none.
+    n_tests_ : int
+        Tests on the rows set aside.
+    plan_ : DataFrame or None
+        By inner bound: the ``gap`` on held-out rows of the folds, its standard deviation ``std``, the ``bound`` that
+        the calibration rows would give for it, and what is ``planned`` with an allowance for chance; None if there was
+        nothing to choose.
+    calibration_rows_ : ndarray of int
+        Numbers of the rows set aside.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only if ``estimator_`` has them.
+
+    See Also
+    --------
+    certify : The test by itself.
+
+    Notes
+    -----
+    The rows set aside are the same share of every cell whose size the certificate takes as given (of the groups, or of
+    groups and labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit; the
+    certificate counts every row once.
+
+    The guarantee rests on the test alone. The plan only decides how much accuracy is given up for a good chance to
+    pass: with the gap :math:`\hat g` of held-out rows, the bound B of as many rows as are set aside, and the standard
+    deviation :math:`\sigma` of :math:`\hat g`, the loosest inner bound with
+    :math:`B(\hat g, n_{cal}) + z_{power} \, \sigma \sqrt{n_{fit} / n_{cal} + 2} \le \kappa` is taken, and the one
+    of the least value if there is none. The variances are those of the gap on the rows set aside, of :math:`\hat g`,
+    and of the gap of the final model itself, which meets its bound on the rows that it was fitted on.
+
+    References
+    ----------
+    A. Angelopoulos, S. Bates, E. Candès, M. Jordan, L. Lei, "Learn then Test: Calibrating Predictive Algorithms to
+    Achieve Risk Control", arXiv:2110.01052: models chosen without the calibration rows, tested on them with a union.
+    P. Thomas et al., "Preventing Undesirable Behavior of Intelligent Machines", Science 2019: a candidate is chosen
+    with a prediction of its safety test.
+
+    Examples
+    --------
+    >>> from fairconstrained import CertifiedFairClassifier, RateParityClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=4000, random_state=0)
+    >>> model = CertifiedFairClassifier(RateParityClassifier(), kappa=0.15, metric="independence_gap", random_state=0)
+    >>> model.fit(X, y, sensitive_features=group).status_
+    'certified'
+    >>> model.kappa_ < model.certificate_.upper_bound <= 0.15
+    True
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods("fit")],
+        "kappa": [Interval(Real, 0, None, closed="left")],
+        "metric": [str, callable],
+        "metric_params": [Mapping, None],
+        "delta": [Interval(Real, 0, 1, closed="neither")],
+        "calibration_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "max_tests": [Interval(Integral, 1, None, closed="left")],
+        "kappas": ["array-like", None],
+        "power": [Interval(Real, 0.5, 1, closed="left")],
+        "cv": ["cv_object"],
+        "method": [StrOptions({"auto", *METHODS})],
+        "loss_bound": [Real, tuple, list, None],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        kappa: float,
+        metric: str | Callable[..., Any],
+        metric_params: Mapping[str, Any] | None = None,
+        delta: float = 0.05,
+        calibration_fraction: float = 0.3,
+        max_tests: int = 1,
+        kappas: Sequence[float] | None = None,
+        power: float = 0.8,
+        cv: Any = 3,
+        method: str = "auto",
+        loss_bound: float | tuple[float, float] | None = None,
+        n_resamples: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.kappa = kappa
+        self.metric = metric
+        self.metric_params = metric_params
+        self.delta = delta
+        self.calibration_fraction = calibration_fraction
+        self.max_tests = max_tests
+        self.kappas = kappas
+        self.power = power
+        self.cv = cv
+        self.method = method
+        self.loss_bound = loss_bound
+        self.n_resamples = n_resamples
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Set rows aside, choose the inner bound, fit, and test.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+            Whatever the estimator accepts.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row. Without it there is one group: the estimator is fitted on all rows, nothing is
+            certified, and a `FairnessWarning` says so.
+        sample_weight : array-like of shape (n_samples,), optional
+            Of the fit; the certificate counts every row once.
+
+        Returns
+        -------
+        self : CertifiedFairClassifier
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            For invalid parameters, for what the estimator raises, and where a cell that the metric compares has no rows
+            among those set aside (the message prints the counts).
+
+        Warns
+        -----
+        FairnessWarning
+            If the model is not certified; with the bound that was reached and the rows that would be needed.
+        """
+        changed = copy.copy(self)
+        changed._fit(Part(X, column_or_1d(y, warn=True), sensitive_features, sample_weight))
+        self.__dict__ = changed.__dict__
+        return self
+
+    def _fit(self, rows: Part) -> None:
+        for column in (rows.X, rows.groups, rows.weights):
+            if column is not None:
+                check_consistent_length(column, rows.y)
+        rng = check_random_state(self.random_state)
+        params, pos_label = split_params(None if self.metric_params is None else dict(self.metric_params))
+        judge = Judge(
+            metric=resolve_metric(self.metric),
+            params=params,
+            pos_label=pos_label,
+            method=self.method,
+            loss_bound=as_loss_bound(self.loss_bound),
+            n_resamples=self.n_resamples,
+            random_state=rng.randint(2**31),
+        )
+        self.certificate_: Certificate | None = None
+        self.kappa_: float | None = None
+        self.plan_: pd.DataFrame | None = None
+        self.status_, self.n_tests_ = "uncertified", 0
+        self.calibration_rows_ = np.empty(0, dtype=np.int64)
+        if compares_groups(judge.metric) and (rows.groups is None or len(Groups.of(rows.groups, True).names) < 2):
+            self.estimator_ = fitted(clone(self.estimator), rows)
+            warnings.warn(
+                "There is only one group, so there is no gap to certify, and the estimator was fitted on all rows. "
+                "Pass sensitive_features with at least two groups to fit.",
+                FairnessWarning,
+                stacklevel=5,
+            )
+            return
+        draw = np.random.default_rng(rng.randint(2**31))
+        self.calibration_rows_ = calibration_rows(judge.strata(rows), self.calibration_fraction, draw)
+        fit_rows = np.setdiff1d(np.arange(rows.y.size), self.calibration_rows_)
+        self._choose_and_test(rows.take(fit_rows), rows.take(self.calibration_rows_), judge)
+
+    def _choose_and_test(self, rows: Part, calibration: Part, judge: Judge) -> None:
+        """Settle the order of the tests with ``rows``, then test with ``calibration``."""
+        ladder, delta = Ladder(self.estimator), self.delta / self.max_tests
+        order: list[float | None] = [None]
+        if ladder.has_bound:
+            shares = [self.kappa * share for share in _SHARES] if self.kappas is None else self.kappas
+            kappas = ladder.resolvable(rows, sorted({float(kappa) for kappa in shares}, reverse=True))
+            self.plan_ = planned_bounds(
+                ladder,
+                rows,
+                kappas,
+                judge,
+                delta=delta,
+                n_calibration=calibration.y.size,
+                power=self.power,
+                cv=self.cv,
+            )
+            planned = self.plan_["planned"].to_numpy()
+            good = np.flatnonzero(planned <= self.kappa)
+            order = list(kappas[int(good[0] if good.size else planned.argmin()) :])
+        for kappa in order[: self.max_tests]:
+            self.kappa_ = kappa
+            (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
+            check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
+            evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
+            certificate = certificate_of(evidence, gap_name(judge.metric), delta, float(self.kappa), 0.0)
+            self.certificate_ = certificate
+            self.n_tests_ += 1
+            if certificate.passed:
+                self.status_ = "certified"
+                return
+        self._complain(certificate)
+
+    def _complain(self, certificate: Certificate) -> None:
+        """Warn of a model that is not certified."""
+        needed = certificate.sufficient_n
+        advice = (
+            f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: raise kappa, or give "
+            "smaller kappas to choose from."
+            if needed is None
+            else f"With the same estimates {needed:,} calibration rows would be needed, about "
+            f"{int(np.ceil(needed / self.calibration_fraction)):,} rows in all; more max_tests try tighter models."
+        )
+        warnings.warn(
+            f"{certificate.metric} could not be certified to be at most kappa={self.kappa:g} in the population: the "
+            f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "
+            f"({self.n_tests_} of {self.max_tests} tests). {advice}",
+            FairnessWarning,
+            stacklevel=7,
+        )

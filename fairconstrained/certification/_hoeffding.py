@@ -1,0 +1,121 @@
+"""Hoeffding's inequality for sums and differences of independent estimates, without any union over them.
+
+The sum over two labels of the gaps of a pair of groups is, with the signs that the gaps have in the population, one
+linear function of four independent rates; the difference of two AUCs between four disjoint sets is one of two
+independent U-statistics. Intervals for each of the parts would all have to hold at once, and their widths add up. The
+whole has the root of the sum of the squared widths, and a single event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+import fairconstrained.metrics as metrics
+from fairconstrained.certification._aucs import compared_aucs
+from fairconstrained.certification._binomial import READERS
+from fairconstrained.certification._contrasts import counted
+from fairconstrained.certification._evidence import Evidence, NotOffered, offers
+from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+
+__all__ = ["SumsOfEstimates"]
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfEstimates(Evidence):
+    r"""Gaps that are sums of independent estimates with values in [0, 1], each with a sign.
+
+    .. math:: P\Bigl(\sum_c \pm (p_c - \hat p_c) > t\Bigr) \le \exp\Bigl(-\frac{2 t^2}{\sum_c 1 / n_c}\Bigr)
+
+    Parameters
+    ----------
+    gap : float
+    n_samples : int
+    gaps : ndarray of shape (n_items,)
+        Of the pairs of groups.
+    spreads : ndarray of shape (n_items,)
+        Sums of ``1 / n_c``; for an AUC ``n_c`` are the rows of the smaller of its sets.
+    most : float
+        What no gap exceeds.
+    agg : {"max", "mean"}
+    table : DataFrame
+        Counts and estimates.
+    method : str
+
+    References
+    ----------
+    W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963, theorem 2, and section 5
+    for U-statistics.
+    """
+
+    gap: float
+    n_samples: int
+    gaps: np.ndarray
+    spreads: np.ndarray
+    most: float
+    agg: Aggregate
+    table: pd.DataFrame = field(repr=False)
+    method: str = "hoeffding"
+
+    @property
+    def n_events(self) -> int:
+        """See `Evidence.n_events`."""
+        return 1 if self.agg == "max" else self.gaps.size
+
+    @property
+    def union(self) -> str:
+        """See `Evidence.union`."""
+        if self.agg == "max":
+            return "1 event, of the whole sum; none over pairs of groups, as the worst pair is a fixed one"
+        return f"1 event for each of {counted(self.gaps.size, 'pair of groups')}"
+
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        """See `Evidence.upper`."""
+        margins = np.sqrt(np.log(self.n_events / delta) / 2 * self.spreads / scale)
+        return float(AGGREGATES[self.agg](np.minimum(self.gaps + margins, self.most)))
+
+    def cells(self, delta: float) -> pd.DataFrame:
+        """See `Evidence.cells`; counts and estimates only, as the bound is one of their sum."""
+        return self.table
+
+
+@offers("hoeffding", metrics.separation_gap, metrics.sufficiency_gap)
+def _over_labels(sample: Sample) -> Evidence:
+    if sample.params.get("agg_labels", "sum") != "sum":
+        raise NotOffered("'hoeffding' is for the sum over the labels.")
+    found = READERS[sample.metric](sample)
+    counts, hits = found.counts, found.sums(found.values)
+    rates = hits / counts
+    pairs = list(combinations(range(counts.shape[1]), 2))
+    columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": rates}
+    return SumsOfEstimates(
+        gap=sample.gap,
+        n_samples=sample.n_samples,
+        gaps=np.array([np.abs(rates[:, a] - rates[:, b]).sum() for a, b in pairs]),
+        spreads=np.array([(1 / counts[:, a] + 1 / counts[:, b]).sum() for a, b in pairs]),
+        most=float(len(counts)),
+        agg=found.contrast.agg,
+        table=pd.DataFrame({name: column.ravel() for name, column in columns.items()}, index=found.index),
+    )
+
+
+@offers("hoeffding", metrics.inter_group_auc_gap, metrics.intra_group_auc_gap)
+def _between_aucs(sample: Sample) -> Evidence:
+    """The four sets of each difference are disjoint, so that its two AUCs are independent."""
+    found = compared_aucs(sample)
+    aucs = np.array([found.auc(*sets) for sets in found.pairs]).reshape(-1, 2)
+    smaller = np.array([min(map(found.size, sets)) for sets in found.pairs]).reshape(-1, 2)
+    ends = np.full(aucs.size, np.nan)
+    return SumsOfEstimates(
+        gap=sample.gap,
+        n_samples=sample.n_samples,
+        gaps=np.abs(aucs[:, 0] - aucs[:, 1]),
+        spreads=(1 / smaller).sum(axis=1),
+        most=1.0,
+        agg=sample.params.get("agg", "max"),
+        table=found.table(ends, ends, aucs.ravel().tolist()).drop(columns=["lower", "upper"]),
+    )

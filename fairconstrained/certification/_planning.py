@@ -1,0 +1,235 @@
+"""Which inner bound to fit with, so that a certificate for the outer one may be expected to pass."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+from fairconstrained.certification._bootstrap import resampled, statistic_of
+from fairconstrained.certification._certificate import answers_of
+from fairconstrained.certification._evidence import Evidence, evidence_of
+from fairconstrained.certification._sample import Sample, strata_of
+from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.metrics import equal_opportunity_gap
+from fairconstrained.paths import fairness_path
+
+__all__ = ["Judge", "Ladder", "Part", "calibration_rows", "planned_bounds"]
+
+#: Resamples for a standard deviation, which they give up to a tenth.
+_RESAMPLES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows with their groups and weights.
+
+    Attributes
+    ----------
+    X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    groups : object
+        None where there are none, as for ``weights``.
+    weights : object
+    """
+
+    X: Any
+    y: np.ndarray
+    groups: Any = None
+    weights: Any = None
+
+    def take(self, rows: np.ndarray) -> Part:
+        """Some of them."""
+        columns: tuple[Any, ...] = (self.X, self.y, self.groups, self.weights)
+        taken: Any = (None if column is None else _safe_indexing(column, rows) for column in columns)
+        return Part(*taken)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What `fit` takes beside ``X`` and ``y``."""
+        given = {"sensitive_features": self.groups, "sample_weight": self.weights}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """Models of one estimator for bounds from loose to tight.
+
+    Attributes
+    ----------
+    estimator : estimator
+        As the user gave it.
+    """
+
+    estimator: Any
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether there is a bound to tighten; otherwise the estimator is fitted as it is."""
+        return self._of_package or "kappa" in self.estimator.get_params()
+
+    @property
+    def _of_package(self) -> bool:
+        return isinstance(last_step(self.estimator), BaseFairEstimator)
+
+    def fit(self, part: Part, kappas: Sequence[float]) -> list[Any]:
+        """One model for every bound; a single one if there is nothing to tighten."""
+        if self._of_package:
+            metadata = {"sensitive_features": None, **part.metadata}
+            return fairness_path(self.estimator, part.X, part.y, kappas=kappas, **metadata).models
+        settings: list[dict[str, Any]] = [{"kappa": kappa} for kappa in kappas] if self.has_bound else [{}]
+        return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
+
+    def resolvable(self, part: Part, kappas: Sequence[float]) -> list[float]:
+        """Those of the bounds that the rows can tell from zero, and the loosest one in any case."""
+        if not self._of_package:
+            return list(kappas)
+        (model,) = self.fit(part, kappas[:1])
+        least = max(last_step(model).granularity_.values(), default=0.0)
+        return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
+
+
+def last_step(estimator: Any) -> Any:
+    """Of a pipeline, or the estimator itself."""
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+
+
+def fitted(model: Any, part: Part) -> Any:
+    """Fit with the metadata that the model requests, or that its `fit` names."""
+    with config_context(enable_metadata_routing=True):
+        try:
+            requested = get_routing_for_object(model).consumes("fit", part.metadata)
+        except NotImplementedError:  # a meta-estimator that cannot route
+            requested = set()
+        taken = {n: v for n, v in part.metadata.items() if n in requested or has_fit_parameter(model, n)}
+        return model.fit(part.X, part.y, **taken)
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """How models are tested.
+
+    Attributes
+    ----------
+    metric : callable
+    params : dict
+        Of the metric.
+    pos_label : object
+    method : str
+    loss_bound : tuple of float or None
+    n_resamples : int
+    random_state : int
+    """
+
+    metric: Callable[..., Any]
+    params: Mapping[str, Any]
+    pos_label: Any
+    method: str
+    loss_bound: tuple[float, float] | None
+    n_resamples: int
+    random_state: int
+
+    def answers(self, model: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
+        """Labels, and what a model says about rows."""
+        return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label)
+
+    def evidence(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Evidence:
+        """What the answers are worth."""
+        return evidence_of(self._sample(answers, groups), self.method)
+
+    def deviation(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> float:
+        """Standard deviation of the gap, by the bootstrap."""
+        sample, rng = self._sample(answers, groups), np.random.default_rng(self.random_state)
+        strata, _ = strata_of(self.metric, sample.params, groups, *answers)
+        return float(resampled(statistic_of(sample.gap_of, *answers, groups), strata, _RESAMPLES, rng).std())
+
+    def strata(self, part: Part) -> np.ndarray:
+        """The stratum of every row: the numbers of rows that the bound takes as given."""
+        return strata_of(self.metric, dict(self.params), part.groups, part.y)[0]
+
+    def _sample(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Sample:
+        labels, said = answers
+        params, bootstrap = dict(self.params), (self.n_resamples, self.random_state)
+        return Sample(self.metric, labels, said, groups, params, self.loss_bound, *bootstrap)
+
+
+def calibration_rows(strata: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of rows, the same share of every stratum and otherwise at random.
+
+    Strata are the cells whose sizes a certificate takes as given, and no finer ones: where rows are chosen by more than
+    that, the counts in the cells are no longer binomial.
+    """
+    chosen = []
+    for code in range(int(strata.max()) + 1):
+        rows = rng.permutation(np.flatnonzero(strata == code))
+        chosen.append(rows[: max(1, round(fraction * rows.size))])
+    return np.sort(np.concatenate(chosen))
+
+
+def planned_bounds(
+    ladder: Ladder,
+    part: Part,
+    kappas: Sequence[float],
+    judge: Judge,
+    *,
+    delta: float,
+    n_calibration: int,
+    power: float,
+    cv: Any,
+) -> pd.DataFrame:
+    r"""What a certificate may be expected to say for every inner bound, from held-out rows of the fit part.
+
+    With the gap :math:`\hat g` that models of the folds have on their held-out rows, the bound :math:`B(\hat g, n)` of
+    a sample with these estimates and as many rows as will be used for calibration, and the standard deviation
+    :math:`\sigma` of :math:`\hat g`, it is
+
+    .. math:: B(\hat g, n_{cal}) + z_{power} \, \sigma \sqrt{n_{fit} / n_{cal} + 2}.
+
+    The three variances are those of the gap on the calibration rows, of :math:`\hat g` itself, and of the final model's
+    own gap: it meets its bound on ``n_fit`` rows, so that its gap in the population deviates by as much as the gap
+    measured on ``n_fit`` rows does.
+
+    Returns
+    -------
+    table : DataFrame
+        By inner bound: ``kappa``, ``gap`` held out, its ``std``, ``bound`` without the allowance, ``planned`` with it.
+    """
+    tests, held_out = [], []
+    for train, test in _folds(cv, part):
+        models = ladder.fit(part.take(train), kappas)
+        tests.append(test)
+        held_out.append([judge.answers(model, part.take(test)) for model in models])
+    groups, scale = part.take(np.concatenate(tests)).groups, n_calibration / len(part.y)
+    rows = []
+    for kappa, by_fold in zip(kappas, zip(*held_out, strict=True), strict=False):
+        labels, said = (np.concatenate(column) for column in zip(*by_fold, strict=True))
+        evidence, deviation = judge.evidence((labels, said), groups), judge.deviation((labels, said), groups)
+        bound = evidence.upper(delta, scale * len(part.y) / labels.size)
+        planned = bound + norm.ppf(power) * deviation * np.sqrt(1 / scale + 2)
+        rows.append({"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned})
+    return pd.DataFrame(rows)
+
+
+def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:
+    """An integer stands for folds with the same share of every cell of group and label."""
+    if not isinstance(cv, Integral):
+        return list(check_cv(cv, part.y, classifier=True).split(part.X, part.y))
+    cells, _ = strata_of(equal_opportunity_gap, {}, part.groups, part.y)
+    sizes = np.bincount(cells)
+    cells = np.where(sizes[cells] < cv, sizes.size, cells)  # rare cells together
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(StratifiedKFold(int(cv)).split(cells, cells))

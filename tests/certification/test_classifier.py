@@ -1,0 +1,290 @@
+"""`CertifiedFairClassifier`: what it fits on, what it tests, and what it says."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fairconstrained import CertifiedFairClassifier, FairnessWarning, RateParityClassifier
+from fairconstrained.certification import certify
+from fairconstrained.certification._binomial import binomial_ends
+from fairconstrained.certification._planning import calibration_rows
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import independence_gap
+
+
+class Dial(ClassifierMixin, BaseEstimator):
+    """A model with a gap of exactly ``kappa`` in the population; columns of X: row number, group, uniform noise.
+
+    With ``jump`` the gap is so many times larger when it is fitted on ``many`` rows or more.
+    """
+
+    def __init__(self, kappa=0.5, jump=1.0, many=0):
+        self.kappa = kappa
+        self.jump = jump
+        self.many = many
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows_, self.weights_ = X[:, 0].astype(int), sample_weight
+        self.classes_ = np.unique(y)
+        self.gap_ = self.kappa * (self.jump if len(X) >= self.many else 1.0)
+        return self
+
+    def predict(self, X):
+        return self.classes_[(X[:, 2] < 0.4 + self.gap_ * X[:, 1]).astype(int)]
+
+
+def dialled(n_samples, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = (rng.random(n_samples) < 0.4).astype(int)
+    X = np.column_stack([np.arange(n_samples), groups, rng.random(n_samples)])
+    return X, rng.integers(2, size=n_samples), np.array(["a", "b"])[groups]
+
+
+def fitted(rows, **options):
+    X, y, groups = rows
+    settings = {"kappa": 0.2, "metric": "independence_gap", "random_state": 0, "n_resamples": 200} | options
+    return CertifiedFairClassifier(**settings).fit(X, y, sensitive_features=groups)
+
+
+def test_the_fit_never_sees_the_rows_of_the_test():
+    rows = dialled(4000)
+    model = fitted(rows, estimator=Dial(), kappas=[0.05])
+    held = model.calibration_rows_
+    assert held.size == pytest.approx(1200, abs=2)
+    np.testing.assert_array_equal(np.sort(np.concatenate([held, model.estimator_.rows_])), np.arange(4000))
+    X, _, groups = (column[held] for column in rows)
+    assert model.certificate_.n_samples == held.size
+    assert model.certificate_.gap == independence_gap(None, model.predict(X), sensitive_features=groups)
+    # the same share of both groups, which the certificate takes as given
+    assert (groups == "a").sum() == round(0.3 * (rows[2] == "a").sum())
+
+
+def test_the_loosest_inner_bound_with_a_good_plan_is_taken():
+    rows = dialled(4000)
+    model = fitted(rows, estimator=Dial())
+    plan = model.plan_
+    good = plan["planned"] <= 0.2
+    assert (model.status_, model.n_tests_) == ("certified", 1)
+    assert model.kappa_ == plan["kappa"][good].max() < plan["kappa"].max()
+    assert model.certificate_.passed
+    assert model.certificate_.delta == 0.05
+    # the held-out gaps are those of the dial, up to chance
+    np.testing.assert_allclose(plan["gap"], plan["kappa"], atol=3 * plan["std"].max())
+    # the bound of as many rows as were set aside, with the estimates of the others
+    X, _, groups = (np.delete(column, model.calibration_rows_, axis=0) for column in rows)
+    row = plan.iloc[2]
+    counts = np.array([(groups == g).sum() for g in "ab"])
+    hits = np.array([(X[groups == g, 2] < 0.4 + row["kappa"] * (g == "b")).sum() for g in "ab"])
+    scale = model.calibration_rows_.size / counts.sum()
+    low, high = binomial_ends(hits * scale, counts * scale, 0.025)
+    assert row["bound"] == pytest.approx(high[1] - low[0])
+    rates = hits / counts
+    assert row["std"] == pytest.approx(np.sqrt((rates * (1 - rates) / counts).sum()), rel=0.35)
+    assert row["planned"] == pytest.approx(row["bound"] + norm.ppf(0.8) * row["std"] * np.sqrt(1 / scale + 2))
+
+
+def test_more_power_is_tighter():
+    rows = dialled(4000)
+    bold, careful = (
+        fitted(rows, estimator=Dial(), power=power, kappas=[0.12, 0.1, 0.08, 0.06, 0.04], cv=2).kappa_
+        for power in (0.5, 0.99)
+    )
+    assert careful < bold
+
+
+def test_given_inner_bounds():
+    model = fitted(dialled(3000), estimator=Dial(), kappas=[0.01, 0.3, 0.05])
+    assert model.plan_["kappa"].tolist() == [0.3, 0.05, 0.01]
+    assert model.kappa_ in (0.05, 0.01)
+
+
+def test_a_failed_test_is_paid_for():
+    """The final fit has six times the gap of the folds' fits: the first test fails."""
+    rows = dialled(4000)
+    options = {"estimator": Dial(jump=6.0, many=2500), "kappas": [0.04, 0.03, 0.005]}
+    with pytest.warns(FairnessWarning, match=r"could not be certified to be at most kappa=0.2.*\(1 of 1 tests\)"):
+        once = fitted(rows, **options)
+    assert (once.status_, once.kappa_, once.certificate_.passed) == ("uncertified", 0.04, False)
+    again = fitted(rows, **options, max_tests=3)
+    assert again.status_ == "certified"
+    assert again.n_tests_ == 3
+    assert again.kappa_ == 0.005
+    assert again.certificate_.delta == pytest.approx(0.05 / 3)
+    assert again.certificate_.upper_bound > certify(
+        again.estimator_, *(column[again.calibration_rows_] for column in rows[:2]),
+        sensitive_features=rows[2][again.calibration_rows_], metric="independence_gap",
+    ).upper_bound  # fmt: skip
+
+
+def test_uncertified_models_say_what_would_be_needed():
+    rows = dialled(600)
+    with pytest.warns(FairnessWarning) as caught:
+        model = fitted(rows, estimator=Dial(), kappa=0.1, kappas=[0.05])
+    (message,) = (str(warning.message) for warning in caught)
+    needed = model.certificate_.sufficient_n
+    assert (
+        f"the bound is {model.certificate_.upper_bound:.4g} on {model.calibration_rows_.size} calibration rows"
+        in message
+    )
+    assert f"{needed:,} calibration rows would be needed, about {int(np.ceil(needed / 0.3)):,} rows in all" in message
+    assert caught[0].filename == __file__
+    assert set(model.predict(rows[0])) == {0, 1}
+    with pytest.warns(FairnessWarning, match="too large for any number of rows: raise kappa, or give smaller kappas"):
+        fitted(dialled(3000), estimator=Dial(), kappas=[0.3])
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_biased_classification(n_samples=3000, random_state=0)
+    return X, np.array(["no", "yes"])[(y == y.max()).astype(int)], groups
+
+
+@pytest.fixture(scope="module")
+def rate_parity(data):
+    return fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1, 0.05], cv=2)
+
+
+def test_an_estimator_of_the_package(data, rate_parity):
+    X, y, groups = data
+    model = rate_parity
+    assert model.status_ == "certified"
+    assert isinstance(model.estimator_, RateParityClassifier)
+    assert model.estimator_.kappa == model.kappa_ == 0.1
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert model.n_features_in_ == X.shape[1]
+    assert model.score(X, y) == (model.predict(X) == y).mean() > 0.7
+    np.testing.assert_array_equal(model.predict_proba(X), model.estimator_.predict_proba(X))
+    np.testing.assert_array_equal(model.decision_function(X), model.estimator_.decision_function(X))
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.certificate_.upper_bound == model.certificate_.upper_bound
+    with pytest.raises(ValueError, match="of the rows are among those that RateParityClassifier was fitted on"):
+        certify(model, X, y, sensitive_features=groups, metric="independence_gap")
+
+
+def test_same_state_same_model(data, rate_parity):
+    again = fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1, 0.05], cv=2)
+    np.testing.assert_array_equal(again.estimator_.coef_, rate_parity.estimator_.coef_)
+    other = fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1], cv=2, random_state=1)
+    assert not np.array_equal(other.calibration_rows_, again.calibration_rows_)
+
+
+def test_pipelines_inside_and_outside(data):
+    X, y, groups = data
+    options = {"kappa": 0.3, "kappas": [0.1], "cv": 2}
+    inside = fitted(data, estimator=make_pipeline(StandardScaler(), RateParityClassifier()), **options)
+    assert inside.status_ == "certified"
+    assert inside.estimator_[-1].kappa == 0.1
+    scaler = inside.estimator_[0]
+    np.testing.assert_allclose(scaler.mean_, np.delete(X, inside.calibration_rows_, axis=0).mean(axis=0))
+    outer = CertifiedFairClassifier(RateParityClassifier(), metric="independence_gap", random_state=0, **options)
+    with config_context(enable_metadata_routing=True):
+        outside = make_pipeline(StandardScaler(), outer).fit(X, y, sensitive_features=groups)
+        search = GridSearchCV(clone(outer), {"calibration_fraction": [0.3, 0.5]}, cv=2)
+        search.fit(X, y, sensitive_features=groups)
+    assert outside[-1].status_ == "certified"
+    assert set(outside.predict(X)) == {"no", "yes"}
+    assert search.best_estimator_.status_ == "certified"
+
+
+def test_models_with_coefficients_by_group(data):
+    X, y, groups = data
+    inner = RateParityClassifier(group_interactions=True)
+    model = fitted(data, estimator=inner, kappa=0.3, kappas=[0.1], cv=2)
+    assert model.status_ == "certified"
+    assert model.score(X, y, sensitive_features=groups) > 0.7
+    with pytest.raises(ValueError, match="pass sensitive_features to predict"):
+        model.predict(X)
+
+
+def test_other_classifiers_are_fitted_as_they_are(data):
+    model = fitted(data, estimator=LogisticRegression(C=0.1), kappa=0.4)
+    assert (model.status_, model.kappa_, model.plan_) == ("certified", None, None)
+    X, y, _ = (np.delete(column, model.calibration_rows_, axis=0) for column in data)
+    np.testing.assert_allclose(model.estimator_.coef_, LogisticRegression(C=0.1).fit(X, y).coef_)
+
+
+def test_weights_are_for_the_fit():
+    X, y, groups = dialled(2000)
+    weights = np.random.default_rng(0).random(2000)
+    model = CertifiedFairClassifier(Dial(), kappa=0.3, metric="independence_gap", kappas=[0.05], random_state=0)
+    model.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    np.testing.assert_array_equal(model.estimator_.weights_, weights[model.estimator_.rows_])
+    assert model.certificate_.n_samples == model.calibration_rows_.size
+
+
+def test_without_groups_nothing_is_certified(data):
+    X, y, _ = data
+    model = CertifiedFairClassifier(LogisticRegression(), kappa=0.1, metric="independence_gap")
+    with pytest.warns(FairnessWarning, match="only one group, so there is no gap to certify"):
+        model.fit(X, y)
+    assert (model.status_, model.certificate_, model.n_tests_) == ("uncertified", None, 0)
+    np.testing.assert_array_equal(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
+
+
+def test_accuracy_is_certified_without_groups(data):
+    X, y, _ = data
+    model = CertifiedFairClassifier(LogisticRegression(), kappa=0.3, metric="inaccuracy", random_state=0).fit(X, y)
+    assert model.status_ == "certified"
+    assert model.certificate_.gap == (model.predict(X) != y)[model.calibration_rows_].mean()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kappa": -1}, "'kappa' parameter"),
+        ({"delta": 0}, "'delta' parameter"),
+        ({"calibration_fraction": 1.0}, "'calibration_fraction' parameter"),
+        ({"max_tests": 0}, "'max_tests' parameter"),
+        ({"power": 0.2}, "'power' parameter"),
+        ({"method": "exact"}, "'method' parameter"),
+        ({"metric": "parity"}, "there is no metric 'parity'"),
+        ({"method": "dkw"}, "has no bound for independence_gap"),
+    ],
+)
+def test_bad_parameters_leave_the_model_as_it_was(options, message):
+    rows = dialled(600)
+    model = fitted(rows, estimator=Dial(), kappa=0.5, kappas=[0.05], cv=2)
+    before = dict(vars(model))
+    model.set_params(**options)
+    with pytest.raises(ValueError, match=message):
+        model.fit(*rows[:2], sensitive_features=rows[2])
+    assert vars(model) == before | options
+
+
+def test_cells_without_calibration_rows():
+    X, y, groups = dialled(400)
+    y = np.where(groups == "b", 0, y)
+    y[np.flatnonzero(groups == "b")[0]] = 1
+    model = CertifiedFairClassifier(Dial(), kappa=0.4, metric="separation_gap", cv=2, random_state=0)
+    with pytest.raises(ValueError, match="Rows per cell"):
+        model.fit(X, y, sensitive_features=groups)
+
+
+def test_calibration_rows_are_a_share_of_every_stratum():
+    strata = np.repeat([0, 1, 2], [100, 10, 1])
+    drawn = calibration_rows(strata, 0.3, np.random.default_rng(0))
+    assert np.bincount(strata[drawn]).tolist() == [30, 3, 1]
+    assert np.unique(drawn).size == drawn.size
+
+
+# The checks pass no sensitive features, so there is one group, and each fit says so by a FairnessWarning.
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@parametrize_with_checks(
+    [
+        CertifiedFairClassifier(LogisticRegression(), kappa=0.1, metric="independence_gap"),
+        CertifiedFairClassifier(RateParityClassifier(), kappa=0.1, metric="group_auc_gap"),
+    ]
+)
+def test_estimator_check(estimator, check):
+    check(estimator)
