@@ -66,7 +66,7 @@ def fairness_path(
     to the least :math:`\kappa_{\min}` that the group sizes can resolve, denser where they are tight:
 
     .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
-              \qquad j = 1, \dots, m - 1 .
+              \qquad j = 1, \ldots, m - 1 .
 
     :math:`\kappa_{\min}` is the largest of the model's ``granularity_``, with ``cv`` also of those of the training
     parts.
@@ -149,7 +149,7 @@ def fairness_path(
     >>> from fairconstrained import PartialParityClassifier, fairness_path
     >>> from fairconstrained.datasets import make_biased_classification
     >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
-    >>> path = fairness_path(PartialParityClassifier(), X, y, sensitive_features=group, n_kappas=4)
+    >>> path = fairness_path(PartialParityClassifier(parity="demographic"), X, y, sensitive_features=group, n_kappas=4)
     >>> len(path.models)
     4
     >>> path.table["gap"].is_monotonic_decreasing
