@@ -6,7 +6,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import FairnessReport, PartialParityClassifier
+from fairconstrained import FairnessReport, PartialParityClassifier, fairness_report
 from fairconstrained.datasets import load_law_school
 
 law = load_law_school()
@@ -40,8 +40,6 @@ assert by_group.loc["White", "n_samples"] + by_group.loc["Non-White", "n_samples
 assert gap["lower"] < gap["value"] < gap["upper"]
 
 # scores
-from fairconstrained import fairness_report  # noqa: E402
-
 score = model.decision_function(scaler.transform(X_test))
 same = fairness_report(y_test, score, sensitive_features=race_test, interval=bottom, n_resamples=0)
 # end of the scores

@@ -264,7 +264,7 @@ class FairnessReport:
         """
         html = str(page(self))
         if path is not None:
-            Path(path).write_text(html, encoding="utf-8")
+            Path(path).write_text(html, encoding="utf-8", newline="\n")
         return html
 
     def to_metric_frame(self) -> Any:
