@@ -102,7 +102,7 @@ class Plan:
         return whole
 
 
-@dataclass(frozen=True)
+@dataclass
 class Walk:
     """What some fits have led to.
 
@@ -228,9 +228,10 @@ def _gaps(values: Mapping[str, float]) -> dict[str, float]:
 def _adopt(model: BaseFairEstimator, previous: BaseFairEstimator) -> BaseFairEstimator:
     """Give ``model`` what ``previous`` has learnt, and leave it its own parameters."""
     learnt = {name: value for name, value in vars(previous).items() if name not in vars(model)}
-    # The state of a solver on mini-batches says that its epochs are over; for another value they begin anew.
-    start = replace(learnt["_fitted"].start, state=None)
-    model.__dict__ |= learnt | {"_fitted": replace(learnt["_fitted"], start=start)}
+    start = learnt["_fitted"].start
+    if hasattr(start.state, "epoch"):  # of a solver whose epochs are over; for another value they begin anew
+        learnt["_fitted"] = replace(learnt["_fitted"], start=replace(start, state=None))
+    model.__dict__ |= learnt
     return model
 
 

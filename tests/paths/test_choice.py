@@ -26,7 +26,7 @@ from fairconstrained import (
     fairness_path,
 )
 from fairconstrained.constraints import RateGap
-from fairconstrained.metrics import partial_demographic_parity_gap
+from fairconstrained.metrics import rate_gap
 from fairconstrained.model_selection import get_fairness_scorer
 
 
@@ -111,17 +111,18 @@ def test_what_is_no_rule():
 # --- the estimators that choose
 
 CHOICE = {"bound": 0.18, "kappas": [None, 0.15, 0.05], "cv": 2}
+RATES = {"constraints": [("rate", RateGap())]}
 
 
 @pytest.fixture(scope="module")
 def chosen(classes):
-    model = PartialParityClassifierCV(parity="demographic", **CHOICE)
+    model = PartialParityClassifierCV(**RATES, **CHOICE)
     return model.fit(classes.X, classes.y, sensitive_features=classes.groups)
 
 
 def test_the_chosen_model_is_that_of_the_path(classes, chosen):
     path = fairness_path(
-        PartialParityClassifier(parity="demographic"),
+        PartialParityClassifier(**RATES),
         classes.X,
         classes.y,
         sensitive_features=classes.groups,
@@ -129,7 +130,7 @@ def test_the_chosen_model_is_that_of_the_path(classes, chosen):
         cv=2,
     )
     best = path.best(0.18)
-    assert chosen.kappa_ == best.kappa
+    assert chosen.kappa_ == best.constraints[0][1].kappa == 0.15
     assert chosen.path_.table["mean_test_gap"].tolist() == path.table["mean_test_gap"].tolist()
     assert 0 < chosen.best_index_ == path.best_index(0.18)
     np.testing.assert_array_equal(chosen.coef_, best.coef_)
@@ -139,11 +140,10 @@ def test_the_chosen_model_is_that_of_the_path(classes, chosen):
     assert chosen.score(classes.X, classes.y) == accuracy_score(classes.y, best.predict(classes.X))
     for name in ("constraint_values_", "multipliers_", "granularity_", "prices_", "status_", "objective_"):
         assert getattr(chosen, name) == getattr(best, name)
-    gap = partial_demographic_parity_gap(
-        classes.y, chosen.decision_function(classes.X), sensitive_features=classes.groups
-    )
+    scores = chosen.decision_function(classes.X)
+    gap = rate_gap(classes.y, scores, sensitive_features=classes.groups, rate="sigmoid")
     measured = chosen.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
-    assert measured == {"demographic_parity": pytest.approx(gap)}
+    assert measured == {"rate": pytest.approx(gap)}
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_fit_keeps_parameters_and_forgets_the_last_fit(classes, chosen):
     assert hasattr(model, "module_")
     assert not hasattr(model, "coef_")
     state = dict(vars(model))
-    with pytest.raises(ValueError, match=r"kappa=0.001: .*needs at least 1000 rows"):
-        model.set_params(kappas=[None, 0.001]).fit(classes.X, classes.y, sensitive_features=classes.groups)
-    assert vars(model) == {**state, "kappas": [None, 0.001]}
+    with pytest.raises(ValueError, match=r"kappa=1.5: kappa must be in \[0, 1\]"):
+        model.set_params(kappas=[None, 1.5]).fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert vars(model) == {**state, "kappas": [None, 1.5]}
 
 
 def test_one_standard_error_is_handed_on(classes):
@@ -194,7 +194,7 @@ def test_one_standard_error_is_handed_on(classes):
 
 
 def test_a_bound_that_is_never_kept(classes):
-    model = PartialParityClassifierCV(parity="demographic", bound=0.0, kappas=[None, 0.15], cv=2)
+    model = PartialParityClassifierCV(**RATES, bound=0.0, kappas=[None, 0.15], cv=2)
     with pytest.warns(FairnessWarning, match="No model of the path has a mean held-out gap of at most 0"):
         model.fit(classes.X, classes.y, sensitive_features=classes.groups)
     gaps = model.path_.table["mean_test_gap"]

@@ -1,9 +1,12 @@
 """What a path measures on held-out rows: against loops written by hand, with pipelines, scorers and processes."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer, r2_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, KFold
@@ -103,6 +106,14 @@ def test_processes_change_nothing(classes, path):
     pd.testing.assert_frame_equal(other.table.drop(columns="seconds"), path.table.drop(columns="seconds"))
     for model, same in zip(other.models, path.models, strict=True):
         np.testing.assert_array_equal(model.coef_, same.coef_)
+
+
+def test_threads_leave_the_warnings_of_the_process_alone(classes, path):
+    show = warnings.showwarning
+    with parallel_config("threading"):
+        other = path_of(RateParityClassifier(), classes, n_jobs=4)
+    assert warnings.showwarning is show
+    np.testing.assert_array_equal(other.table["mean_test_gap"], path.table["mean_test_gap"])
 
 
 def test_warnings_of_other_processes_arrive(classes):

@@ -42,7 +42,7 @@ def rates(**options):
 
 
 def test_every_model_is_as_good_as_a_cold_fit(classes):
-    path = path_of(RateParityClassifier(), classes, kappas=[None, 0.2, 0.1, 0.05])
+    path = path_of(RateParityClassifier(), classes, kappas=[None, 0.15, 0.05])
     for model, row in zip(path.models, path.table.itertuples(), strict=True):
         cold = clone(model).fit(classes.X, classes.y, sensitive_features=classes.groups)
         assert row.status == cold.status_ == "optimal"
@@ -287,10 +287,10 @@ def test_errors_say_for_which_bound_and_fold(classes):
 def test_one_warning_for_all_fits_that_missed_their_bound(classes):
     estimator = PartialParityClassifier(solver="switching_subgradient", max_iter=40)
     with pytest.warns(ConvergenceWarning) as caught:
-        path = path_of(estimator, classes, kappas=[None, 0.1, 0.05], cv=2)
-    assert path.table["status"].tolist()[1:] == ["infeasible", "infeasible"]
+        path = path_of(estimator, classes, kappas=[None, 0.05], cv=2)
+    assert path.table["status"].tolist()[1:] == ["infeasible"]
     (summary,) = [str(warning.message) for warning in caught]
-    assert "6 of 9 fits did not keep kappa (all rows: 0.1, 0.05; fold 1 of 2: 0.1, 0.05; fold 2" in summary
+    assert "3 of 6 fits did not keep kappa (all rows: 0.05; fold 1 of 2: 0.05; fold 2 of 2: 0.05). The" in summary
     assert "The first message: statistical_parity is" in summary
     assert caught[0].filename == __file__  # it points at the user's line
 
@@ -353,12 +353,10 @@ def test_a_path_prints_and_pickles(path, classes):
 
 
 def test_progress_is_shown_on_request(classes, capfd):
-    path_of(RateParityClassifier(), classes, kappas=[0.2, 0.1], cv=2, verbose=1)
-    shown = capfd.readouterr().err
-    assert "all rows" in shown
-    assert "fold 2 of 2" in shown
-    path_of(RateParityClassifier(), classes, kappas=[0.2], cv=2)
-    assert capfd.readouterr().err == ""
+    for verbose in (1, 0):
+        path_of(RateParityClassifier(), classes, kappas=[None], cv=2, verbose=verbose)
+        shown = capfd.readouterr().err
+        assert [word in shown for word in ("all rows", "fold 2 of 2")] == [bool(verbose)] * 2
 
 
 # --- forms of the data
@@ -366,7 +364,7 @@ def test_progress_is_shown_on_request(classes, capfd):
 
 def test_forms_of_features_and_groups(classes):
     X = np.where(np.abs(classes.X) > 0.5, classes.X, 0.0)
-    options = {"kappas": [0.1], "cv": 2}
+    options = {"kappas": [0.15], "cv": 2}
     plain = fairness_path(RateParityClassifier(), X, classes.y, sensitive_features=classes.groups, **options)
     frame = pd.DataFrame(X, columns=["a", "b", "c"], index=np.arange(400)[::-1])
     names = pd.Series(np.where(classes.groups == 1, "yes", "no"), index=frame.index)
