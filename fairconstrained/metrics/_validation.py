@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -129,7 +129,10 @@ def check_groups(
 
 def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) -> np.ndarray:
     """One finite score per row, as float64; ``y_true`` only has to have as many rows."""
-    scores = check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score")
+    if _is_checked(y_score):
+        scores = y_score
+    else:
+        scores = check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score")
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     if scores.ndim != 1:
@@ -209,6 +212,16 @@ def check_cells(
     )
 
 
+def _is_checked(scores: Any) -> TypeGuard[np.ndarray]:
+    """Whether there is nothing that `check_array` could find; it takes longer than many a metric."""
+    return (
+        type(scores) is np.ndarray
+        and (scores.dtype, scores.ndim) == (np.float64, 1)
+        and scores.size > 0
+        and bool(np.isfinite(scores).all())
+    )
+
+
 def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
     if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biu":
         return labels
@@ -222,7 +235,7 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
 
 
 def _distinct(labels: np.ndarray) -> list[Any]:
-    return pd.Series(labels).unique().tolist()
+    return pd.unique(labels).tolist()
 
 
 def _name_labels(what: str, labels: list[Any], pos_label: Any) -> tuple[Any, tuple[str, str]]:

@@ -73,5 +73,7 @@ class Condensed:
         strata = grouped.codes[:, None]
         try:
             return draw(of_drawn, None, cells, sensitive_features=strata, sample_weight=self.rows.sample_weight)
-        except ValueError:
+        except ValueError as error:
+            if "empty cell" not in str(error):
+                raise
             return np.nan, np.nan
