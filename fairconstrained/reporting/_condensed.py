@@ -51,7 +51,9 @@ class Condensed:
         most = max(_FEWEST_LEVELS, _MOST_ENTRIES // rows.grouped.n_groups)
         if values.size > most:
             middle = np.cumsum(counts) - counts / 2
-            _, merged = np.unique(np.floor(middle * most / response.size), return_inverse=True)
+            # no level on both sides of the threshold, which would turn decisions
+            level = np.floor(middle * most / response.size) + (values > rows.threshold)
+            _, merged = np.unique(level, return_inverse=True)
             levels = merged[levels]
             values = np.bincount(levels, response) / np.bincount(levels)
         return cls(rows, values, levels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -37,7 +36,7 @@ class Bound(NamedTuple):
     ----------
     name : str
     kappa : float or None
-        What the metric was to be at most; None where nothing was bounded, or that is not known.
+        What the metric was to be at most; None where nothing was bounded, NaN where that is not known.
     trained : float
         The metric on the rows of training.
     here : float
@@ -51,6 +50,11 @@ class Bound(NamedTuple):
     trained: float
     here: float
     price: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is a bound, and what it is."""
+        return self.kappa is not None and not np.isnan(self.kappa)
 
 
 def answers_of(
@@ -106,7 +110,7 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
         # a report leaves out what these rows do not tell, as where a group has no positives
         with contextlib.suppress(ValueError):
             here = core.constraint_values(X, y, **metadata)
-    kappas = _kappas(core, len(trained))
+    kappas = _kappas(core, list(trained))
     return [
         Bound(name, kappa, float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)))
         for (name, value), kappa in zip(trained.items(), kappas, strict=True)
@@ -135,13 +139,16 @@ def _core(model: Any, X: Any) -> tuple[Any, Any]:
             return model, X
 
 
-def _kappas(core: Any, count: int) -> Sequence[float | None]:
-    """One kappa for each constraint, as far as the model has one for all or one for each."""
-    kappa = getattr(core, "kappa", None)
-    if isinstance(kappa, Real) or kappa is None:
-        return [None if kappa is None else float(kappa)] * count
-    listed = [None if k is None else float(k) for k in kappa]
-    return listed if len(listed) == count else [None] * count
+def _kappas(core: Any, names: list[str]) -> list[float | None]:
+    """The bound on every metric: None where there is none, NaN where it goes by another name than kappa."""
+    if not names:
+        return []
+    params = core.get_params()
+    own = [params.get(f"constraints__{name}__kappa", np.nan) for name in names]
+    if params.get("constraints") is None:
+        kappa = params.get("kappa", np.nan)
+        own = [kappa] * len(names) if kappa is None or isinstance(kappa, Real) else list(kappa)
+    return [None if kappa is None else float(kappa) for kappa in own]
 
 
 def _own_threshold(model: Any) -> float:

@@ -100,11 +100,15 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
     """What the training of a model says about its bounds: whether they hold, here as well, and what they cost."""
     sentences = []
     for bound in bounds:
-        here = f"; on the rows of this report it is {bound.here:.4g}" if np.isfinite(bound.here) else ""
-        asked = "without a bound" if bound.kappa is None else f"with the bound kappa = {bound.kappa:g}"
-        name = bound.name.replace("_", " ")
-        sentences.append(f"Gap of {name}: trained {asked}, it is {bound.trained:.4g} on the training rows{here}.")
-        sentences += _price_sentences(bound)
+        name, here = bound.name.replace("_", " "), ""
+        if np.isfinite(bound.here):
+            here = f"; on the rows of this report it is {bound.here:.4g}"
+        asked = f"trained with the bound kappa = {bound.kappa:g}, " if bound.is_known else ""
+        if bound.kappa is None:
+            asked = "trained without a bound, "
+        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{here}.")
+        if bound.kappa is not None and np.isfinite(bound.price):
+            sentences.append(f"Price of {name}: {_price(bound)}.")
     if status == "infeasible":
         sentences.append("Training did not keep its bounds (status “infeasible”).")
     return sentences
@@ -232,20 +236,16 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
     return sentences
 
 
-def _price_sentences(bound: Bound) -> list[str]:
+def _price(bound: Bound) -> str:
     """The multiplier in words: what a looser bound would gain in training."""
-    if not np.isfinite(bound.price) or bound.kappa is None:
-        return []
-    name = bound.name.replace("_", " ")
     if bound.price <= 0:
-        return [f"Price of {name}: none, since loosening this bound would not lower the training objective."]
-    step = _step(bound.kappa)
-    return [
-        f"Price of {name}: loosening kappa from {bound.kappa:g} by {step:g} would lower the training objective by "
-        f"about {bound.price * step:.2g}, to first order."
-    ]
+        return "none, since loosening this bound would not lower the training objective"
+    step = _step(bound.kappa) if bound.is_known and bound.kappa else 0.01
+    what = f"kappa from {bound.kappa:g}" if bound.is_known else "the bound"
+    gain = f"{bound.price * step:.2g}"
+    return f"loosening {what} by {step:g} would lower the training objective by about {gain}, to first order"
 
 
 def _step(kappa: float) -> float:
     """A round change of kappa that is small beside it."""
-    return 0.01 if kappa >= 0.02 or kappa <= 0 else float(f"{kappa / 5:.0e}")
+    return 0.01 if kappa >= 0.02 else float(f"{kappa / 5:.0e}")

@@ -12,7 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from fairconstrained import FairnessReport, PartialParityClassifier, RateParityClassifier, fairness_report
+from fairconstrained import (
+    FairnessReport,
+    MinorityRateClassifier,
+    PartialParityClassifier,
+    RateParityClassifier,
+    fairness_report,
+)
+from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import statistical_parity_gap
 from fairconstrained.reporting._model import Bound
@@ -179,6 +186,17 @@ def test_one_kappa_for_each_constraint(data):
         constraint=["demographic_parity", "equal_opportunity"], kappa=[0.1, 0.2], rate="sigmoid"
     ).fit(X, y, sensitive_features=groups)
     assert [bound.kappa for bound in report_on(model, data).bounds] == [0.1, 0.2]
+    listed = [("all", StatisticalParity(kappa=0.9)), ("top", StatisticalParity(kappa=None, interval=(0, 0.2)))]
+    model = PartialParityClassifier(constraints=listed).fit(X, y, sensitive_features=groups)
+    assert [(bound.name, bound.kappa) for bound in report_on(model, data).bounds] == [("all", 0.9), ("top", None)]
+
+
+def test_bounds_of_another_name_than_kappa(data):
+    X, y, groups = data
+    model = MinorityRateClassifier(min_share=0.2, minority=1).fit(X, y, sensitive_features=groups)
+    for bound in report_on(model, data).bounds:
+        assert np.isnan(bound.kappa)
+        assert bound.trained == model.constraint_values_[bound.name]
 
 
 def test_price_predicts_what_a_looser_bound_gains(data, fair):
@@ -205,7 +223,7 @@ def test_rows_without_a_kind_that_the_bound_compares(data, fair):
 def test_words_about_bounds():
     binding = Bound("statistical_parity", 0.05, 0.0496, 0.07, 0.12)
     assert bound_sentences([binding], "optimal") == [
-        "Gap of statistical parity: trained with the bound kappa = 0.05, it is 0.0496 on the training rows; on the "
+        "Statistical parity: trained with the bound kappa = 0.05, it is 0.0496 on the training rows; on the "
         "rows of this report it is 0.07.",
         "Price of statistical parity: loosening kappa from 0.05 by 0.01 would lower the training objective by about "
         "0.0012, to first order.",
@@ -215,6 +233,9 @@ def test_words_about_bounds():
     (_, small) = bound_sentences([binding._replace(kappa=0.005)], "optimal")
     assert "from 0.005 by 0.001 would lower the training objective by about 0.00012" in small
     assert len(bound_sentences([binding._replace(price=np.nan)], "optimal")) == 1
+    elsewhere, price = bound_sentences([binding._replace(kappa=np.nan)], "optimal")
+    assert elsewhere.startswith("Statistical parity: it is 0.0496")
+    assert price.startswith("Price of statistical parity: loosening the bound by 0.01 would lower")
     unbounded, broken = bound_sentences([binding._replace(kappa=None)], "infeasible")
     assert "trained without a bound" in unbounded
     assert "did not keep its bounds" in broken
