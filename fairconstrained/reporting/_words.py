@@ -107,7 +107,8 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
         if bound.kappa is None:
             asked = "trained without a bound, "
         sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{here}.")
-        if bound.kappa is not None and np.isfinite(bound.price):
+        # a penalty has no price, and no bound that could be loosened
+        if bound.price > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")
     if status == "infeasible":
         sentences.append("Training did not keep its bounds (status “infeasible”).")
@@ -238,7 +239,7 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
 
 def _price(bound: Bound) -> str:
     """The multiplier in words: what a looser bound would gain in training."""
-    if bound.price <= 0:
+    if not bound.price:
         return "none, since loosening this bound would not lower the training objective"
     step = _step(bound.kappa) if bound.is_known and bound.kappa else 0.01
     what = f"kappa from {bound.kappa:g}" if bound.is_known else "the bound"

@@ -236,7 +236,8 @@ def test_words_about_bounds():
     elsewhere, price = bound_sentences([binding._replace(kappa=np.nan)], "optimal")
     assert elsewhere.startswith("Statistical parity: it is 0.0496")
     assert price.startswith("Price of statistical parity: loosening the bound by 0.01 would lower")
-    unbounded, broken = bound_sentences([binding._replace(kappa=None)], "infeasible")
+    assert len(bound_sentences([binding._replace(kappa=np.nan, price=0.0)], "optimal")) == 1
+    unbounded, broken = bound_sentences([binding._replace(kappa=None, price=0.0)], "infeasible")
     assert "trained without a bound" in unbounded
     assert "did not keep its bounds" in broken
 
