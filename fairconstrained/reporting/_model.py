@@ -10,11 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from fairconstrained.model_selection._response import RESPONSES, Response, get_response
 
 __all__ = ["Answers", "Bound", "answers_of", "bounds_of", "words_for"]
+
+
+#: Where models that hold another one keep it.
+_INNER = ("best_estimator_", "estimator_")
 
 
 class Answers(NamedTuple):
@@ -128,15 +133,19 @@ def status_of(model: Any) -> str:
 
 
 def _core(model: Any, X: Any) -> tuple[Any, Any]:
-    """The model at the end of pipelines and searches, and X as it gets it."""
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif isinstance(model, Pipeline):
+    """The model inside of pipelines, searches and the like, and X as it gets it."""
+    while not hasattr(model, "constraint_values_") or isinstance(model, FrozenEstimator):
+        inner = [getattr(model, name) for name in _INNER if hasattr(model, name)]
+        if isinstance(model, Pipeline):
             X = X if X is None or len(model) == 1 else model[:-1].transform(X)
             model = model[-1]
+        elif isinstance(model, FrozenEstimator):
+            model = model.estimator
+        elif inner:
+            model = inner[0]
         else:
-            return model, X
+            break
+    return model, X
 
 
 def _kappas(core: Any, names: list[str]) -> list[float | None]:
@@ -146,7 +155,7 @@ def _kappas(core: Any, names: list[str]) -> list[float | None]:
     params = core.get_params()
     own = [params.get(f"constraints__{name}__kappa", np.nan) for name in names]
     if params.get("constraints") is None:
-        kappa = params.get("kappa", np.nan)
+        kappa = params.get("kappa", getattr(core, "kappa_", np.nan))  # the one that was chosen
         own = [kappa] * len(names) if kappa is None or isinstance(kappa, Real) else list(kappa)
     return [None if kappa is None else float(kappa) for kappa in own]
 

@@ -5,8 +5,9 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,6 +17,7 @@ from fairconstrained import (
     FairnessReport,
     MinorityRateClassifier,
     PartialParityClassifier,
+    PartialParityClassifierCV,
     RateParityClassifier,
     fairness_report,
 )
@@ -189,6 +191,16 @@ def test_one_kappa_for_each_constraint(data):
     listed = [("all", StatisticalParity(kappa=0.9)), ("top", StatisticalParity(kappa=None, interval=(0, 0.2)))]
     model = PartialParityClassifier(constraints=listed).fit(X, y, sensitive_features=groups)
     assert [(bound.name, bound.kappa) for bound in report_on(model, data).bounds] == [("all", 0.9), ("top", None)]
+
+
+def test_bounds_of_models_that_hold_another(data, fair):
+    X, y, groups = data
+    fixed = FixedThresholdClassifier(FrozenEstimator(fair), threshold=0.2).fit(X, y)
+    (bound,) = report_on(fixed, data).bounds
+    assert (bound.kappa, bound.trained) == (0.1, fair.constraint_values_["statistical_parity"])
+    chosen = PartialParityClassifierCV(bound=0.9, kappas=[0.9], cv=2).fit(X, y, sensitive_features=groups)
+    (bound,) = report_on(chosen, data).bounds
+    assert (bound.kappa, bound.trained) == (0.9, chosen.constraint_values_["statistical_parity"])
 
 
 def test_bounds_of_another_name_than_kappa(data):
