@@ -154,8 +154,9 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     by = "" if names == ["group"] else f" by {' and '.join(names)}"
     scores = {None: "none: a report of decisions", True: "probabilities", False: "log-odds"}
     intervals = (
-        f"{100 * report.level:g}%, two-sided, BCa bootstrap of {report.n_resamples:,} resamples within the groups "
-        f"(seed {report.random_state}); for one gap at a time, and for rows of the same origin as these."
+        f"{100 * report.level:g}%, two-sided; bootstrap of {report.n_resamples:,} resamples within the groups (seed "
+        f"{report.random_state}), BCa quantiles or the plain ones, whichever lie farther out. For one gap at a time, "
+        "and for rows of the same origin as these."
     )
     entries = {
         "Model": report.model_words,
