@@ -64,8 +64,8 @@ class CertifiedFairClassifier(AnswersByFitted):
         After a test that fails, the model of the next tighter inner bound is fitted and tested, up to this many.
     kappas : array-like, default=None
         Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``. Give them if the
-        estimator bounds another quantity than the metric. Of those that the groups are too small to tell from zero only
-        the loosest one is tried.
+        estimator bounds another quantity than the metric; a single one is taken as it is. Those that the groups are
+        too small to tell from zero are left out, unless it is the loosest.
     power : float, default=0.8
         Probability with which the test is to pass that the inner bound is chosen for, in [0.5, 1). Planned for; not
         guaranteed.
@@ -255,7 +255,7 @@ class CertifiedFairClassifier(AnswersByFitted):
                 "There is only one group, so there is no gap to certify, and the estimator was fitted on all rows. "
                 "Pass sensitive_features with at least two groups to fit.",
                 FairnessWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
             return
         draw = np.random.default_rng(rng.randint(2**31))
@@ -266,23 +266,7 @@ class CertifiedFairClassifier(AnswersByFitted):
     def _choose_and_test(self, rows: Part, calibration: Part, judge: Judge) -> None:
         """Settle the order of the tests with ``rows``, then test with ``calibration``."""
         ladder, delta = Ladder(self.estimator), self.delta / self.max_tests
-        order: list[float | None] = [None]
-        if ladder.has_bound:
-            shares = [self.kappa * share for share in _SHARES] if self.kappas is None else self.kappas
-            kappas = ladder.resolvable(rows, sorted({float(kappa) for kappa in shares}, reverse=True))
-            self.plan_ = planned_bounds(
-                ladder,
-                rows,
-                kappas,
-                judge,
-                delta=delta,
-                n_calibration=calibration.y.size,
-                power=self.power,
-                cv=self.cv,
-            )
-            planned = self.plan_["planned"].to_numpy()
-            good = np.flatnonzero(planned <= self.kappa)
-            order = list(kappas[int(good[0] if good.size else planned.argmin()) :])
+        order = self._order_of_tests(ladder, rows, judge, delta=delta, n_calibration=calibration.y.size)
         for kappa in order[: self.max_tests]:
             self.kappa_ = kappa
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
@@ -295,6 +279,22 @@ class CertifiedFairClassifier(AnswersByFitted):
                 self.status_ = "certified"
                 return
         self._complain(certificate)
+
+    def _order_of_tests(self, ladder: Ladder, rows: Part, judge: Judge, **test: Any) -> Sequence[float | None]:
+        """Inner bounds from the loosest one with a good plan on; sets ``plan_``."""
+        if not ladder.has_bound:
+            return [None]
+        given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
+        kappas = sorted({float(kappa) for kappa in given}, reverse=True)
+        if not kappas or not all(kappa >= 0 for kappa in kappas):
+            raise ValueError(f"kappas must be one or more numbers of at least 0; got {self.kappas!r}.")
+        if len(kappas) == 1:
+            return kappas
+        kappas = ladder.resolvable(rows, kappas)
+        self.plan_ = planned_bounds(ladder, rows, kappas, judge, power=self.power, cv=self.cv, **test)
+        planned = self.plan_["planned"].to_numpy()
+        good = np.flatnonzero(planned <= self.kappa)
+        return kappas[int(good[0] if good.size else planned.argmin()) :]
 
     def _complain(self, certificate: Certificate) -> None:
         """Warn of a model that is not certified."""
@@ -311,5 +311,5 @@ class CertifiedFairClassifier(AnswersByFitted):
             f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "
             f"({self.n_tests_} of {self.max_tests} tests). {advice}",
             FairnessWarning,
-            stacklevel=7,
+            stacklevel=6,
         )

@@ -76,7 +76,7 @@ class Contrast(ABC):
         one = f"{counted(self.tails_of_one * blocks, 'end')} of the intervals of one {self.item}{of_blocks}"
         if self.agg == "mean":
             return f"{one}, for each of {counted(self.n_items, self.item)}"
-        return f"{one}; none over them, as the largest of bounds that hold singly bounds the largest gap"
+        return f"{one}; none over {plural(self.item)}, as the largest of bounds that hold singly bounds the largest gap"
 
     def upper(self, lower: np.ndarray, upper: np.ndarray) -> float:
         """Upper bound of the gap; the gap itself where lower and upper ends are the estimates."""
@@ -237,9 +237,13 @@ class AUCGaps(Contrast):
 
 def counted(number: int, what: str) -> str:
     """``1 end``, ``2 ends``."""
+    return f"{number} {what if number == 1 else plural(what)}"
+
+
+def plural(what: str) -> str:
+    """``pairs of groups``."""
     head, of, rest = what.partition(" of ")
-    plural = f"{head}s{of}{rest}"
-    return f"{number} {what if number == 1 else plural}"
+    return f"{head}s{of}{rest}"
 
 
 def _largest(values: np.ndarray) -> np.ndarray:

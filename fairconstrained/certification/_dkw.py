@@ -97,7 +97,7 @@ class QuantileBands(Evidence):
         words = "4 sides of the bands of one pair of groups"
         if self.agg == "mean":
             return f"{words}, for each of {counted(self.n_events // 4, 'pair of groups')}"
-        return f"{words}; none over them, as the largest of bounds that hold singly bounds the largest distance"
+        return f"{words}; none over pairs of groups, as the largest of bounds that hold singly bounds the largest gap"
 
     def upper(self, delta: float, scale: float = 1.0) -> float:
         """See `Evidence.upper`."""

@@ -24,13 +24,14 @@ from fairconstrained.certification._certificate import answers_of
 from fairconstrained.certification._evidence import Evidence, evidence_of
 from fairconstrained.certification._sample import Sample, strata_of
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
 from fairconstrained.paths import fairness_path
 
 __all__ = ["Judge", "Ladder", "Part", "calibration_rows", "planned_bounds"]
 
-#: Resamples for a standard deviation, which they give up to a tenth.
-_RESAMPLES = 50
+#: Resamples for a standard deviation, which they give up to a seventh.
+_RESAMPLES = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,13 @@ class Ladder:
     @property
     def has_bound(self) -> bool:
         """Whether there is a bound to tighten; otherwise the estimator is fitted as it is."""
-        return self._of_package or "kappa" in self.estimator.get_params()
+        return self._of_package or self._kappa in self.estimator.get_params()
+
+    @property
+    def _kappa(self) -> str:
+        """The parameter, of an estimator of others."""
+        is_pipeline = isinstance(self.estimator, Pipeline)
+        return f"{self.estimator.steps[-1][0]}__kappa" if is_pipeline else "kappa"
 
     @property
     def _of_package(self) -> bool:
@@ -90,14 +97,16 @@ class Ladder:
         if self._of_package:
             metadata = {"sensitive_features": None, **part.metadata}
             return fairness_path(self.estimator, part.X, part.y, kappas=kappas, **metadata).models
-        settings: list[dict[str, Any]] = [{"kappa": kappa} for kappa in kappas] if self.has_bound else [{}]
+        settings: list[dict[str, Any]] = [{self._kappa: kappa} for kappa in kappas] if self.has_bound else [{}]
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
 
     def resolvable(self, part: Part, kappas: Sequence[float]) -> list[float]:
         """Those of the bounds that the rows can tell from zero, and the loosest one in any case."""
         if not self._of_package:
             return list(kappas)
-        (model,) = self.fit(part, kappas[:1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            (model,) = self.fit(part, kappas[:1])
         least = max(last_step(model).granularity_.values(), default=0.0)
         return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
 
@@ -208,10 +217,12 @@ def planned_bounds(
         By inner bound: ``kappa``, ``gap`` held out, its ``std``, ``bound`` without the allowance, ``planned`` with it.
     """
     tests, held_out = [], []
-    for train, test in _folds(cv, part):
-        models = ladder.fit(part.take(train), kappas)
-        tests.append(test)
-        held_out.append([judge.answers(model, part.take(test)) for model in models])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what these fits are worth is measured here
+        for train, test in _folds(cv, part):
+            models = ladder.fit(part.take(train), kappas)
+            tests.append(test)
+            held_out.append([judge.answers(model, part.take(test)) for model in models])
     groups, scale = part.take(np.concatenate(tests)).groups, n_calibration / len(part.y)
     rows = []
     for kappa, by_fold in zip(kappas, zip(*held_out, strict=True), strict=False):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -167,8 +168,16 @@ def check_fraction(name: str, value: Any) -> float:
 
 
 def resolve_metric(metric: Any) -> Callable[..., Any]:
-    """The function of that name, or the function itself."""
+    """The function of that name, or the function itself.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, or a metric of queries, whose rows are not independent.
+    """
     if callable(metric):
+        if "qid" in inspect.signature(metric).parameters:
+            raise ValueError(f"{gap_name(metric)} compares rows of one query, which are not independent draws.")
         return metric
     if metric not in _NAMED:
         raise ValueError(f"there is no metric {metric!r}; there are {sorted(_NAMED)}. Or pass a function.")

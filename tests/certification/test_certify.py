@@ -22,7 +22,7 @@ import fairconstrained
 from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.metrics import METRICS, independence_gap, minority_share
+from fairconstrained.metrics import METRICS, independence_gap, minority_share, pairwise_ranking_gap
 from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
 
@@ -251,6 +251,7 @@ def test_functions_of_the_user(logistic, parts):
     [
         ({"delta": 0.0}, "delta must lie strictly between 0 and 1; got 0.0"),
         ({"delta": 1.5}, "delta must lie strictly between 0 and 1"),
+        ({"metric": pairwise_ranking_gap}, "pairwise_ranking_gap compares rows of one query"),
         ({"metric": "parity"}, r"there is no metric 'parity'; there are \['bpsn_bnsp_gap'"),
         ({"method": "exact"}, r"method must be one of \['auto', 'hoeffding', 'binomial'"),
         ({"method": "dkw"}, "method='dkw' has no bound for independence_gap"),

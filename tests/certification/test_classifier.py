@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairconstrained import CertifiedFairClassifier, FairnessWarning, RateParityClassifier
@@ -60,6 +60,7 @@ def fitted(rows, **options):
 def test_the_fit_never_sees_the_rows_of_the_test():
     rows = dialled(4000)
     model = fitted(rows, estimator=Dial(), kappas=[0.05])
+    assert model.plan_ is None
     held = model.calibration_rows_
     assert held.size == pytest.approx(1200, abs=2)
     np.testing.assert_array_equal(np.sort(np.concatenate([held, model.estimator_.rows_])), np.arange(4000))
@@ -103,6 +104,14 @@ def test_more_power_is_tighter():
     assert careful < bold
 
 
+def test_a_pipeline_of_others_is_tightened_too():
+    rows = dialled(3000)
+    pipeline = make_pipeline(FunctionTransformer(), Dial())
+    model, alone = (fitted(rows, estimator=inner, kappas=[0.3, 0.01], cv=2) for inner in (pipeline, Dial()))
+    assert model.estimator_[-1].kappa == model.kappa_ == alone.kappa_ == 0.01
+    assert model.certificate_.upper_bound == alone.certificate_.upper_bound
+
+
 def test_given_inner_bounds():
     model = fitted(dialled(3000), estimator=Dial(), kappas=[0.01, 0.3, 0.05])
     assert model.plan_["kappa"].tolist() == [0.3, 0.05, 0.01]
@@ -138,7 +147,7 @@ def test_uncertified_models_say_what_would_be_needed():
         in message
     )
     assert f"{needed:,} calibration rows would be needed, about {int(np.ceil(needed / 0.3)):,} rows in all" in message
-    assert caught[0].filename == __file__
+    assert (caught[0].filename, caught[0].lineno) == (__file__, fitted.__code__.co_firstlineno + 3)
     assert set(model.predict(rows[0])) == {0, 1}
     with pytest.warns(FairnessWarning, match="too large for any number of rows: raise kappa, or give smaller kappas"):
         fitted(dialled(3000), estimator=Dial(), kappas=[0.3])
@@ -226,8 +235,9 @@ def test_weights_are_for_the_fit():
 def test_without_groups_nothing_is_certified(data):
     X, y, _ = data
     model = CertifiedFairClassifier(LogisticRegression(), kappa=0.1, metric="independence_gap")
-    with pytest.warns(FairnessWarning, match="only one group, so there is no gap to certify"):
+    with pytest.warns(FairnessWarning, match="only one group, so there is no gap to certify") as caught:
         model.fit(X, y)
+    assert caught[0].filename == __file__
     assert (model.status_, model.certificate_, model.n_tests_) == ("uncertified", None, 0)
     np.testing.assert_array_equal(model.estimator_.coef_, LogisticRegression().fit(X, y).coef_)
 
@@ -249,6 +259,7 @@ def test_accuracy_is_certified_without_groups(data):
         ({"power": 0.2}, "'power' parameter"),
         ({"method": "exact"}, "'method' parameter"),
         ({"metric": "parity"}, "there is no metric 'parity'"),
+        ({"kappas": []}, "kappas must be one or more numbers of at least 0"),
         ({"method": "dkw"}, "has no bound for independence_gap"),
     ],
 )
