@@ -31,6 +31,8 @@ class BoundConstraint(Exact):
     #: Whether ``kappa`` bounds the metric. Where it bounds a surrogate, `exact` is about that and the metric is only
     #: reported.
     bounds_metric: ClassVar[bool] = True
+    #: Whether the metric counts rows at thresholds, so that a narrow surrogate sees only the rows near to them.
+    counts_rows: ClassVar[bool] = False
 
     def renamed(self, name: str) -> Self:
         """The same constraint under the name that the user gave it."""

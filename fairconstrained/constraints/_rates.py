@@ -69,6 +69,8 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
         that the surrogate takes its values from the metric and only its slopes from the smoothing.
     """
 
+    counts_rows: ClassVar[bool] = True
+
     data: FairData
     kappa: float
     intervals: PercentileIntervals

@@ -162,13 +162,17 @@ class BaseFairEstimator(BaseEstimator, ABC):
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         target = self._known_target(y)
         data = copy.copy(self)._data(X, target, sensitive_features, sample_weight)
-        scores = (self._scores(X, sensitive_features) - target.offset) / target.scale
+        scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
         return data, scores[data.order]
 
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        return self._scores_of(X, sensitive_features)
+
+    def _scores_of(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """The same of validated rows."""
         fitted = self._fitted
         codes = None
         if fitted.model.n_heads > 1:

@@ -68,8 +68,9 @@ def fairness_path(
     .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
               \qquad j = 1, \ldots, m - 1 .
 
-    :math:`\kappa_{\min}` is the largest of the model's ``granularity_``, with ``cv`` also of those of the training
-    parts.
+    :math:`\kappa_{\min} = \sqrt{r} / 2`, with the largest r of the model's ``granularity_``, with ``cv`` also of those of
+    the training parts: the largest standard error of a share of :math:`1 / r` rows. That a gap of groups of this size is
+    smaller does not tell it from none; a bound may still be, if it is given.
 
     Parameters
     ----------
@@ -231,7 +232,9 @@ def _checked(kappas: Any, param: str | None) -> list[float]:
 def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int) -> list[float]:
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
-    least = max(head.records[0]["resolution"] for head in heads)
+    grain = max(head.records[0]["grain"] for head in heads)
+    # groups of a few rows: what one row changes
+    least = max(0.5 * np.sqrt(grain), grain)
     if not np.isfinite(least):
         raise ValueError(
             f"kappas must be given: kappa of {type(plan.last).__name__} bounds a surrogate here, about whose values "
@@ -251,7 +254,7 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int) -> list[float]:
 def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
     """One row for every value, with the means and deviations over the folds."""
     table = pd.DataFrame(whole.records)
-    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "resolution", "exact"])]].copy()
+    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "grain", "exact"])]].copy()
     if not others:
         return table
     measured = [pd.DataFrame([record["test"] for record in other.records]) for other in others]

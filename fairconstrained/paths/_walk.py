@@ -214,7 +214,7 @@ def _step(
         "multipliers": {name: float(multiplier) for name, multiplier in model.multipliers_.items() if multiplier},
         "n_evaluations": model.n_evaluations_,
         "seconds": time.perf_counter() - began,
-        "resolution": max(model.granularity_.values(), default=0.0),
+        "grain": max(model.granularity_.values(), default=0.0),
     }
     return record, model
 
@@ -262,7 +262,5 @@ def _recorded(caught: list[tuple[type[Warning], str]]) -> Iterator[None]:
         return
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
-        # All rows are of one X. An estimator that measures on rows it has converted already takes them for others.
-        warnings.filterwarnings("ignore", "X does not have valid feature names", UserWarning)
         yield
     caught += [(record.category, str(record.message)) for record in records]

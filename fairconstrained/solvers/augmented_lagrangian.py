@@ -28,6 +28,8 @@ _LANDINGS = 4
 _OVERSHOOT = 2.0
 #: Components per group for which ``penalty`` is meant: ten levels, from below and from above.
 _COMPONENTS = 20
+#: First penalty where a path narrows the surrogate anew, with the multipliers of the last run.
+_PATH_PENALTY = 20.0
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
 
@@ -57,8 +59,11 @@ class AugmentedLagrangian(Solver):
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
     where these end, with their multipliers.
 
-    A warm start from another ``kappa`` carries the multipliers over as well. It begins where the line through the last
-    two solutions reaches ``kappa``, and looks for feasible points on the lines from the last solution to its iterates.
+    A warm start from another ``kappa`` carries the multipliers over as well. Of metrics that count rows at thresholds it
+    begins where the last run stood when its surrogate was widest, and narrows the surrogate in two steps: the optima of
+    a narrow one are many, and the last one need not be near to the best for this ``kappa``. Of other metrics it begins
+    where the line through the last two solutions reaches ``kappa``, and looks for feasible points on the lines from the
+    last solution to its iterates.
 
     An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
     of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
@@ -79,7 +84,7 @@ class AugmentedLagrangian(Solver):
         What ``penalty``, ``patience`` and ``inner_iter`` are where multipliers are known from an earlier run, as in a
         warm start or after fewer rows.
     path_inner_iter : int, default=17
-        What ``inner_iter`` is in a warm start from another ``kappa``.
+        What ``inner_iter`` is in a warm start from another ``kappa``, or from a solution without constraints.
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
@@ -155,6 +160,8 @@ class _Run:
         self.first_penalty = options.penalty / max(crowd, 1.0)
         self.penalty = self.first_penalty
         self.blur, self.final_blur = options.first_blur, options.final_blur
+        #: What the blur is divided by after an iteration.
+        self.narrowing = 2.0
         self.restarted = False
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
@@ -165,6 +172,9 @@ class _Run:
         self.last: Iterate | None = None
         #: The solution for another kappa that this run began from, if any.
         self.origin: Iterate | None = None
+        #: Where this run stood when its surrogate was widest.
+        self.coarse: Start | None = None
+        self.is_on_path = False
         self.converged = self.given_up = False
         self.settled = True
         self.scales = np.array([c.scale for c in problem.constraints])
@@ -203,16 +213,32 @@ class _Run:
 
     def follow(self, start: Start) -> None:
         """Go on along the path of solutions, where a run for another ``kappa`` ended."""
+        was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
+        if any(c.counts_rows for c in self.problem.constraints) and (was_free or isinstance(start.state, Start)):
+            self._narrow_anew(start)
+            return
         self._adopt(without_idle_components(start, self.problem.constraints))
         params, origin = start.params, None
         if self.multipliers.any():
             self.options = replace(self.options, inner_iter=self.options.path_inner_iter)
-            origin = self._measure(params)
+            self.is_on_path, origin = True, self._measure(params)
             if start.previous is not None:
                 predicted = extrapolated(self._measure(start.previous), origin)
                 params = params if predicted is None else predicted
         self.start_from(params)
         self.origin = origin
+
+    def _narrow_anew(self, start: Start) -> None:
+        """Begin where the surrogate of the last run was widest, or at a solution without multipliers."""
+        coarse, options = start.state if isinstance(start.state, Start) else start, self.options
+        self.is_on_path = True
+        self._adopt(without_idle_components(coarse, self.problem.constraints))
+        self.options = replace(options, patience=options.warm_patience, inner_iter=options.path_inner_iter)
+        self.penalty = _PATH_PENALTY if self.multipliers.any() else self.first_penalty
+        self.blur, self.narrowing = options.first_blur, (options.first_blur / options.final_blur) ** 0.5
+        if coarse is not start:
+            self._measure(start.params)
+        self.start_from(coarse.params)
 
     def _adopt(self, start: Start) -> None:
         """Take over components and multipliers, as far as they fit."""
@@ -263,6 +289,8 @@ class _Run:
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1
         self.multipliers = np.maximum(multipliers + penalty * point.constraints, 0)
+        if self.blur >= self.options.first_blur:
+            self.coarse = start_after(self.problem, self.z[: self.problem.n_params].copy(), self.multipliers)
         violation = max(float(point.constraints.max(initial=0.0)), 0.0)
         if violation > self.surrogate_violation / 2:
             self.penalty = min(2 * self.penalty, self.options.max_penalty)
@@ -289,7 +317,7 @@ class _Run:
         else:
             # An iterate that is better but not yet feasible may still become feasible. Along a path that was tried.
             promising = objective < self.best.objective - self.options.tol * abs(self.best.objective)
-            waits = promising and self.origin is None
+            waits = promising and not self.is_on_path
             self.stalled += self.options.patience / _HOPELESS if waits else 1.0
         finished = self.stalled >= self.options.patience
         self.converged, self.given_up = finished and self.best is not None, finished and self.best is None
@@ -300,7 +328,7 @@ class _Run:
             self._restart()
             return
         if self.blur > self.final_blur:
-            self.blur = max(self.blur / 2, self.final_blur)
+            self.blur = max(self.blur / self.narrowing, self.final_blur)
             return
         # What the surrogate itself is still violated by is for the multipliers to resolve, not for the margins, unless
         # nothing holds yet and a margin costs no more than what counts as settled.
@@ -386,6 +414,7 @@ class _Run:
         """The best feasible iterate, or the one nearest to feasibility."""
         iterate = self.best or self.nearest
         assert iterate is not None  # every run assesses its start
+        start = start_after(self.problem, iterate.params, self.multipliers, self.origin)
         status = Status.OPTIMAL if self.converged else Status.MAX_ITER
         return SolverResult(
             params=iterate.params,
@@ -397,7 +426,7 @@ class _Run:
             surrogate_violation=self.surrogate_violation,
             multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
             history=tuple(self.recorder.records),
-            start=start_after(self.problem, iterate.params, self.multipliers, self.origin),
+            start=replace(start, state=self.coarse),
         )
 
     def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:

@@ -27,7 +27,7 @@ from fairconstrained import (
     fairness_path,
 )
 from fairconstrained.constraints import DemographicParity, EqualOpportunity
-from fairconstrained.metrics import granularity, partial_demographic_parity_gap
+from fairconstrained.metrics import partial_demographic_parity_gap
 
 
 def path_of(estimator, sample, **options):
@@ -179,10 +179,9 @@ def test_the_grid_goes_from_the_gap_to_what_the_groups_resolve(classes):
     gap = partial_demographic_parity_gap(
         classes.y, free.decision_function(classes.X), sensitive_features=classes.groups
     )
-    step = 1 / np.bincount(classes.groups).min()
+    error = 0.5 / np.sqrt(np.bincount(classes.groups).min())  # of a share of one half
     assert path.kappas[0] == np.inf
-    np.testing.assert_allclose(path.kappas[1:], step + (gap - step) * np.array([4 / 9, 1 / 9, 0]))
-    assert granularity(classes.groups) == pytest.approx(step)
+    np.testing.assert_allclose(path.kappas[1:], error + (gap - error) * np.array([4 / 9, 1 / 9, 0]))
     assert path.models[0].kappa is None
 
 
@@ -190,7 +189,7 @@ def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
     folds = [(np.arange(100, 400), np.arange(100)), (np.arange(300), np.arange(300, 400))]
     path = path_of(rates(), classes, n_kappas=2, cv=folds)
     smallest = min(np.bincount(classes.groups[train]).min() for train, _ in folds)
-    assert path.kappas[-1] == pytest.approx(1 / smallest)
+    assert path.kappas[-1] == pytest.approx(0.5 / np.sqrt(smallest))
     assert smallest < np.bincount(classes.groups).min()
 
 
