@@ -21,6 +21,7 @@ from fairconstrained.certification import (  # noqa: F401
     _bootstrap,
     _dkw,
     _hoeffding,
+    _unconditional,
     _ustatistics,
 )
 from fairconstrained.certification._evidence import METHODS, Evidence, evidence_of
@@ -57,18 +58,18 @@ class Certificate:
     delta : float
     kappa : float or None
         What was to be certified.
-    method : {"hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
+    method : {"hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
         Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.
     n_samples : int
     n_events : int
-        How many events the union is over: each fails with probability at most ``delta / n_events``.
+        How many events the union is over; the probabilities with which they fail add up to at most ``delta``.
     union : str
         These events in words.
     cells : DataFrame
-        The counts that the bound rests on, with the estimates and, where it is made of them, their ends, each of which
-        holds with probability ``1 - delta / n_events``.
+        The counts that the bound rests on, with the estimates and, where the bound is made of them, their ends, each
+        of which holds with probability ``1 - delta / n_events``.
     share_seen : float or None
         Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; None if the model keeps
         no record.
@@ -165,22 +166,24 @@ def certify(
     weight. Where the numbers of rows in groups or cells are fixed beforehand, the bound holds all the same: bounds
     on groups hold given these numbers.
 
-    ==============  ================================================================================================
-    method          for
-    ==============  ================================================================================================
-    "hoeffding"     Hoeffding's inequality for a sum as a whole. Separation and sufficiency, which are sums over labels;
-                    inter- and intra-group AUC gaps, which are differences of independent AUCs.
-    "binomial"      Exact intervals of Clopper and Pearson. Rates of predictions (independence, equal opportunity,
-                    separation, sufficiency, inaccuracy, `rate_gap`, `parity_pair` and `minority_share` of
-                    indicators), partial gaps at a threshold, and gaps that are the largest over all thresholds
-                    (statistical parity, whole or partial).
-    "ustatistic"    Chernoff's bound for U-statistics of two samples. AUC gaps.
-    "bernstein"     Empirical Bernstein bounds. `rate_gap` and `parity_pair` of sigmoids; losses with ``loss_bound``.
-    "dkw"           Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical
-                    parity and AUC gaps, less tight.
-    "bootstrap"     Quantiles of resamples (BCa). Every metric, also functions of your own. Right only in the limit of
-                    many rows, and marked so.
-    ==============  ================================================================================================
+    ===============  ===============================================================================================
+    method           for
+    ===============  ===============================================================================================
+    "hoeffding"      Hoeffding's inequality for a sum as a whole. Separation and sufficiency, which are sums over
+                     labels; inter- and intra-group AUC gaps, which are differences of independent AUCs.
+    "unconditional"  Exact bounds on the difference of two rates, whatever the rates are. Independence, equal
+                     opportunity, separation with ``agg_labels="max"``, and `rate_gap` of indicators, between groups
+                     that do not overlap.
+    "binomial"       Exact intervals of Clopper and Pearson for every rate. All these metrics, sufficiency, inaccuracy,
+                     `parity_pair` and `minority_share` of indicators, partial gaps at a threshold, and gaps that are
+                     the largest over all thresholds (statistical parity, whole or partial).
+    "ustatistic"     Chernoff's bound for U-statistics of two samples. AUC gaps.
+    "bernstein"      Empirical Bernstein bounds. `rate_gap` and `parity_pair` of sigmoids; losses with ``loss_bound``.
+    "dkw"            Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical
+                     parity and AUC gaps, less tight.
+    "bootstrap"      Quantiles of resamples (BCa). Every metric, also functions of your own. Right only in the limit of
+                     many rows, and marked so.
+    ===============  ===============================================================================================
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ def certify(
         What the bound is compared with. None: the ``kappa`` of the model, if it has a number there.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
-    method : {"auto", "hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
+    method : str, default="auto"
         See above. "auto" takes the first one that the metric has.
     loss_bound : float or pair of floats, default=None
         Numbers between which the losses of all rows lie, of the sample and of the population; a single one stands for
@@ -238,12 +241,13 @@ def certify(
     References
     ----------
     .. [1] C. J. Clopper, E. S. Pearson, "The Use of Confidence or Fiducial Limits", Biometrika 1934.
-    .. [2] W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 and
+    .. [2] R. Berger, D. Boos, "P Values Maximized Over a Confidence Set for the Nuisance Parameter", JASA 1994.
+    .. [3] W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 and
        section 5.
-    .. [3] A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
-    .. [4] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
-    .. [5] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
-    .. [6] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
+    .. [4] A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
+    .. [5] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
+    .. [6] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
+    .. [7] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
        largest needs no union.
 
     Examples

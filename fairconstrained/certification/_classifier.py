@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import _fit_context, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained.certification._answers import AnswersByFitted
+from fairconstrained._answers import AnswersByFitted
 from fairconstrained.certification._certificate import (
     Certificate,
     as_loss_bound,
@@ -71,7 +72,7 @@ class CertifiedFairClassifier(AnswersByFitted):
         guaranteed.
     cv : int or cross-validation splitter, default=3
         Folds of the rows that are fitted on, by which the inner bound is chosen.
-    method : {"auto", "hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}, default="auto"
+    method : str, default="auto"
         As in `certify`. With "bootstrap" (and "auto" for a metric that has nothing else) the promise holds in the limit
         of many rows only.
     loss_bound : float or pair of floats, default=None
@@ -312,4 +313,22 @@ class CertifiedFairClassifier(AnswersByFitted):
             f"({self.n_tests_} of {self.max_tests} tests). {advice}",
             FairnessWarning,
             stacklevel=6,
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Accuracy.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        score : float
+        """
+        return float(
+            accuracy_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight)
         )

@@ -17,7 +17,7 @@ from fairconstrained.certification._sample import Sample
 __all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "NotOffered", "evidence_of", "methods_of", "offers"]
 
 #: Families, the one that "auto" prefers first.
-METHODS = ("hoeffding", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
+METHODS = ("hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
 
 #: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
 _LARGEST_SCALE = 1e8
@@ -45,6 +45,8 @@ class Evidence(ABC):
     n_samples: int
     method: str
     is_distribution_free: ClassVar[bool] = True
+    #: Relative precision of `sufficient_scale`.
+    _precision: ClassVar[float] = 1e-6
 
     @property
     @abstractmethod
@@ -91,9 +93,10 @@ class Evidence(ABC):
                 return 1 / self.n_samples
             if excess(outside) <= 0:
                 inside = outside
-        root = float(brentq(excess, inside, outside, rtol=1e-6))
-        while excess(root) > 0:
-            root *= 1 - 1e-6
+        root = float(brentq(excess, inside, outside, rtol=self._precision))
+        step = self._precision
+        while excess(root) > 0:  # of counts that are rounded the bound is not quite continuous
+            root, step = root * (1 - step), 2 * step
         return root**-2
 
 

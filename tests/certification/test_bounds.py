@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, entropy, multinomial
+from scipy.stats import binom, binomtest, entropy, multinomial, norm
 
 from fairconstrained.certification._bernstein import bernstein_margin
 from fairconstrained.certification._binomial import binomial_ends
 from fairconstrained.certification._dkw import band_width
 from fairconstrained.certification._evidence import NotOffered, evidence_of
+from fairconstrained.certification._unconditional import difference_upper
 from fairconstrained.certification._ustatistics import chernoff_upper
 
 #: Metrics with some parameters, one case for every branch of the bounds.
@@ -96,7 +97,7 @@ def test_band_width_by_hand():
 def test_independence_of_two_groups_by_hand(sample):
     """Two ends, at half of delta each."""
     groups, predicted = np.repeat(["a", "b"], [40, 60]), np.repeat([1, 0, 1, 0], [12, 28, 30, 30])
-    evidence = evidence_of(sample("independence_gap", {}, predicted, predicted - 0.5, groups))
+    evidence = evidence_of(sample("independence_gap", {}, predicted, predicted - 0.5, groups), "binomial")
     high = binomtest(30, 60).proportion_ci(0.95, method="exact").high
     low = binomtest(12, 40).proportion_ci(0.95, method="exact").low
     assert evidence.gap == pytest.approx(0.2)
@@ -160,6 +161,7 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
     ("name", "params", "method", "n_events"),
     [
         ("independence_gap", {}, "binomial", 2),
+        ("independence_gap", {}, "unconditional", 5),
         ("independence_gap", {"agg": "mean"}, "binomial", 6),
         ("separation_gap", {}, "binomial", 4),
         ("separation_gap", {"agg_labels": "max"}, "binomial", 2),
@@ -183,7 +185,7 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
 def test_number_of_events(name, params, method, n_events, evidences, draw):
     evidence = evidences(name, params, *draw())[method]
     assert evidence.n_events == n_events
-    assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} "))
+    assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} ", "the difference of one pair"))
 
 
 def test_sums_over_labels_by_hand(draw, sample):
@@ -232,13 +234,66 @@ def test_the_largest_gap_needs_no_union_over_pairs_exactly(sample):
     chosen = 100
     groups = np.repeat(["a", "b", "c"], n)
     predicted = np.concatenate([np.repeat([1, 0], [hits, n - hits]) for hits in outcomes[chosen]])
-    package = evidence_of(sample("independence_gap", {}, np.tile([0, 1], 9), predicted - 0.5, groups))
+    package = evidence_of(sample("independence_gap", {}, np.tile([0, 1], 9), predicted - 0.5, groups), "binomial")
     assert package.upper(delta) == pytest.approx(bound[chosen])
     worst = 0.0
     for rates in product(np.linspace(0.02, 0.98, 13), repeat=3):
         failed = bound < np.ptp(rates) - 1e-12
         worst = max(worst, float(binom.pmf(outcomes, n, rates).prod(axis=1)[failed].sum()))
     assert 0.02 < worst <= delta
+
+
+@pytest.mark.parametrize("counts", [(5, 5, 5), (3, 8), (8, 3), (1, 12)])
+def test_unconditional_bounds_hold_exactly(counts, sample):
+    """All outcomes of groups of few rows, for rates on a grid: the bound fails with at most delta."""
+    delta = 0.2
+    outcomes = np.array(list(product(*(range(n + 1) for n in counts))))
+    known = {}
+    for a, b in permutations(range(len(counts)), 2):
+        for hits in product(range(counts[a] + 1), range(counts[b] + 1)):
+            known[a, b, hits] = difference_upper(hits, (counts[a], counts[b]), delta)
+    bound = np.array(
+        [max(known[a, b, (row[a], row[b])] for a, b in permutations(range(len(counts)), 2)) for row in outcomes]
+    )
+    chosen = outcomes.shape[0] // 3
+    predicted = np.concatenate([np.repeat([1, 0], [k, n - k]) for k, n in zip(outcomes[chosen], counts, strict=True)])
+    groups = np.repeat(list("abc")[: len(counts)], counts)
+    taken = sample("independence_gap", {}, np.append(predicted[1:], 1 - predicted[1]), predicted - 0.5, groups)
+    assert evidence_of(taken).upper(delta) == pytest.approx(bound[chosen])
+    worst = 0.0
+    for rates in product(np.linspace(0, 1, 21 if len(counts) == 2 else 11), repeat=len(counts)):
+        failed = bound < np.ptp(rates) - 1e-12
+        worst = max(worst, float(binom.pmf(outcomes, counts, rates).prod(axis=1)[failed].sum()))
+    assert 0.05 < worst <= delta
+
+
+def test_unconditional_bounds_against_all_rates_by_brute_force():
+    """The largest difference that is not rejected, over a fine grid of both rates."""
+    (k, m), (n, count), delta = (5, 3), (9, 14), 0.1
+    rates = np.linspace(0, 1, 401)
+    pmf_a, pmf_b = (
+        binom.pmf(np.arange(n + 1), n, rates[:, None]),
+        binom.pmf(np.arange(count + 1), count, rates[:, None]),
+    )
+    small = np.arange(n + 1)[:, None] / n - np.arange(count + 1) / count <= k / n - m / count + 1e-12
+    probability = pmf_a @ small @ pmf_b.T
+    low, high = binomial_ends(np.array([k, m]), np.array([n, count]), 0.05 * delta / 4)
+    likely = ((rates >= low[0]) & (rates <= high[0]))[:, None] & (rates >= low[1]) & (rates <= high[1])
+    differences = rates[:, None] - rates
+    expected = differences[likely & (probability > 0.95 * delta)].max()
+    found = difference_upper((k, m), (n, count), delta)
+    assert expected - 0.005 <= found <= expected + (high[1] - low[1]) / 100 + 0.005
+    # and the other way round
+    assert difference_upper((count - m, n - k), (count, n), delta) == found
+
+
+def test_unconditional_bounds_are_narrower_than_two_intervals():
+    for hits, counts in (((700, 228), (1400, 600)), ((90, 8), (180, 20)), ((140, 60), (1400, 600))):
+        low, high = binomial_ends(np.array(hits), np.array(counts), 0.025)
+        rates = np.array(hits) / counts
+        wald = norm.ppf(0.95) * np.sqrt((rates * (1 - rates) / counts).sum())
+        margin = difference_upper(hits, counts, 0.05) - (rates[0] - rates[1])
+        assert wald < margin < 0.75 * (high[0] - low[1] - (rates[0] - rates[1]))
 
 
 def test_the_largest_threshold_needs_no_band_exactly(sample):
@@ -325,9 +380,10 @@ def test_sufficient_scale_is_the_least_one(draw, sample):
     y, scores, groups = draw()
     for name in ("independence_gap", "statistical_parity_gap", "intra_group_auc_gap"):
         evidence = evidence_of(sample(name, {}, y, scores, groups))
+        least = 0.98 if evidence.method == "unconditional" else 0.999  # which rounds the counts
         for kappa in (evidence.gap + 0.03, evidence.upper(0.05) + 0.1):
             scale = evidence.sufficient_scale(0.05, kappa)
-            assert evidence.upper(0.05, scale) <= kappa < evidence.upper(0.05, scale * 0.999)
+            assert evidence.upper(0.05, scale) <= kappa < evidence.upper(0.05, scale * least)
         assert evidence.sufficient_scale(0.05, evidence.gap) is None
 
 
@@ -350,7 +406,9 @@ def test_refusals_name_what_there_is(draw, sample):
     with pytest.raises(ValueError, match=r"needs loss_bound.*'bootstrap'"):
         evidence_of(taken, "bernstein")
     assert evidence_of(taken).method == "bootstrap"
-    with pytest.raises(ValueError, match=r"no bound for independence_gap; it has \['auto', 'binomial', 'bootstrap'\]"):
+    with pytest.raises(
+        ValueError, match=r"no bound for independence_gap; it has \['auto', 'unconditional', 'binomial'"
+    ):
         evidence_of(sample("independence_gap", {}, y, scores, groups), "dkw")
     crossing = np.stack([groups != "a", groups != "b", y == 1, y == 0])
     taken = sample("subset_auc_gap", {"subsets": crossing}, y, scores, groups)

@@ -93,7 +93,7 @@ def test_what_a_certificate_says(logistic, parts):
         text = str(certified)
         assert words in text
         assert f"at most {certified.upper_bound:.4g} in the population, with 0.95 confidence" in text
-        assert "2 ends of the intervals of one pair of groups" in text
+        assert "Union: the difference of one pair of groups" in text
     assert "Certificate(metric='independence_gap', gap=0." in repr(found)
     again = pickle.loads(pickle.dumps(found))
     assert (again.upper_bound, again.sample_size(0.35)) == (found.upper_bound, found.sufficient_n)
@@ -253,7 +253,7 @@ def test_functions_of_the_user(logistic, parts):
         ({"delta": 1.5}, "delta must lie strictly between 0 and 1"),
         ({"metric": pairwise_ranking_gap}, "pairwise_ranking_gap compares rows of one query"),
         ({"metric": "parity"}, r"there is no metric 'parity'; there are \['bpsn_bnsp_gap'"),
-        ({"method": "exact"}, r"method must be one of \['auto', 'hoeffding', 'binomial'"),
+        ({"method": "exact"}, r"method must be one of \['auto', 'hoeffding', 'unconditional'"),
         ({"method": "dkw"}, "method='dkw' has no bound for independence_gap"),
         ({"kappa": -0.1}, "kappa must be a number of at least 0 or None"),
         ({"sensitive_features": None}, "independence_gap compares groups: pass sensitive_features"),
@@ -292,7 +292,7 @@ def test_a_group_of_the_model_without_rows(parts):
 def test_metrics_that_do_not_fit_the_model(parts):
     (X, y, _), _ = parts
     only_predict = make_pipeline(StandardScaler(), OnlyPredict()).fit(X, y)
-    assert certificate(only_predict, parts).method == "binomial"
+    assert certificate(only_predict, parts).method == "unconditional"
     with pytest.raises(TypeError, match=r"has none of \['decision_function', 'predict_proba'\]"):
         certificate(only_predict, parts, "group_auc_gap")
     with pytest.raises(ValueError, match="LinearRegression is a regressor"):
