@@ -1,6 +1,6 @@
 """Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
 
-``python -m benchmarks.large_data [acs acs_test whole rows groups levels path]`` writes a CSV each, and a PNG for most.
+``python -m benchmarks.large_data [acs acs_test whole rows groups levels]`` writes a CSV each, and a PNG for most.
 Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
 """
 
@@ -20,7 +20,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import RESULTS, load_a9a, load_acs_income, save
+from benchmarks._common import RESULTS, load_acs_income, save
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import partial_statistical_parity_gap
@@ -179,54 +179,7 @@ def levels() -> pd.DataFrame:
     return frame
 
 
-def path() -> pd.DataFrame:
-    """Ten values of kappa on a9a: warm-started one from the last, against one cold fit at each."""
-    table = load_a9a()
-    X, y, members = (column[table.is_train] for column in (table.X, table.y, table.groups))
-    records = []
-    for name, params in (
-        ("pSP", {"interval": (0.05, 0.3)}),
-        ("rank gap, interactions", {"interval": (0.05, 0.3), "normalize": False, "group_interactions": True}),
-        ("DP", {"parity": "demographic"}),
-    ):
-        free, _ = timed_fit(X, y, members, kappa=None, **params)
-        (gap,) = free.constraint_values_.values()
-        warm = PartialParityClassifier(warm_start=True, random_state=0, **params)
-        for kappa in np.geomspace(0.8 * gap, 0.02, 10):
-            begin = time.perf_counter()
-            warm.set_params(kappa=kappa).fit(X, y, sensitive_features=members)
-            seconds = time.perf_counter() - begin
-            cold = timed_fit(X, y, members, kappa=kappa, **params)[1]
-            records.append(
-                {
-                    "form": name,
-                    "kappa": kappa,
-                    "warm_seconds": seconds,
-                    "cold_seconds": cold["seconds"],
-                    "warm_evaluations": warm.n_evaluations_,
-                    "cold_evaluations": cold["evaluations"],
-                    "warm_objective": warm.objective_,
-                    "cold_objective": cold["objective"],
-                    "warm_status": warm.status_,
-                    "cold_status": cold["status"],
-                }
-            )
-    frame = pd.DataFrame(records)
-    total = frame.groupby("form", sort=False)
-    ratios = total["warm_seconds"].sum() / total["cold_seconds"].mean()
-    print("whole path, in cold fits:", ratios.round(2).to_dict())
-    figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
-    for form, part in total:
-        axes.semilogx(part["kappa"], part["warm_objective"] / part["cold_objective"] - 1, "o-", label=form)
-    axes.axhline(0, color="0.5", linewidth=0.8)
-    axes.set(xlabel="kappa", ylabel="objective, warm / cold - 1")
-    axes.legend()
-    figure.savefig(RESULTS / "large_data_path.png", dpi=150)
-    plt.close(figure)
-    return frame
-
-
-EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels, path)}
+EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels)}
 
 
 def refresh_docs() -> None:

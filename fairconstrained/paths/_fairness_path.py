@@ -68,9 +68,9 @@ def fairness_path(
     .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
               \qquad j = 1, \ldots, m - 1 .
 
-    :math:`\kappa_{\min} = \sqrt{r} / 2`, with the largest r of the model's ``granularity_``, with ``cv`` also of those of
-    the training parts: the largest standard error of a share of :math:`1 / r` rows. That a gap of groups of this size is
-    smaller does not tell it from none; a bound may still be, if it is given.
+    :math:`\kappa_{\min} = \sqrt{r} / 2`, with the largest r of the model's ``granularity_``, with ``cv`` also of those
+    of the training parts: the largest standard error of a share of :math:`1 / r` rows. That a gap of groups of this
+    size is smaller does not tell it from none. A bound may be smaller, if it is given.
 
     Parameters
     ----------

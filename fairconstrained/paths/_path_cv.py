@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context
-from sklearn.utils import get_tags
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained._answers import AnswersByFitted
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
@@ -46,17 +45,7 @@ def kappa_of(path: FairnessPath, index: int) -> float | None:
     return None if np.isinf(kappa) else kappa
 
 
-def _final_estimator_has(method: str) -> Callable[[Any], bool]:
-    """Whether the chosen model, or before `fit` the estimator, has a method."""
-
-    def check(self: FairnessPathCV) -> bool:
-        getattr(getattr(self, "best_estimator_", self.estimator), method)  # raises AttributeError
-        return True
-
-    return check
-
-
-class FairnessPathCV(MetaEstimatorMixin, BaseEstimator):
+class FairnessPathCV(AnswersByFitted):
     """Choose the bound of an estimator on held-out rows.
 
     `fit` follows `fairness_path` with folds, and keeps the most accurate model whose mean held-out gap is at most
@@ -121,11 +110,8 @@ class FairnessPathCV(MetaEstimatorMixin, BaseEstimator):
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
+    _kept: ClassVar[str] = "best_estimator_"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit"])],
         **CHOICE_PARAMETERS,
@@ -206,57 +192,6 @@ class FairnessPathCV(MetaEstimatorMixin, BaseEstimator):
         self.kappa_ = kappa_of(path, index)
         return self
 
-    def _ask(self, method: str, *args: Any, **metadata: Any) -> Any:
-        """What the chosen model answers."""
-        check_is_fitted(self)
-        given = {name: value for name, value in metadata.items() if value is not None}
-        return getattr(self.best_estimator_, method)(*args, **given)
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Prediction of the chosen model.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Only of a model with coefficients of its own for every group.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        return self._ask("predict", X, sensitive_features=sensitive_features)
-
-    @available_if(_final_estimator_has("predict_proba"))
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Probabilities of the chosen model.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            As in `predict`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        return self._ask("predict_proba", X, sensitive_features=sensitive_features)
-
-    @available_if(_final_estimator_has("decision_function"))
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the chosen model.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            As in `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-        """
-        return self._ask("decision_function", X, sensitive_features=sensitive_features)
-
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **params: Any
     ) -> float:
@@ -275,32 +210,7 @@ class FairnessPathCV(MetaEstimatorMixin, BaseEstimator):
         -------
         score : float
         """
-        return self._ask("score", X, y, sample_weight=sample_weight, sensitive_features=sensitive_features, **params)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes; ndarray of shape (n_classes,)."""
-        return self._of_best("classes_")
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen in `fit`."""
-        return self._of_best("n_features_in_")
-
-    @property
-    def feature_names_in_(self) -> np.ndarray:
-        """Names of the features; ndarray of shape (n_features,)."""
-        return self._of_best("feature_names_in_")
-
-    def _of_best(self, name: str) -> Any:
-        """An attribute of the chosen model; AttributeError without one, as `hasattr` expects it."""
-        return getattr(vars(self).get("best_estimator_"), name)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "best_estimator_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
-        for name in ("estimator_type", "classifier_tags", "regressor_tags", "input_tags", "target_tags"):
-            setattr(tags, name, getattr(inner, name))
-        return tags
+        check_is_fitted(self)
+        given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features, **params}
+        given = {name: value for name, value in given.items() if value is not None}
+        return self.best_estimator_.score(X, y, **given)

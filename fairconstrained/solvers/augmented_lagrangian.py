@@ -59,11 +59,11 @@ class AugmentedLagrangian(Solver):
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
     where these end, with their multipliers.
 
-    A warm start from another ``kappa`` carries the multipliers over as well. Of metrics that count rows at thresholds it
-    begins where the last run stood when its surrogate was widest, and narrows the surrogate in two steps: the optima of
-    a narrow one are many, and the last one need not be near to the best for this ``kappa``. Of other metrics it begins
-    where the line through the last two solutions reaches ``kappa``, and looks for feasible points on the lines from the
-    last solution to its iterates.
+    A warm start from another ``kappa`` carries the multipliers over as well. Of metrics that count rows at thresholds
+    it begins where the last run stood when its surrogate was widest, and narrows the surrogate in two steps: the optima
+    of a narrow one are many, and the last one need not be near to the best for this ``kappa``. Of other metrics it
+    begins where the line through the last two solutions reaches ``kappa``, and looks for feasible points on the lines
+    from the last solution to its iterates.
 
     An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
     of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
