@@ -15,17 +15,17 @@ fit, new = slice(0, 4000), slice(4000, None)
 model = RateParityClassifier(kappa=0.05, rate="indicator").fit(X[fit], y[fit], sensitive_features=group[fit])
 
 certificate = certify(
-    model, X[new], y[new], sensitive_features=group[new], metric="independence_gap", kappa=0.15, delta=0.05
+    model, X[new], y[new], sensitive_features=group[new], metric="independence_gap", kappa=0.13, delta=0.05
 )
 print(certificate)
 print(certificate.cells)
 # end of a certificate
 assert certificate.gap == independence_gap(None, model.predict(X[new]), sensitive_features=group[new])
-assert certificate.passed is (certificate.upper_bound <= 0.15)
+assert certificate.passed is (certificate.upper_bound <= 0.13)
 assert certificate.method == "unconditional"
 
 # sample sizes
-for kappa in (0.2, 0.15, 0.12):
+for kappa in (0.15, 0.13, 0.12):
     print(kappa, certificate.sample_size(kappa))
 # end of sample sizes
 assert certificate.sample_size(certificate.gap) is None
@@ -45,7 +45,7 @@ certified = CertifiedFairClassifier(
     RateParityClassifier(rate="indicator"),
     kappa=0.15,
     metric="independence_gap",
-    kappas=[0.08, 0.02],
+    kappas=[0.08, 0.05],
     cv=2,
     random_state=0,
 )
@@ -72,11 +72,11 @@ assert uncertified.status_ == "uncertified"
 assert caught[-1].category is FairnessWarning
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
-sizes = [250, 500, 1000, 2000, 4000, 8000, 16000]
-new_X, new_y, new_group = make_biased_classification(200_000, random_state=2)
+sizes = [250, 500, 1000, 2000, 4000, 8000]
+new_X, new_y, new_group = make_biased_classification(100_000, random_state=2)
 for ax, metric, methods in (
-    (axes[0], "independence_gap", {"binomial": "exact binomial"}),
-    (axes[1], "statistical_parity_gap", {"binomial": "exact binomial, at every threshold", "dkw": "DKW band"}),
+    (axes[0], "independence_gap", {"unconditional": "exact, of the difference", "binomial": "exact, of both rates"}),
+    (axes[1], "statistical_parity_gap", {"binomial": "exact, at every threshold", "dkw": "DKW band"}),
 ):
     true_gap = certify(model, new_X, new_y, sensitive_features=new_group, metric=metric).gap
     for color, (method, name) in zip(("#0072B2", "#D55E00"), methods.items(), strict=False):
@@ -86,7 +86,7 @@ for ax, metric, methods in (
         ]
         ax.plot(sizes, [each.upper_bound for each in found], color=color, marker="o", ms=4, label=f"bound, {name}")
     ax.plot(sizes, [each.gap for each in found], color="0.5", marker="o", ms=3, lw=1, label="gap of the sample")
-    ax.axhline(true_gap, color="black", lw=1, label="gap in the population (200,000 rows)")
+    ax.axhline(true_gap, color="black", lw=1, label="gap in the population (100,000 rows)")
     ax.set(xscale="log", xlabel="rows", title=metric, ylim=(0, 0.55))
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False, fontsize=8.5)
