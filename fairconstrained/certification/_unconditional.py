@@ -33,6 +33,8 @@ __all__ = ["DifferencesOfRates", "difference_upper"]
 _NUISANCE = 0.05
 #: Points of the grid for the rate of the larger group, and halvings for that of the smaller one.
 _GRID, _HALVINGS = 100, 14
+#: Outcomes of b that fall short by no more than rounding count.
+_ROUNDING = 1e-6
 #: What is left out of sums over outcomes is less likely than this.
 _LEFT_OUT = 1e-12
 _STANDARD_DEVIATIONS = 8
@@ -40,13 +42,14 @@ _STANDARD_DEVIATIONS = 8
 _MANY = 10_000_000
 
 
-def difference_upper(hits: tuple[int, int], counts: tuple[int, int], delta: float) -> float:
+def difference_upper(hits: tuple[float, float], counts: tuple[int, int], delta: float) -> float:
     """Bound that ``p_a - p_b`` exceeds with probability at most ``delta``.
 
     Parameters
     ----------
-    hits, counts : tuple of int
-        Of the groups a and b.
+    hits : tuple of float
+        Of the groups a and b; need not be integers.
+    counts : tuple of int
     delta : float
 
     References
@@ -60,14 +63,15 @@ def difference_upper(hits: tuple[int, int], counts: tuple[int, int], delta: floa
     if counts[0] > counts[1]:
         # The rate of the larger group is on the grid. Misses for hits and b for a have the same difference.
         hits, counts = (counts[1] - hits[1], counts[0] - hits[0]), counts[::-1]
-    (k, _), (n, m) = hits, counts
+    n, m = counts
     gamma = _NUISANCE * delta
     low, high = binomial_ends(np.array(hits), np.array(counts), gamma / 4)
     grid = np.linspace(low[1], high[1], _GRID + 1)
     # outcomes of a that are likely for any of its rates, and the least outcome of b that makes up for each
     spread = _STANDARD_DEVIATIONS * (np.sqrt(n) / 2 + 1)
     outcomes = np.arange(max(0, int(n * low[0] - spread)), min(n, int(n * high[0] + spread)) + 1)
-    least = -((k * m - hits[1] * n - m * outcomes) // n)
+    difference = hits[0] / n - hits[1] / m
+    least = np.ceil(m * (outcomes / n - difference) - _ROUNDING)
     tails = _survival(least, m, grid[1:, None])
     constant = gammaln(n + 1) - gammaln(outcomes + 1) - gammaln(n - outcomes + 1)
     # of every cell of the grid: differences that are not rejected, and such that are
@@ -123,7 +127,7 @@ class DifferencesOfRates(Evidence):
         )
 
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`; counts are rounded."""
+        """See `Evidence.upper`; numbers of rows are rounded."""
         best = 0.0
         for most, hits, counts in sorted(self._pairs(delta, scale), reverse=True):
             if most <= best:  # what the ends of the rates alone allow
@@ -131,16 +135,15 @@ class DifferencesOfRates(Evidence):
             best = max(best, difference_upper(hits, counts, delta))
         return best
 
-    def _pairs(self, delta: float, scale: float) -> Iterator[tuple[float, tuple[int, int], tuple[int, int]]]:
+    def _pairs(self, delta: float, scale: float) -> Iterator[tuple[float, tuple[float, float], tuple[int, int]]]:
         """The largest difference that the rates may have at all, hits and counts, for every ordered pair."""
-        counts = np.maximum(np.rint(self.found.counts * scale), 1).astype(np.int64)
-        rates = self.found.sums(self.found.values) / self.found.counts
-        hits = np.rint(rates * counts).astype(np.int64)
+        counts = np.maximum(np.rint(self.found.counts * scale), 1)
+        hits = self.found.sums(self.found.values) / self.found.counts * counts
         low, high = binomial_ends(hits, counts, _NUISANCE * delta / 4)
         for block in range(len(counts)):
             for a, b in permutations(range(counts.shape[1]), 2):
                 most = float(high[block, a] - low[block, b])
-                yield most, (int(hits[block, a]), int(hits[block, b])), (int(counts[block, a]), int(counts[block, b]))
+                yield most, (hits[block, a], hits[block, b]), (int(counts[block, a]), int(counts[block, b]))
 
     def cells(self, delta: float) -> pd.DataFrame:
         """See `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""

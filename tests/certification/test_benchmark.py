@@ -43,6 +43,8 @@ def test_a_tiny_run(apart, monkeypatch, tmp_path):
     scenario = Scenario("gaps", apart, 200, "b")
     for module in (coverage, bootstrap):
         monkeypatch.setattr(module, "scenarios", lambda quick: [scenario])
+        monkeypatch.setattr(module, "_QUICK_DRAWS", 4)
+    monkeypatch.setattr(bootstrap, "_RESAMPLES", 200)
     cases = [("minority_share", {}), ("partial_statistical_parity_gap", {"interval": (0, 0.5)})]
     table = coverage.coverage(cases, quick=True)
     assert table["method"].tolist() == ["binomial", "binomial", "dkw"]

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairconstrained
-from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained import RateParityClassifier
 from fairconstrained.certification import Certificate, certify
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import METRICS, independence_gap, minority_share, pairwise_ranking_gap
@@ -48,7 +48,7 @@ def logistic(parts):
 @pytest.fixture(scope="module")
 def fair(parts):
     (X, y, groups), _ = parts
-    return PartialParityClassifier(kappa=0.1).fit(X, y, sensitive_features=groups)
+    return RateParityClassifier(kappa=0.1).fit(X, y, sensitive_features=groups)
 
 
 def certificate(model, parts, metric="independence_gap", **options) -> Certificate:
@@ -142,7 +142,7 @@ def test_share_of_a_minority_is_bounded_from_below(logistic, parts):
 
 def test_kappa_of_the_model_is_the_default(fair, parts):
     (X, y, groups), _ = parts
-    pipeline = make_pipeline(StandardScaler(), PartialParityClassifier(kappa=0.07))
+    pipeline = make_pipeline(StandardScaler(), RateParityClassifier(kappa=0.07))
     with fairconstrained_routing():
         pipeline.fit(X, y, sensitive_features=groups)
     assert certificate(fair, parts).kappa == 0.1
@@ -239,7 +239,7 @@ def test_functions_of_the_user(logistic, parts):
             [skm.accuracy_score(y_true[r], y_pred[r]) for r in (sensitive_features == g for g in ("one", "other"))]
         )
 
-    found = certificate(logistic, parts, accuracy_gap, n_resamples=300, random_state=0)
+    found = certificate(logistic, parts, accuracy_gap, n_resamples=200, random_state=0)
     assert (found.metric, found.method, found.is_distribution_free) == ("accuracy_gap", "bootstrap", False)
     assert found.gap < found.upper_bound
     assert found.cells["n_samples"].sum() == 600
@@ -284,7 +284,7 @@ def test_empty_cells_are_named(logistic, parts):
 def test_a_group_of_the_model_without_rows(parts):
     (X, y, groups), (X_new, y_new, groups_new) = parts
     three = np.where(X[:, 0] > 1, "third", groups)
-    model = PartialParityClassifier(kappa=0.3).fit(X, y, sensitive_features=three)
+    model = RateParityClassifier(kappa=0.3).fit(X, y, sensitive_features=three)
     with pytest.raises(ValueError, match=r"no rows of the groups \['third'\].*rows by group: \{'one'"):
         certify(model, X_new, y_new, sensitive_features=groups_new, metric="independence_gap")
 
