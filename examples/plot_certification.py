@@ -65,7 +65,7 @@ for seed in range(10, 16):
         RateParityClassifier(rate="indicator"),
         kappa=kappa,
         metric="independence_gap",
-        kappas=[0.055, 0.04],
+        kappas=[0.085, 0.07],
         cv=2,
         random_state=seed,
     ).fit(X, y, sensitive_features=group)

@@ -38,6 +38,8 @@ _ROUNDING = 1e-6
 #: What is left out of sums over outcomes is less likely than this.
 _LEFT_OUT = 1e-12
 _STANDARD_DEVIATIONS = 8
+#: Rows up to which other sample sizes are computed by sums as well.
+_ENOUGH = 20_000
 #: Rows from which on intervals of both rates are used instead; the sums would be too long.
 _MANY = 10_000_000
 
@@ -127,7 +129,14 @@ class DifferencesOfRates(Evidence):
         )
 
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`; numbers of rows are rounded."""
+        """See `Evidence.upper`.
+
+        For larger samples numbers of rows are rounded, and beyond `_ENOUGH` of them in the smallest cell the margin
+        falls with the root of their number.
+        """
+        reached = max(1.0, _ENOUGH / self.found.counts.min())
+        if scale > reached:
+            return self.gap + (self.upper(delta, reached) - self.gap) * np.sqrt(reached / scale)
         best = 0.0
         for most, hits, counts in sorted(self._pairs(delta, scale), reverse=True):
             if most <= best:  # what the ends of the rates alone allow
