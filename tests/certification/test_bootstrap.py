@@ -56,7 +56,7 @@ def test_gap_interval_of_a_smooth_gap(draw):
     kept = groups != "c"
     predicted = (scores[kept] > 0).astype(int)
     low, high = gap_interval(
-        "independence_gap", None, predicted, sensitive_features=groups[kept], random_state=0, n_resamples=600
+        "independence_gap", None, predicted, sensitive_features=groups[kept], random_state=0, n_resamples=400
     )
     rates, sizes = zip(*((predicted[groups[kept] == g].mean(), (groups == g).sum()) for g in "ab"), strict=True)
     gap = abs(rates[0] - rates[1])
@@ -80,7 +80,7 @@ def test_near_zero_the_end_is_not_below_the_gap():
 def test_weights_are_drawn_with_the_rows(draw):
     y, scores, groups = draw(300)
     weights = np.random.default_rng(0).integers(1, 4, size=300)
-    options = {"metric_params": {"agg": "mean"}, "n_resamples": 120, "level": 0.8, "random_state": 0}
+    options = {"metric_params": {"agg": "mean"}, "n_resamples": 40, "level": 0.5, "random_state": 0}
     weighted = gap_interval(
         metrics.group_auc_gap, y, scores, sensitive_features=groups, sample_weight=weights, **options
     )
