@@ -24,6 +24,7 @@ _METHODS = {
     "ustatistic": ("#009E73", "^"),
     "bernstein": ("#E69F00", "v"),
     "dkw": ("#CC79A7", "D"),
+    "unconditional": ("#000000", "P"),
     "bootstrap": ("#D55E00", "x"),
 }
 _BOUNDS = ("rates", "scores", "bootstrap")
