@@ -1,29 +1,34 @@
-"""Rows that are alike as one row of their weight, so that a metric of thousands of resamples takes no time."""
+"""Rows that are alike as one row of their weight, so that a metric of hundreds of resamples takes little time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from fairconstrained.certification import gap_interval
 from fairconstrained.groups import Groups
 from fairconstrained.metrics._validation import GroupedRows
 from fairconstrained.reporting._rows import ReportRows
 
-__all__ = ["Condensed"]
+__all__ = ["Condensed", "Gap"]
 
 #: Levels of the scores and groups, multiplied. More levels than fit are rounded to quantiles.
 _MOST_ENTRIES = 2000
 _FEWEST_LEVELS = 200
 
 
+class Gap(NamedTuple):
+    """A metric with its options, and the response of the rows that it reads."""
+
+    reads: str
+    function: Callable[..., float]
+
+
 @dataclass(frozen=True, eq=False)
 class Condensed:
-    """Rows of equal group, label and response as one; for continuous scores, of nearly equal response.
+    """Rows of equal group, label, decision and score as one; for continuous scores, of nearly equal score.
 
     A metric takes a weight of two for the same row twice, so this changes nothing but the time, up to the rounding:
     scores of more than ``max(200, 2000 // n_groups)`` values are replaced by that many means of equal shares of the
@@ -31,51 +36,59 @@ class Condensed:
 
     Parameters
     ----------
-    rows : ReportRows
-    values : ndarray of shape (n_levels,)
-        Responses, increasing.
-    levels : ndarray of int, of shape (n_samples,)
-        Which of them every row has.
+    cells : ndarray of int, of shape (n_samples,)
+        Which of the kinds of rows every row is.
+    groups : Groups
+        Of the cells.
+    y_true : ndarray of shape (n_cells,)
+    responses : dict
+        By name an ndarray of shape (n_cells,).
     """
 
-    rows: ReportRows
-    values: np.ndarray
-    levels: np.ndarray
+    cells: np.ndarray
+    groups: Groups
+    y_true: np.ndarray
+    responses: dict[str, np.ndarray]
 
     @classmethod
-    def of(cls, rows: ReportRows, response: np.ndarray | None) -> Self | None:
-        """Condense; None without a response."""
-        if response is None:
-            return None
-        values, levels, counts = np.unique(response, return_inverse=True, return_counts=True)
-        most = max(_FEWEST_LEVELS, _MOST_ENTRIES // rows.grouped.n_groups)
-        if values.size > most:
-            middle = np.cumsum(counts) - counts / 2
-            # no level on both sides of the threshold, which would turn decisions
-            level = np.floor(middle * most / response.size) + (values > rows.threshold)
-            _, merged = np.unique(level, return_inverse=True)
-            levels = merged[levels]
-            values = np.bincount(levels, response) / np.bincount(levels)
-        return cls(rows, values, levels)
+    def of(cls, rows: ReportRows, responses: Mapping[str, np.ndarray | None]) -> Self:
+        """Condense; responses that are not equal within a cell become means over a level of the score."""
+        levels = _levels(rows)
+        key = ((rows.grouped.codes * (levels.max() + 1) + levels) * 2 + rows.y_true) * 2 + rows.y_pred
+        _, first, cells = np.unique(key, return_index=True, return_inverse=True)
+        condensed = {}
+        for name, response in responses.items():
+            if response is not None:
+                is_equal = np.array_equal(response, response[first][cells])
+                means = np.bincount(levels, response) / np.bincount(levels)
+                condensed[name] = response[first] if is_equal else means[levels[first]]
+        groups = Groups(rows.grouped.codes[first], rows.grouped.labels)
+        return cls(cells, groups, rows.y_true[first], condensed)
 
-    def interval(self, metric: Callable[..., Any], level: float, n_resamples: int, seed: int) -> tuple[float, float]:
-        """Interval of a metric, rows drawn anew within the groups; NaN if many resamples have an empty cell."""
-        n_levels, grouped = self.values.size, self.rows.grouped
-        cells = (grouped.codes * n_levels + self.levels) * 2 + self.rows.y_true
+    def gaps(self, gaps: Sequence[Gap], drawn: np.ndarray, weights: np.ndarray) -> list[float]:
+        """Gaps of the rows with these numbers, which may repeat; NaN where a cell is empty."""
+        mass = np.bincount(self.cells[drawn], weights[drawn])
+        there = np.flatnonzero(mass)
+        codes = self.groups.codes[there]
+        if np.unique(codes).size < len(self.groups.labels):  # the rows of a group that were drawn have no weight
+            return [np.nan] * len(gaps)
+        alike = GroupedRows(self.groups._replace(codes=codes), mass[there])
+        y_true = self.y_true[there]
+        return [
+            float(function(y_true, self.responses[reads][there], sensitive_features=alike)) for reads, function in gaps
+        ]
 
-        def of_drawn(_: Any, drawn: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:
-            mass = np.bincount(drawn, sample_weight)
-            there = np.flatnonzero(mass)
-            groups = Groups(there // (2 * n_levels), grouped.labels)
-            alike = GroupedRows(groups, mass[there].astype(float))
-            return metric(there % 2, self.values[there // 2 % n_levels], sensitive_features=alike)
 
-        draw = partial(gap_interval, level=level, n_resamples=n_resamples, random_state=seed)
-        # a table of groups, as its rows are drawn faster than those of a column
-        strata = grouped.codes[:, None]
-        try:
-            return draw(of_drawn, None, cells, sensitive_features=strata, sample_weight=self.rows.sample_weight)
-        except ValueError as error:
-            if "empty cell" not in str(error):
-                raise
-            return np.nan, np.nan
+def _levels(rows: ReportRows) -> np.ndarray:
+    """Number of the score of every row among the distinct ones, in increasing order; of many, that of a quantile."""
+    if rows.y_score is None:
+        return np.zeros(rows.n_samples, dtype=np.int64)
+    values, levels, counts = np.unique(rows.y_score, return_inverse=True, return_counts=True)
+    most = max(_FEWEST_LEVELS, _MOST_ENTRIES // rows.grouped.n_groups)
+    if values.size <= most:
+        return levels
+    middle = np.cumsum(counts) - counts / 2
+    # no level on both sides of the threshold, which would turn decisions
+    level = np.floor(middle * most / levels.size) + (values > rows.threshold)
+    _, merged = np.unique(level, return_inverse=True)
+    return merged[levels]

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.metrics import METRICS
-from fairconstrained.reporting._condensed import Condensed
+from fairconstrained.reporting._condensed import Condensed, Gap
+from fairconstrained.reporting._resamples import Resampling, gap_intervals
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["GAPS", "GapNote", "check_gaps", "gap_table"]
@@ -179,23 +180,28 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     return [name for name in GAPS if name in asked]
 
 
-def gap_table(
-    rows: ReportRows, names: list[str], level: float, n_resamples: int, seed: int, interval_words: str
-) -> pd.DataFrame:
+def gap_table(rows: ReportRows, names: list[str], resampling: Resampling, interval_words: str) -> pd.DataFrame:
     """Value, interval and words of every gap; NaN where a cell is empty, and no interval without resamples."""
-    condensed = {reads: Condensed.of(rows, response(rows)) for reads, response in READS.items()}
-    found = []
+    gaps = {name: Gap(GAPS[name].reads, partial(METRICS[name].function, **_options(name, rows))) for name in names}
+    responses = {reads: response(rows) for reads, response in READS.items()}
+    values = {
+        name: float(gap.function(rows.y_true, responses[gap.reads], sensitive_features=rows.grouped))
+        for name, gap in gaps.items()
+    }
+    ends = dict.fromkeys(names, (np.nan, np.nan))
+    bounded = [name for name in names if resampling.n_resamples and np.isfinite(values[name])]
+    if bounded:
+        condensed = Condensed.of(rows, responses)
+        found = gap_intervals(rows, condensed, [gaps[name] for name in bounded], resampling)
+        ends |= dict(zip(bounded, found, strict=True))
+    lines = []
     for name in names:
-        note, options, function = GAPS[name], _options(name, rows), METRICS[name].function
-        value = function(rows.y_true, READS[note.reads](rows), sensitive_features=rows.grouped, **options)
-        few = condensed[note.reads]
-        assert few is not None
-        bounded = n_resamples and np.isfinite(value)
-        ends = few.interval(partial(function, **options), level, n_resamples, seed) if bounded else (np.nan, np.nan)
+        note, value, (lower, upper) = GAPS[name], values[name], ends[name]
         words = note.describe(_is_partial(name), interval_words)
-        found.append((note.title, float(value), *ends, note.unit, words))
+        # the value is that of all scores, the ends are those of rounded ones
+        lines.append((note.title, value, np.minimum(lower, value), np.maximum(upper, value), note.unit, words))
     columns = ["gap", "value", "lower", "upper", "unit", "description"]
-    return pd.DataFrame(found, index=pd.Index(names, name="metric"), columns=columns)
+    return pd.DataFrame(lines, index=pd.Index(names, name="metric"), columns=columns)
 
 
 def _parameters(name: str) -> Any:

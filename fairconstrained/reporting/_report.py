@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.utils import check_random_state
 
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame
 from fairconstrained.reporting._model import Bound, answers_of, bounds_of, status_of, words_for
 from fairconstrained.reporting._page import page
+from fairconstrained.reporting._resamples import Resampling
 from fairconstrained.reporting._rows import ReportRows
 from fairconstrained.reporting._words import interval_words, remark_sentences, setting_words, verdict_sentences
 
@@ -150,22 +149,20 @@ class FairnessReport:
         >>> bool(report.gaps.loc["statistical_parity_gap", "value"] < 0.11)
         True
         """
-        seed = _seed(random_state)
-        answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, seed)
+        resampling = Resampling.of(level, n_resamples, random_state)
+        answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
         )
         bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return cls._of(rows, metrics, level, n_resamples, seed, path, title, model, bounds)
+        return cls._of(rows, metrics, resampling, path, title, model, bounds)
 
     @classmethod
     def _of(
         cls,
         rows: ReportRows,
         metrics: Iterable[str] | None,
-        level: float,
-        n_resamples: int | None,
-        seed: int,
+        resampling: Resampling,
         path: Any,
         title: str | None,
         model: Any,
@@ -173,25 +170,16 @@ class FairnessReport:
     ) -> FairnessReport:
         """Measure valid rows."""
         names = check_gaps(metrics, rows)
-        if not isinstance(level, Real) or not 0 < level < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-        fewest = _fewest_resamples(float(level))
-        n_resamples = fewest if n_resamples is None else n_resamples
-        if not isinstance(n_resamples, Integral) or not (n_resamples == 0 or n_resamples >= fewest):
-            raise ValueError(
-                f"n_resamples must be 0, for no intervals, or at least {fewest} for intervals of level {level:g}; "
-                f"got {n_resamples!r}."
-            )
         if path is not None and not hasattr(path, "table"):
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
         return cls(
             table=group_table(rows),
-            gaps=gap_table(rows, names, float(level), int(n_resamples), seed, interval_words(rows)),
+            gaps=gap_table(rows, names, resampling, interval_words(rows)),
             rows=rows,
             title=cls.title if title is None else str(title),
-            level=float(level),
-            n_resamples=int(n_resamples),
-            random_state=seed,
+            level=resampling.level,
+            n_resamples=resampling.n_resamples,
+            random_state=resampling.seed,
             path=path,
             bounds=bounds,
             status="" if model is None else status_of(model),
@@ -380,6 +368,7 @@ def fairness_report(
     0.5
     >>> page = report.to_html()  # or report.to_html("report.html")
     """
+    resampling = Resampling.of(level, n_resamples, random_state)
     rows = ReportRows.of(
         y_true,
         y_score,
@@ -391,20 +380,4 @@ def fairness_report(
         interval=interval,
     )
     bounds = [] if model is None else bounds_of(model)
-    return FairnessReport._of(rows, metrics, level, n_resamples, _seed(random_state), path, title, model, bounds)
-
-
-def _fewest_resamples(level: float) -> int:
-    """As many as leave ten beyond each end."""
-    tail = (1 - level) / 2
-    fewest = int(np.ceil(10 / tail))
-    return fewest + (fewest * tail < 10)  # rounding
-
-
-def _seed(random_state: Any) -> int:
-    """A seed to keep; that of a whole number is itself."""
-    return (
-        int(random_state)
-        if isinstance(random_state, Integral)
-        else int(check_random_state(random_state).randint(2**31))
-    )
+    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds)
