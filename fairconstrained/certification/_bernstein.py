@@ -68,8 +68,9 @@ class BoundedMeans(Cells):
         # around the mean of all, lest squares of a large mean hide the variance
         shifted = found.values - found.values.mean()
         squares, sums = found.sums(shifted**2), found.sums(shifted)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            variances = np.maximum(squares - sums**2 / counts, 0.0) / (counts - 1)
+        variances = np.maximum(squares - sums**2 / counts, 0.0) / np.maximum(counts - 1, 1)
+        # a single row has none; the largest there is, for what more rows would say
+        variances[counts == 1] = (high - low) ** 2 / 4
         cells = cls(means, variances, counts, low, high, found.index)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
-from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
 from fairconstrained.certification._evidence import Evidence, offers
-from fairconstrained.certification._sample import Sample, check_fraction, resolve_metric, strata_of
+from fairconstrained.certification._sample import Sample, check_fraction, check_params, resolve_metric, strata_of
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
 
@@ -182,7 +182,7 @@ class BootstrapEvidence(Evidence):
     def upper(self, delta: float, scale: float = 1.0) -> float:
         """See `Evidence.upper`; for other numbers of rows its distance to the gap shrinks with their root."""
         _check_resamples(self.n_resamples, delta)
-        return self.gap + (self.replicates.upper(1 - delta) - self.gap) / np.sqrt(scale)
+        return float(self.gap + (self.replicates.upper(1 - delta) - self.gap) / np.sqrt(scale))
 
     def cells(self, delta: float) -> pd.DataFrame:
         """See `Evidence.cells`; only counts."""
@@ -268,7 +268,8 @@ def gap_interval(
     Raises
     ------
     ValueError
-        For an unknown name, a level outside (0, 1), too few resamples, and for what the metric raises.
+        For an unknown name, a level outside (0, 1), too few resamples, lengths that differ, and for what the metric
+        raises.
 
     References
     ----------
@@ -284,8 +285,9 @@ def gap_interval(
     >>> bool(low < 0.24 < high)
     True
     """
-    function, params = resolve_metric(metric), dict(metric_params or {})
+    function, params = resolve_metric(metric), check_params(metric_params)
     check_fraction("level", level)
+    check_consistent_length(y_response, y_true, sensitive_features, sample_weight)
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)
     weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -297,7 +299,6 @@ def gap_interval(
 
 
 def _check_resamples(n_resamples: int, tail: float) -> None:
-    if n_resamples * tail < 10:
-        raise ValueError(
-            f"n_resamples={n_resamples} are too few for a quantile of {tail:g}; use {int(np.ceil(10 / tail))} or more."
-        )
+    needed = int(np.ceil(10 / tail - 1e-9))
+    if n_resamples < needed:
+        raise ValueError(f"n_resamples={n_resamples} are too few for a quantile of {tail:g}; use {needed} or more.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,9 +25,15 @@ from fairconstrained.certification import (  # noqa: F401
     _ustatistics,
 )
 from fairconstrained.certification._evidence import METHODS, Evidence, evidence_of
-from fairconstrained.certification._sample import Sample, check_fraction, compares_groups, resolve_metric
+from fairconstrained.certification._sample import (
+    Sample,
+    check_fraction,
+    check_params,
+    compares_groups,
+    groups_of,
+    resolve_metric,
+)
 from fairconstrained.certification._seen import check_unseen, model_kappa
-from fairconstrained.groups import Groups
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection._response import get_response
 
@@ -71,8 +77,8 @@ class Certificate:
         The counts that the bound rests on, with the estimates and, where the bound is made of them, their ends, each
         of which holds with probability ``1 - delta / n_events``.
     share_seen : float or None
-        Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; None if the model keeps
-        no record.
+        Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; 0 also where it is no
+        more than chance could be, or 1 %; None if the model keeps no record.
     """
 
     metric: str
@@ -163,8 +169,11 @@ def certify(
     .. math:: P\bigl(\text{gap in the population} > \text{upper bound}\bigr) \le \delta
 
     The probability is over the draw of the rows, which have to be independent, of one distribution, and of equal
-    weight. Where the numbers of rows in groups or cells are fixed beforehand, the bound holds all the same: bounds
-    on groups hold given these numbers.
+    weight. The groups are those of the rows. Where the numbers of rows in groups (or in the cells of group and label
+    that a metric compares) are fixed beforehand, bounds on gaps between groups hold all the same, as they hold given
+    these numbers. Metrics of everybody need the shares of the population: `inaccuracy`, `minority_share`,
+    "intersectional" rates, losses with ``reference="overall"``, `positive_equality_gap`, `negative_equality_gap`,
+    `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a ``protected`` group to all others.
 
     ===============  ===============================================================================================
     method           for
@@ -200,7 +209,7 @@ def certify(
         A name of :data:`fairconstrained.metrics.METRICS` (or "minority_share", "parity_pair", "subset_auc_gap"), the
         function itself, or any ``metric(y_true, y_pred or y_score, *, sensitive_features, ...)`` of your own.
     metric_params : dict, default=None
-        Further arguments of the metric, such as ``interval``.
+        Further arguments of the metric, such as ``interval``; no ``sample_weight``.
     kappa : float, default=None
         What the bound is compared with. None: the ``kappa`` of the model, if it has a number there.
     delta : float, default=0.05
@@ -227,7 +236,8 @@ def certify(
     ValueError
         If ``delta`` is not in (0, 1), lengths differ, there is a single group, a cell that the metric compares is
         empty (the message prints the counts), the metric is unknown or has no such method, it does not fit what
-        the model says, a loss lies outside ``loss_bound``, or the model was fitted on the rows.
+        the model says, ``metric_params`` holds weights, a loss lies outside ``loss_bound``, or the model was fitted on
+        the rows.
     TypeError
         If the model has no response that the metric could be computed from.
 
@@ -327,7 +337,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": _num_samples(sensitive_features)}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
-    groups = Groups.of(sensitive_features, overlapping=True)
+    groups = groups_of(metric, sensitive_features)
     if compares_groups(metric) and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
     known = np.asarray(getattr(model, "groups_", ())).tolist()
@@ -340,9 +350,15 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
         )
 
 
-def split_params(metric_params: dict[str, Any] | None) -> tuple[dict[str, Any], Any]:
-    """The arguments of the metric, and the positive label, by which labels become 0 and 1 before it sees them."""
-    params = dict(metric_params or {})
+def split_params(metric_params: Mapping[str, Any] | None) -> tuple[dict[str, Any], Any]:
+    """The arguments of the metric, and the positive label, by which labels become 0 and 1 before it sees them.
+
+    Raises
+    ------
+    ValueError
+        If there are some among them that are not the user's to give here.
+    """
+    params = check_params(metric_params)
     params.pop("on_empty", None)  # an empty cell has no bound
     return params, params.pop("pos_label", None)
 
@@ -353,13 +369,17 @@ def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
     Raises
     ------
     ValueError
-        If the first is not below the second.
+        If there are not one or two, or the first is not below the second.
     """
     if loss_bound is None:
         return None
-    low, high = (0.0, loss_bound) if np.ndim(loss_bound) == 0 else loss_bound
-    if not low < high:
+    numbers = [0.0, loss_bound] if np.ndim(loss_bound) == 0 else list(loss_bound)
+    if not (
+        len(numbers) == 2
+        and all(isinstance(number, (int, float, np.number)) and np.isfinite(number) for number in numbers)
+        and numbers[0] < numbers[1]
+    ):
         raise ValueError(
             f"loss_bound must be a positive number or a pair (low, high) with low < high; got {loss_bound!r}."
         )
-    return float(low), float(high)
+    return float(numbers[0]), float(numbers[1])

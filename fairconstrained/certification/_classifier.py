@@ -26,9 +26,8 @@ from fairconstrained.certification._certificate import (
 )
 from fairconstrained.certification._evidence import METHODS
 from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
-from fairconstrained.certification._sample import compares_groups, gap_name, resolve_metric
+from fairconstrained.certification._sample import compares_groups, gap_name, groups_of, resolve_metric
 from fairconstrained.exceptions import FairnessWarning
-from fairconstrained.groups import Groups
 
 __all__ = ["CertifiedFairClassifier"]
 
@@ -50,7 +49,8 @@ class CertifiedFairClassifier(AnswersByFitted):
     ----------
     estimator : estimator
         One of this package, a Pipeline that ends in one, or any classifier with a parameter ``kappa``, whose bound is
-        replaced. Of other classifiers nothing can be tightened; they are fitted as they are, and tested.
+        replaced. Of other classifiers (such as those with a penalty, those that choose kappa themselves, and searches)
+        nothing can be tightened; they are fitted as they are, and tested.
     kappa : float
         What the gap in the population is to be certified not to exceed, at least 0.
     metric : str or callable
@@ -114,6 +114,9 @@ class CertifiedFairClassifier(AnswersByFitted):
     The rows set aside are the same share of every cell whose size the certificate takes as given (of the groups, or of
     groups and labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit; the
     certificate counts every row once.
+
+    Nothing that is fitted inside sees the rows set aside. What is fitted *around* it does: put scalers and searches
+    into ``estimator``, not around the `CertifiedFairClassifier`, else the model depends on the rows of its test.
 
     The guarantee rests on the test alone. The plan only decides how much accuracy is given up for a good chance to
     pass: with the gap :math:`\hat g` of held-out rows, the bound B of as many rows as are set aside, and the standard
@@ -235,7 +238,7 @@ class CertifiedFairClassifier(AnswersByFitted):
             if column is not None:
                 check_consistent_length(column, rows.y)
         rng = check_random_state(self.random_state)
-        params, pos_label = split_params(None if self.metric_params is None else dict(self.metric_params))
+        params, pos_label = split_params(self.metric_params)
         judge = Judge(
             metric=resolve_metric(self.metric),
             params=params,
@@ -250,7 +253,9 @@ class CertifiedFairClassifier(AnswersByFitted):
         self.plan_: pd.DataFrame | None = None
         self.status_, self.n_tests_ = "uncertified", 0
         self.calibration_rows_ = np.empty(0, dtype=np.int64)
-        if compares_groups(judge.metric) and (rows.groups is None or len(Groups.of(rows.groups, True).names) < 2):
+        if compares_groups(judge.metric) and (
+            rows.groups is None or len(groups_of(judge.metric, rows.groups).names) < 2
+        ):
             self.estimator_ = fitted(clone(self.estimator), rows)
             warnings.warn(
                 "There is only one group, so there is no gap to certify, and the estimator was fitted on all rows. "
@@ -268,7 +273,8 @@ class CertifiedFairClassifier(AnswersByFitted):
         """Settle the order of the tests with ``rows``, then test with ``calibration``."""
         ladder, delta = Ladder(self.estimator), self.delta / self.max_tests
         order = self._order_of_tests(ladder, rows, judge, delta=delta, n_calibration=calibration.y.size)
-        for kappa in order[: self.max_tests]:
+        to_test, left = order[: self.max_tests], order[self.max_tests :]
+        for kappa in to_test:
             self.kappa_ = kappa
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
@@ -279,16 +285,14 @@ class CertifiedFairClassifier(AnswersByFitted):
             if certificate.passed:
                 self.status_ = "certified"
                 return
-        self._complain(certificate)
+        more = "more max_tests try tighter models" if left else "smaller kappas make a tighter model"
+        self._complain(certificate, more if ladder.has_bound else "")
 
     def _order_of_tests(self, ladder: Ladder, rows: Part, judge: Judge, **test: Any) -> Sequence[float | None]:
         """Inner bounds from the loosest one with a good plan on; sets ``plan_``."""
         if not ladder.has_bound:
             return [None]
-        given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
-        kappas = sorted({float(kappa) for kappa in given}, reverse=True)
-        if not kappas or not all(kappa >= 0 for kappa in kappas):
-            raise ValueError(f"kappas must be one or more numbers of at least 0; got {self.kappas!r}.")
+        kappas = self._inner_bounds()
         if len(kappas) == 1:
             return kappas
         kappas = ladder.resolvable(rows, kappas)
@@ -297,16 +301,28 @@ class CertifiedFairClassifier(AnswersByFitted):
         good = np.flatnonzero(planned <= self.kappa)
         return kappas[int(good[0] if good.size else planned.argmin()) :]
 
-    def _complain(self, certificate: Certificate) -> None:
-        """Warn of a model that is not certified."""
+    def _inner_bounds(self) -> list[float]:
+        """Those to choose from, the loosest one first."""
+        given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
+        complaint = f"kappas must be one or more numbers of at least 0; got {self.kappas!r}."
+        try:
+            kappas = sorted({float(kappa) for kappa in given}, reverse=True)
+        except (TypeError, ValueError) as error:
+            raise ValueError(complaint) from error
+        if not kappas or not all(kappa >= 0 for kappa in kappas):
+            raise ValueError(complaint)
+        return kappas
+
+    def _complain(self, certificate: Certificate, more: str) -> None:
+        """Warn of a model that is not certified; ``more`` is what else could be tried."""
         needed = certificate.sufficient_n
         advice = (
-            f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: raise kappa, or give "
-            "smaller kappas to choose from."
+            f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: raise kappa"
             if needed is None
             else f"With the same estimates {needed:,} calibration rows would be needed, about "
-            f"{int(np.ceil(needed / self.calibration_fraction)):,} rows in all; more max_tests try tighter models."
+            f"{int(np.ceil(needed / self.calibration_fraction)):,} rows in all"
         )
+        advice += f"; {more}." if more else "."
         warnings.warn(
             f"{certificate.metric} could not be certified to be at most kappa={self.kappa:g} in the population: the "
             f"bound is {certificate.upper_bound:.4g} on {certificate.n_samples:,} calibration rows "

@@ -80,7 +80,13 @@ class Ladder:
     @property
     def has_bound(self) -> bool:
         """Whether there is a bound to tighten; otherwise the estimator is fitted as it is."""
-        return self._of_package or self._kappa in self.estimator.get_params()
+        last = last_step(self.estimator)
+        if not isinstance(last, BaseFairEstimator):
+            return self._kappa in self.estimator.get_params()
+        try:
+            return last._bound_params(1.0) != last._bound_params(None)  # the same where it chooses kappa itself
+        except ValueError:  # a penalty
+            return False
 
     @property
     def _kappa(self) -> str:
@@ -90,12 +96,14 @@ class Ladder:
 
     @property
     def _of_package(self) -> bool:
-        return isinstance(last_step(self.estimator), BaseFairEstimator)
+        return isinstance(last_step(self.estimator), BaseFairEstimator) and self.has_bound
 
     def fit(self, part: Part, kappas: Sequence[float]) -> list[Any]:
         """One model for every bound; a single one if there is nothing to tighten."""
         if self._of_package:
-            metadata = {"sensitive_features": None, **part.metadata}
+            last = last_step(self.estimator)
+            taken = {name: column for name, column in part.metadata.items() if has_fit_parameter(last, name)}
+            metadata = {"sensitive_features": None, **taken}
             return fairness_path(self.estimator, part.X, part.y, kappas=kappas, **metadata).models
         settings: list[dict[str, Any]] = [{self._kappa: kappa} for kappa in kappas] if self.has_bound else [{}]
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
@@ -225,7 +233,7 @@ def planned_bounds(
             held_out.append([judge.answers(model, part.take(test)) for model in models])
     groups, scale = part.take(np.concatenate(tests)).groups, n_calibration / len(part.y)
     rows = []
-    for kappa, by_fold in zip(kappas, zip(*held_out, strict=True), strict=False):
+    for kappa, by_fold in zip(kappas, zip(*held_out, strict=True), strict=True):
         labels, said = (np.concatenate(column) for column in zip(*by_fold, strict=True))
         evidence, deviation = judge.evidence((labels, said), groups), judge.deviation((labels, said), groups)
         bound = evidence.upper(delta, scale * len(part.y) / labels.size)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,12 +11,27 @@ import numpy as np
 import pandas as pd
 
 import fairconstrained.metrics as metrics
+from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
 
-__all__ = ["Sample", "check_fraction", "compares_groups", "gap_name", "resolve_metric", "strata_of"]
+__all__ = [
+    "Sample",
+    "check_fraction",
+    "check_params",
+    "compares_groups",
+    "gap_name",
+    "groups_of",
+    "resolve_metric",
+    "strata_of",
+]
 
 _BY_GROUP = ("group",)
 _BY_CELL = ("group", "label")
+
+
+def _strata_of_sides(params: dict[str, Any]) -> tuple[str, ...]:
+    """Of AUCs between two sides; where one is everybody but a group, the shares of those in it are left to chance."""
+    return _BY_GROUP if params.get("protected") is None else ("side",)
 
 
 def _strata_of_notion(params: dict[str, Any]) -> tuple[str, ...]:
@@ -35,8 +50,9 @@ _STRATA: dict[Callable[..., Any], Callable[[dict[str, Any]], tuple[str, ...]]] =
     metrics.separation_gap: lambda params: _BY_CELL,
     metrics.partial_equal_opportunity_gap: lambda params: _BY_CELL,
     metrics.partial_equalized_odds_gap: lambda params: _BY_CELL,
-    metrics.inter_group_auc_gap: lambda params: _BY_CELL,
-    metrics.intra_group_auc_gap: lambda params: _BY_CELL,
+    metrics.group_auc_gap: _strata_of_sides,
+    metrics.inter_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),
+    metrics.intra_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),
     metrics.sufficiency_gap: lambda params: ("group", "response"),
     metrics.positive_equality_gap: lambda params: ("label",),
     metrics.negative_equality_gap: lambda params: ("label",),
@@ -53,6 +69,13 @@ _NAMED: dict[str, Callable[..., Any]] = {name: info.function for name, info in m
     function.__name__: function for function in (metrics.minority_share, metrics.parity_pair, metrics.subset_auc_gap)
 }
 _WITHOUT_GROUPS = (metrics.inaccuracy, metrics.subset_auc_gap)
+_WITH_OVERLAP = (metrics.rate_gap, metrics.loss_parity_gap)
+#: Arguments of metrics that are no choice of the user's.
+_TAKEN = {
+    "sensitive_features": "pass it by its own name",
+    "sample_weight": "certificates take no weights, and gap_interval has an argument for them",
+    "return_groups": "a bound is one number",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +144,25 @@ def compares_groups(metric: Callable[..., Any]) -> bool:
     return metric not in _WITHOUT_GROUPS
 
 
+def groups_of(metric: Callable[..., Any], sensitive_features: Any) -> Groups:
+    """The groups as the metric takes them: columns of booleans may say who belongs to which, or be combined."""
+    return Groups.of(sensitive_features, overlapping=metric in _WITH_OVERLAP)
+
+
+def check_params(metric_params: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The further arguments of a metric.
+
+    Raises
+    ------
+    ValueError
+        If there are some among them that are not the user's to give here.
+    """
+    params = dict(metric_params or {})
+    for name in _TAKEN.keys() & params.keys():
+        raise ValueError(f"metric_params must not hold {name!r}: {_TAKEN[name]}.")
+    return params
+
+
 def strata_of(
     metric: Callable[..., Any],
     params: dict[str, Any],
@@ -147,17 +189,30 @@ def strata_of(
     """
     wanted = _STRATA.get(metric, lambda params: _BY_GROUP)(params)
     columns: dict[str, Any] = {"label": y_true, "response": response}
-    if "group" in wanted:
-        groups = Groups.of(sensitive_features, overlapping=True)
-        names = np.empty(len(groups.labels), dtype=object)
-        names[:] = groups.labels
-        columns["group"] = names[groups.codes]
+    if {"group", "side"} & set(wanted):
+        columns |= _by_group(groups_of(metric, sensitive_features), params)
     n_samples = len(response if response is not None else y_true)  # type: ignore[arg-type]
     frame = pd.DataFrame({name: columns[name] for name in wanted if columns[name] is not None}, range(n_samples))
     if frame.empty:
         return np.zeros(n_samples, dtype=np.int64), pd.DataFrame({"n_samples": [n_samples]}, index=["all rows"])
     grouped = frame.groupby(list(frame), sort=True)
     return grouped.ngroup().to_numpy(), grouped.size().rename("n_samples").reset_index()
+
+
+def _by_group(groups: Groups, params: dict[str, Any]) -> dict[str, Any]:
+    """Columns of strata that come from the groups.
+
+    Rows of groups that overlap are left to chance: were their parts fixed, a rate would not be that of equal draws.
+    """
+    if groups.unions is not None:
+        return {"group": None}
+    names = np.empty(len(groups.labels), dtype=object)
+    names[:] = groups.labels
+    columns: dict[str, Any] = {"group": names[groups.codes]}
+    if params.get("protected") is not None:
+        inside = groups.codes == protected_code(groups.labels, params["protected"])
+        columns["side"] = np.where(inside, "protected", "others")
+    return columns
 
 
 def check_fraction(name: str, value: Any) -> float:

@@ -7,14 +7,19 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln, xlogy
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
+
+from fairconstrained._row_sketch import RowSketch
 
 __all__ = ["check_unseen", "model_kappa"]
 
 #: Where meta-estimators keep the model that was fitted on the rows as they are.
 _INNER = ("best_estimator_", "estimator_", "estimator")
 _STANDARD_ERRORS, _TOLERANCE = 4, 0.01
+#: With at most this probability other rows are taken for those of the fit, because they occur as often.
+_COINCIDENCE = 1e-3
 
 
 def _chain(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
@@ -52,14 +57,27 @@ def check_unseen(model: Any, X: Any, allow: bool) -> float | None:
         if not n_testable:
             return None
         error = np.sqrt(by_chance * (1 - by_chance) * (1 / n_testable + 1 / sketch.counts.sum()))
-        seen = sketch.share_seen(rows)
-        if seen <= by_chance + _STANDARD_ERRORS * error + _TOLERANCE:
+        seen, are_same = sketch.share_seen(rows), _are_same(sketch, RowSketch.of(rows))
+        if not are_same and seen <= by_chance + _STANDARD_ERRORS * error + _TOLERANCE:
             return 0.0
         if not allow:
+            expected = f"of new rows {by_chance:.0%} may be expected to be, as rows occur repeatedly"
             raise ValueError(
-                f"{seen:.0%} of the rows are among those that {type(part).__name__} was fitted on (of new rows "
-                f"{by_chance:.0%} may be expected to be, as rows occur repeatedly). There a gap says nothing about the "
+                f"{seen:.0%} of the rows are among those that {type(part).__name__} was fitted on "
+                f"({'each of them as often as there' if are_same else expected}). There a gap says nothing about the "
                 "population. Pass rows that were held out, or allow_training_data=True to see the numbers all the same."
             )
         return seen
     return None
+
+
+def _are_same(known: RowSketch, other: RowSketch) -> bool:
+    """Whether both are of the same rows, each as often, which is no coincidence.
+
+    Whatever the population, other rows have these counts with at most the largest multinomial probability of them.
+    """
+    if not (np.array_equal(known.hashes, other.hashes) and np.array_equal(known.counts, other.counts)):
+        return False
+    counts, n_rows = known.counts, known.counts.sum()
+    chance = gammaln(n_rows + 1) + (xlogy(counts, counts / n_rows) - gammaln(counts + 1)).sum()
+    return bool(chance <= np.log(_COINCIDENCE))

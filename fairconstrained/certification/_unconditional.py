@@ -76,13 +76,22 @@ def difference_upper(hits: tuple[float, float], counts: tuple[int, int], delta: 
     least = np.ceil(m * (outcomes / n - difference) - _ROUNDING)
     tails = _survival(least, m, grid[1:, None])
     constant = gammaln(n + 1) - gammaln(outcomes + 1) - gammaln(n - outcomes + 1)
-    # of every cell of the grid: differences that are not rejected, and such that are
-    inside, outside, below = low[0] - grid[:-1], high[0] - grid[:-1], grid[:-1]
+
+    def are_likely(rates: np.ndarray, tails: np.ndarray) -> np.ndarray:
+        rates = rates[:, None]
+        probabilities = np.exp(constant + xlogy(outcomes, rates) + xlog1py(n - outcomes, -rates))
+        return np.einsum("ij,ij->i", probabilities, tails) + _LEFT_OUT > delta - gamma
+
+    # a cell of the grid is out as a whole if its likeliest pair of rates is
+    kept = are_likely(np.full(_GRID, low[0]), tails)
+    if not kept.any():
+        return float(low[0] - high[1])
+    below, tails = grid[:-1][kept], tails[kept]
+    # of every other cell: differences that are not rejected, and such that are
+    inside, outside = low[0] - below, high[0] - below
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
-        rates = (below + middle)[:, None]
-        probabilities = np.exp(constant + xlogy(outcomes, rates) + xlog1py(n - outcomes, -rates))
-        not_rejected = np.einsum("ij,ij->i", probabilities, tails) + _LEFT_OUT > delta - gamma
+        not_rejected = are_likely(below + middle, tails)
         inside, outside = np.where(not_rejected, middle, inside), np.where(not_rejected, outside, middle)
         largest = outside >= inside.max()  # what the others reach is less than what one of them is sure of
         inside, outside, below, tails = inside[largest], outside[largest], below[largest], tails[largest]

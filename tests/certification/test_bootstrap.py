@@ -128,6 +128,30 @@ def test_strata_are_what_the_metric_takes_as_given(draw, name, params, columns):
     np.testing.assert_array_equal(np.bincount(codes), table["n_samples"])
 
 
+@pytest.mark.parametrize("name", ["group_auc_gap", "inter_group_auc_gap"])
+def test_groups_among_the_others_are_left_to_chance(draw, name):
+    """All but the protected group are draws from one mixture; their numbers in it are not given."""
+    y, scores, groups = draw(300)
+    codes, table = strata_of(getattr(metrics, name), {"protected": "b"}, groups, y, scores)
+    assert table["side"].unique().tolist() == ["others", "protected"]
+    for code in range(len(table)):
+        inside = set(groups[codes == code])
+        assert inside in ({"b"}, {"a", "c"})
+        assert len(set(y[codes == code])) == (1 if name == "inter_group_auc_gap" else 2)
+
+
+def test_overlapping_groups_are_left_to_chance(draw):
+    y, scores, groups = draw(300)
+    members = np.column_stack([groups != "a", groups != "b"])
+    codes, _ = strata_of(metrics.rate_gap, {}, members, y, scores)
+    assert set(codes) == {0}
+    codes, table = strata_of(metrics.rate_gap, {"constraint": "equalized_odds"}, members, y, scores)
+    assert table.columns.tolist() == ["label", "n_samples"]
+    # other metrics compare the combinations of the columns
+    codes, _ = strata_of(metrics.independence_gap, {}, members, y, scores)
+    assert [len(set(groups[codes == code])) for code in np.unique(codes)] == [1, 1, 1]
+
+
 def test_cells_that_are_often_empty_are_an_error():
     groups = np.array(["a"] * 50 + ["b"] * 51)
     y = np.array([0, 1] * 50 + [0])
@@ -155,3 +179,16 @@ def test_bad_arguments():
         gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=100, **arguments)
     with pytest.raises(ValueError, match="there is no metric 'gap'"):
         gap_interval("gap", None, [0, 1] * 10, **arguments)
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[10, 20\]"):
+        gap_interval("independence_gap", None, [0, 1] * 5, **arguments)
+    with pytest.raises(ValueError, match="metric_params must not hold 'sample_weight'"):
+        gap_interval("independence_gap", None, [0, 1] * 10, metric_params={"sample_weight": [1] * 20}, **arguments)
+
+
+def test_the_least_number_of_resamples_is_enough():
+    """20 / (1 - level) of them, whatever rounding makes of it."""
+    groups = list("ab") * 20
+    low, high = gap_interval(
+        "independence_gap", None, [0, 1, 1, 1] * 10, sensitive_features=groups, level=0.9, n_resamples=200
+    )
+    assert low <= high

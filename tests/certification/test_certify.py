@@ -128,6 +128,12 @@ def test_several_columns_make_groups(logistic, parts):
     frame = pd.DataFrame({"group": groups, "side": np.where(X[:, 0] > 0, "left", "right")})
     found = certify(logistic, X, y, sensitive_features=frame, metric=independence_gap)
     assert found.cells.index.tolist() == [(g, s) for g in ("one", "other") for s in ("left", "right")]
+    # columns of booleans too, unless the metric takes them for groups that overlap
+    flags = pd.DataFrame({"one": groups == "one", "left": X[:, 0] < np.inf, "nobody": np.zeros(600, dtype=bool)})
+    found = certify(logistic, X, y, sensitive_features=flags, metric=independence_gap)
+    assert found.upper_bound == certificate(logistic, parts).upper_bound
+    with pytest.raises(ValueError, match=r"groups \['nobody'\] of sensitive_features have no rows"):
+        certify(logistic, X, y, sensitive_features=flags, metric="rate_gap")
 
 
 def test_share_of_a_minority_is_bounded_from_below(logistic, parts):
@@ -191,6 +197,22 @@ def test_rows_that_repeat_by_chance_are_no_training_data():
     model = RateParityClassifier(kappa=0.5).fit(X[:400], y[:400], sensitive_features=groups[:400])
     found = certify(model, X[400:], y[400:], sensitive_features=groups[400:], metric="independence_gap")
     assert found.share_seen == 0
+
+
+def test_the_very_rows_of_the_fit_are_known_even_if_they_repeat():
+    """Three binary features: a row says nothing, but how often each of eight kinds occurs does."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(400, 3)).astype(float)
+    groups, y = rng.choice(["a", "b"], 400), (X[:, 0] + rng.random(400) > 0.9).astype(int)
+    model = RateParityClassifier(kappa=0.5).fit(X, y, sensitive_features=groups)
+    options = {"sensitive_features": groups[::-1], "metric": "independence_gap"}
+    with pytest.raises(ValueError, match=r"100% of the rows .* was fitted on \(each of them as often as there\)"):
+        certify(model, X[::-1], y[::-1], **options)
+    assert certify(model, X[::-1], y[::-1], **options, allow_training_data=True).share_seen == 1
+    # a single kind of rows occurs as often in all other samples of the size
+    same = np.ones((400, 1))
+    model = RateParityClassifier(kappa=0.5).fit(same, y, sensitive_features=groups)
+    assert certify(model, same, y, **options).share_seen == 0
 
 
 def test_models_of_others(parts):
@@ -260,6 +282,11 @@ def test_functions_of_the_user(logistic, parts):
         ({"sensitive_features": ["a", "b"]}, "must have the same number of rows; got .*'sensitive_features': 2"),
         ({"sensitive_features": ["a"] * 600}, "all 600 rows are of one group, 'a'"),
         ({"metric": "loss_parity_gap", "loss_bound": (1, 0)}, r"loss_bound must be a positive number or a pair"),
+        ({"metric": "loss_parity_gap", "loss_bound": "ten"}, r"loss_bound must be a positive number or a pair"),
+        ({"metric": "loss_parity_gap", "loss_bound": np.inf}, r"loss_bound must be a positive number or a pair"),
+        ({"metric": "loss_parity_gap", "loss_bound": (0, 1, 2)}, r"loss_bound must be a positive number or a pair"),
+        ({"metric_params": {"sample_weight": [1.0] * 600}}, "metric_params must not hold 'sample_weight'"),
+        ({"metric_params": {"return_groups": True}}, "metric_params must not hold 'return_groups'"),
         ({"metric": "loss_parity_gap", "loss_bound": 0.01}, "losses of these rows lie between"),
         ({"method": "bootstrap", "n_resamples": 100}, "n_resamples=100 are too few for a quantile of 0.05; use 200"),
     ],

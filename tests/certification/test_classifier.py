@@ -5,20 +5,29 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fairconstrained import CertifiedFairClassifier, FairnessWarning, RateParityClassifier
+from fairconstrained import (
+    CertifiedFairClassifier,
+    CorrelationPenaltyClassifier,
+    FairnessWarning,
+    NeymanPearsonClassifier,
+    PartialParityClassifierCV,
+    RateParityClassifier,
+)
 from fairconstrained.certification import certify
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._planning import calibration_rows
+from fairconstrained.certification._planning import Ladder, calibration_rows
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import independence_gap
 
@@ -148,7 +157,12 @@ def test_uncertified_models_say_what_would_be_needed():
     assert f"{needed:,} calibration rows would be needed, about {int(np.ceil(needed / 0.3)):,} rows in all" in message
     assert (caught[0].filename, caught[0].lineno) == (__file__, fitted.__code__.co_firstlineno + 3)
     assert set(model.predict(rows[0])) == {0, 1}
-    with pytest.warns(FairnessWarning, match="too large for any number of rows: raise kappa, or give smaller kappas"):
+    assert "rows in all; smaller kappas make a tighter model." in message
+    with pytest.warns(FairnessWarning, match=r"; more max_tests try tighter models\.$"):
+        fitted(dialled(4000), estimator=Dial(jump=6.0, many=2500), kappas=[0.05, 0.005])
+    with pytest.warns(FairnessWarning, match=r"too large for any number of rows: raise kappa\.$"):
+        fitted(rows, estimator=DummyClassifier(strategy="uniform", random_state=0), kappa=0.0)
+    with pytest.warns(FairnessWarning, match="too large for any number of rows: raise kappa; smaller kappas make"):
         fitted(dialled(3000), estimator=Dial(), kappas=[0.3])
 
 
@@ -180,9 +194,16 @@ def test_an_estimator_of_the_package(data, rate_parity):
         certify(model, X, y, sensitive_features=groups, metric="independence_gap")
 
 
-def test_same_state_same_model(data, rate_parity):
-    again = fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1, 0.05], cv=2)
+def test_same_rows_same_model_whatever_the_rows_set_aside(data, rate_parity):
+    """Neither the model nor its plan depends on features and labels of the rows of the test."""
+    X, y, groups = (column.copy() for column in data)
+    held = rate_parity.calibration_rows_
+    X[held], y[held] = 100 * X[held][::-1], y[held][::-1]
+    again = fitted((X, y, groups), estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1, 0.05], cv=2)
+    np.testing.assert_array_equal(again.calibration_rows_, held)
     np.testing.assert_array_equal(again.estimator_.coef_, rate_parity.estimator_.coef_)
+    pd.testing.assert_frame_equal(again.plan_, rate_parity.plan_)
+    assert again.certificate_.gap != rate_parity.certificate_.gap
     other = fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1], cv=2, random_state=1)
     assert not np.array_equal(other.calibration_rows_, again.calibration_rows_)
 
@@ -222,6 +243,16 @@ def test_other_classifiers_are_fitted_as_they_are(data):
     np.testing.assert_allclose(model.estimator_.coef_, LogisticRegression(C=0.1).fit(X, y).coef_)
 
 
+def test_what_has_no_bound_to_tighten_is_fitted_as_it_is(data):
+    """A penalty; a choice of kappa by folds; a bound that needs no groups is tightened."""
+    model = fitted(data, estimator=CorrelationPenaltyClassifier(), kappa=0.4)
+    assert (model.kappa_, model.plan_, model.n_tests_) == (None, None, 1)
+    assert not Ladder(PartialParityClassifierCV()).has_bound
+    inner = NeymanPearsonClassifier(priority_class="yes", max_iter=20)
+    model = fitted(data, estimator=inner, kappa=0.9, kappas=[0.2])
+    assert model.estimator_.bounds == model.kappa_ == 0.2
+
+
 def test_weights_are_for_the_fit():
     X, y, groups = dialled(2000)
     weights = np.random.default_rng(0).random(2000)
@@ -259,6 +290,8 @@ def test_accuracy_is_certified_without_groups(data):
         ({"method": "exact"}, "'method' parameter"),
         ({"metric": "parity"}, "there is no metric 'parity'"),
         ({"kappas": []}, "kappas must be one or more numbers of at least 0"),
+        ({"kappas": [None]}, r"kappas must be one or more numbers of at least 0; got \[None\]"),
+        ({"metric_params": {"sample_weight": [1.0]}}, "metric_params must not hold 'sample_weight'"),
         ({"method": "dkw"}, "has no bound for independence_gap"),
     ],
 )
