@@ -16,9 +16,9 @@ from sklearn.utils.parallel import Parallel, delayed
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.paths._result import FairnessPath
-from fairconstrained.paths._rows import Rows, folds
+from fairconstrained.paths._rows import Rows, folds, smallest_group
 from fairconstrained.paths._scoring import make_scorers
-from fairconstrained.paths._walk import Plan, Walk, last_step, walk, walk_fold
+from fairconstrained.paths._walk import Plan, Walk, begin_fold, last_step, walk, walk_fold
 from fairconstrained.solvers import Status
 
 __all__ = ["fairness_path"]
@@ -68,9 +68,10 @@ def fairness_path(
     .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
               \qquad j = 1, \ldots, m - 1 .
 
-    :math:`\kappa_{\min} = \sqrt{r} / 2`, with the largest r of the model's ``granularity_``, with ``cv`` also of those
-    of the training parts: the largest standard error of a share of :math:`1 / r` rows. That a gap of groups of this
-    size is smaller does not tell it from none. A bound may be smaller, if it is given.
+    :math:`\kappa_{\min} = \sqrt{r} / 2` is the largest standard error of a share of :math:`1 / r` rows, as many as the
+    smallest group has (of all rows if there are no groups); with ``cv``, in the training part of any fold. Where one
+    row changes the metric by more, as it does in a part of a group, r is this ``granularity_``. That a gap is smaller
+    does not tell it from none. A bound may be smaller, if it is given.
 
     Parameters
     ----------
@@ -94,8 +95,9 @@ def fairness_path(
     cv : int, cross-validation splitter or iterable, default=None
         Folds on which the same values are measured: fitted on the training part, judged on the held-out one. An integer
         is a number of folds with the same share of every group, and of a classifier of every group and class; with a
-        ``qid`` the documents of a query stay together. Others are those of :func:`sklearn.model_selection.check_cv`.
-        None: everything is measured on the training rows.
+        ``qid`` the documents of a query stay together. Others are those of :func:`sklearn.model_selection.check_cv`;
+        of splitters that need groups of their own give ``list(splitter.split(X, y, groups))``. None: everything is
+        measured on the training rows.
     scoring : str, callable, list of str or dict, default=None
         Performance. None: "roc_auc" for `AUCFairClassifier` and `CorrelationPenaltyClassifier`, "accuracy" for the
         other classifiers, "r2" for regressors, and `score` for what is neither. Or a name that
@@ -188,18 +190,24 @@ def _fit(
     names = [f"fold {i} of {len(parts)}" for i in range(1, len(parts) + 1)]
     parallel = Parallel(n_jobs=n_jobs, prefer="processes")
 
-    def in_folds(values: Any, heads: Sequence[Walk]) -> list[Any]:
+    def begun(values: Sequence[float], goes_on: bool) -> list[Any]:
         return [
-            delayed(walk_fold)(plan, given, part, values[len(head.records) :], head.last, name, place)
-            for place, (part, head, name) in enumerate(zip(parts, heads, names, strict=True), start=1)
+            delayed(begin_fold)(plan, given, part, values, name, place, goes_on)
+            for place, (part, name) in enumerate(zip(parts, names, strict=True), start=1)
         ]
 
     heads = [Walk()] * len(parts)
-    if values is None:
-        heads = parallel(in_folds(first, heads))
-        values = _grid(plan, [whole, *heads], n_kappas)
+    if values is not None:
+        in_folds = begun(values, False)
+    else:
+        heads = parallel(begun(first, True))
+        values = _grid(plan, [whole, *heads], n_kappas, smallest_group(plan.last, given, parts))
+        in_folds = [
+            delayed(walk_fold)(plan, head.fold, values[1:], head.last, name, place)
+            for place, (head, name) in enumerate(zip(heads, names, strict=True), start=1)
+        ]
     rest = delayed(walk)(plan, rows, values[1:], whole.last, transformers)
-    tail, *tails = parallel([rest, *in_folds(values, heads)])
+    tail, *tails = parallel([rest, *in_folds])
     whole, others = whole.then(tail), [head.then(more) for head, more in zip(heads, tails, strict=True)]
     _warn(plan, [whole, *others], ["all rows", *names])
     return FairnessPath(
@@ -229,10 +237,11 @@ def _checked(kappas: Any, param: str | None) -> list[float]:
     return sorted(values, reverse=True)
 
 
-def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int) -> list[float]:
+def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> list[float]:
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
-    grain = max(head.records[0]["grain"] for head in heads)
+    # of smooth metrics the granularity is a tolerance, and says nothing of the groups
+    grain = max(1 / n_smallest, *(head.records[0]["grain"] for head in heads))
     # groups of a few rows: what one row changes
     least = max(0.5 * np.sqrt(grain), grain)
     if not np.isfinite(least):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained._answers import AnswersByFitted
+from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
@@ -211,6 +215,25 @@ class FairnessPathCV(AnswersByFitted):
         score : float
         """
         check_is_fitted(self)
-        given = {"sample_weight": sample_weight, "sensitive_features": sensitive_features, **params}
-        given = {name: value for name, value in given.items() if value is not None}
-        return self.best_estimator_.score(X, y, **given)
+        model = self.best_estimator_
+        if isinstance(model, Pipeline):  # whose own score takes the groups only while metadata routing is on
+            X = model[:-1].transform(X) if len(model.steps) > 1 else X
+            model = model.steps[-1][1]
+        given = {"sample_weight": sample_weight, **params}
+        if "sensitive_features" in inspect.signature(model.score).parameters:
+            given["sensitive_features"] = sensitive_features
+        return model.score(X, y, **{name: value for name, value in given.items() if value is not None})
+
+    def _get_metadata_request(self) -> MetadataRequest:
+        """What the estimator requests besides the groups, such as ``qid``, is requested here as well."""
+        request = super()._get_metadata_request()
+        is_pipeline = isinstance(self.estimator, Pipeline)
+        last = self.estimator.steps[-1][1] if is_pipeline else self.estimator
+        if isinstance(last, BaseFairEstimator):
+            inner = get_routing_for_object(last)
+            for method in ("fit", "score"):
+                own = getattr(request, method)
+                for name, alias in getattr(inner, method).requests.items():
+                    if name not in own.requests:
+                        own.add_request(param=name, alias=alias)
+        return request

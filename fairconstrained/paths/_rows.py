@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
 
-__all__ = ["Rows", "folds"]
+__all__ = ["Rows", "folds", "smallest_group"]
 
 _QUERIES = "qid"
 
@@ -44,6 +44,12 @@ class Rows:
     y: Any
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seen: Any = None
+
+    def groups(self, estimator: Any) -> Groups:
+        """The groups as an estimator takes them; a single one if there are none."""
+        if (features := self.metadata.get("sensitive_features")) is None:
+            return Groups(np.zeros(_num_samples(self.y), dtype=np.int64), (None,))
+        return Groups.of(features, estimator._takes_overlapping_groups)
 
     def take(self, rows: np.ndarray) -> Rows:
         """Some of the rows, by their numbers."""
@@ -82,20 +88,44 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
     """
     if cv is None:
         return []
-    n_rows = _num_samples(rows.y)
-    groups = Groups(np.zeros(n_rows, dtype=np.int64), (None,))
-    if (features := rows.metadata.get("sensitive_features")) is not None:
-        groups = Groups.of(features, estimator._takes_overlapping_groups)
+    n_rows, groups = _num_samples(rows.y), rows.groups(estimator)
     queries = rows.metadata.get(_QUERIES)
     if not isinstance(cv, Integral):
-        splitter = check_cv(cv, rows.y, classifier=is_classifier(estimator))
-        parts = list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
+        parts = _split(check_cv(cv, rows.y, classifier=is_classifier(estimator)), rows, queries)
     elif queries is not None:
         parts = list(GroupKFold(cv).split(np.zeros(n_rows), groups=queries))
     else:
         parts = _stratified(int(cv), groups.codes, rows.y if is_classifier(estimator) else np.zeros(n_rows))
     _check_groups(parts, groups)
     return parts
+
+
+def smallest_group(estimator: Any, rows: Rows, parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> int:
+    """Rows of the smallest group that an estimator compares, in all rows or in the training part of a fold."""
+    groups, weights = rows.groups(estimator), rows.metadata.get("sample_weight")
+    counted = np.ones(groups.codes.size) if weights is None else (np.asarray(weights) > 0).astype(float)
+    every = np.arange(counted.size)
+    params = estimator.get_params()
+    least = min((params[name] for name in params if name.rpartition("__")[2] == "min_group_size"), default=1)
+    smallest = []
+    for part in [every, *(train for train, _ in parts)]:
+        sizes = groups.sums(np.where(np.isin(every, part), counted, 0.0))
+        smallest.append(sizes[sizes >= least].min(initial=sizes.sum()))  # smaller ones are merged or left out
+    return int(min(smallest))
+
+
+def _split(splitter: Any, rows: Rows, queries: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """What a splitter of scikit-learn gives, as numbers of rows; ``queries`` are its groups."""
+    try:
+        parts = list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
+    except ValueError as error:
+        if queries is None and "groups" in str(error):
+            raise ValueError(
+                f"cv={splitter!r} needs groups of its own. Give its folds: cv=list(splitter.split(X, y, groups))."
+            ) from error
+        raise
+    every = np.arange(_num_samples(rows.y))
+    return [(every[train], every[test]) for train, test in parts]
 
 
 def _stratified(n_splits: int, codes: np.ndarray, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from fairconstrained.estimators import AUCFairClassifier, CorrelationPenaltyClassifier
@@ -51,7 +51,10 @@ class PathScorer:
         """The score of ``model``, the last step of ``pipeline``."""
         metadata = {key: value for key, value in rows.metadata.items() if key in self.takes}
         judged, X = (model, rows.seen) if self.judges_responses else (pipeline, rows.X)
-        return float(self.function(judged, X, rows.y, **metadata))
+        try:
+            return float(self.function(judged, X, rows.y, **metadata))
+        except ValueError as error:
+            raise ValueError(f"scoring {self.name!r}: {error}") from error
 
 
 def make_scorers(scoring: Any, estimator: Any) -> tuple[PathScorer, ...]:
@@ -60,7 +63,7 @@ def make_scorers(scoring: Any, estimator: Any) -> tuple[PathScorer, ...]:
     Raises
     ------
     ValueError
-        For an unknown name, or a name that a column of the gaps has.
+        For an unknown name, a function that is no scorer, or a name that a column of the gaps has.
     """
     if scoring is None:
         scoring = next((DEFAULTS[kind] for kind in type(estimator).__mro__ if kind in DEFAULTS), _own_score)
@@ -69,19 +72,22 @@ def make_scorers(scoring: Any, estimator: Any) -> tuple[PathScorer, ...]:
     elif callable(scoring):
         scoring = {"score": scoring}
     elif not isinstance(scoring, Mapping):
+        if unnamed := [entry for entry in scoring if not isinstance(entry, str)]:
+            raise ValueError(f"scoring lists {unnamed}, which have no names; give a dict from names to scorers.")
         scoring = {name: name for name in scoring}
     if not scoring:
         raise ValueError("scoring is empty; name at least one measure of performance, or leave it None.")
     if reserved := [name for name in scoring if name == "gap" or name.startswith("gap_")]:
         raise ValueError(f"scoring has the names {reserved}, but gap and gap_... are columns of the gaps themselves.")
-    return tuple(_scorer(name, scorer) for name, scorer in scoring.items())
+    return tuple(_scorer(name, scorer, estimator) for name, scorer in scoring.items())
 
 
-def _scorer(name: str, scorer: Any) -> PathScorer:
+def _scorer(name: str, scorer: Any, estimator: Any) -> PathScorer:
     if isinstance(scorer, str):
         known = scorer in get_fairness_scorer_names()
         function = get_fairness_scorer(scorer) if known else get_scorer(scorer)
         return PathScorer(name, function, _taken(function), judges_responses=True)
+    check_scoring(estimator, scorer)  # a metric in place of a scorer
     return PathScorer(name, scorer, _taken(scorer), isinstance(scorer, FairnessScorer) or scorer is _own_score)
 
 

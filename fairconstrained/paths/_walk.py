@@ -21,7 +21,7 @@ from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.paths._rows import Rows
 from fairconstrained.paths._scoring import PathScorer
 
-__all__ = ["Plan", "Walk", "walk", "walk_fold"]
+__all__ = ["Plan", "Walk", "begin_fold", "last_step", "walk", "walk_fold"]
 
 #: A bound with which an estimator knows what it would bound; the value does not enter the metric.
 _ANY_BOUND = 0.5
@@ -83,6 +83,11 @@ class Plan:
         _adopt(model, previous).set_params(warm_start=True).fit(rows.seen, rows.y, **rows.metadata)
         return model.set_params(warm_start=own)
 
+    def price(self, model: BaseFairEstimator) -> float:
+        """By how much the objective would fall per unit of the value, as far as it bounds something."""
+        of_one = {f"constraints__{name}__kappa": price for name, price in model.prices_.items()}
+        return float(of_one.get(self.param or "", sum(model.prices_.values())))
+
     def measured(self, model: BaseFairEstimator, rows: Rows) -> dict[str, float]:
         """The exact metrics of a model on any rows, also of one that bounds nothing."""
         judge = model
@@ -102,6 +107,15 @@ class Plan:
         return whole
 
 
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Training and held-out rows as the last step sees them, and the transformers that were fitted on the former."""
+
+    train: Rows
+    test: Rows
+    transformers: Pipeline | None
+
+
 @dataclass
 class Walk:
     """What some fits have led to.
@@ -114,11 +128,14 @@ class Walk:
         The last steps, one for each value; or, of a fold, only the last one.
     warnings : list of (type, str)
         What the fits and the measurements warned of.
+    fold : Fold or None
+        Of a fold on which the fits are to go on.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)
     models: list[BaseFairEstimator] = field(default_factory=list)
     warnings: list[tuple[type[Warning], str]] = field(default_factory=list)
+    fold: Fold | None = None
 
     @property
     def last(self) -> BaseFairEstimator | None:
@@ -161,38 +178,47 @@ def walk(
         for value in _progress(plan, values, "all rows", place):
             record, model = _step(plan, rows, value, previous, "")
             whole = plan.assembled(transformers, model)
-            record["exact"] = model.constraint_values_ or plan.measured(model, rows)
-            record |= _gaps(record["exact"])
-            record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
+            with _named(plan, value, ""):
+                record["exact"] = model.constraint_values_ or plan.measured(model, rows)
+                record |= _gaps(record["exact"])
+                record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
             done.records.append(record)
             done.models.append(model)
             previous = model
     return done
 
 
-def walk_fold(
+def begin_fold(
     plan: Plan,
     rows: Rows,
-    fold: tuple[np.ndarray, np.ndarray],
+    numbers: tuple[np.ndarray, np.ndarray],
     values: Sequence[float],
-    previous: BaseFairEstimator | None,
     name: str,
     place: int,
+    goes_on: bool = False,
+) -> Walk:
+    """Fit the transformers on the training rows of a fold, and then for one value after the other."""
+    begun = Walk()
+    with _recorded(begun.warnings):
+        transformers = plan.transformers()
+        train = plan.fit_transformed(rows.take(numbers[0]), transformers)
+        fold = Fold(train, rows.take(numbers[1]).transformed(transformers), transformers)
+    done = begun.then(walk_fold(plan, fold, values, None, name, place))
+    return replace(done, fold=fold if goes_on else None)
+
+
+def walk_fold(
+    plan: Plan, fold: Fold, values: Sequence[float], previous: BaseFairEstimator | None, name: str, place: int
 ) -> Walk:
     """Fit on the training rows of a fold for one value after the other, and measure on its held-out rows."""
     done = Walk()
-    if not len(values):
-        return done
     with _recorded(done.warnings):
-        transformers = plan.transformers()
-        train = plan.fit_transformed(rows.take(fold[0]), transformers)
-        test = rows.take(fold[1]).transformed(transformers)
         for value in _progress(plan, values, name, place):
-            record, model = _step(plan, train, value, previous, name)
-            whole = plan.assembled(transformers, model)
+            record, model = _step(plan, fold.train, value, previous, name)
+            whole = plan.assembled(fold.transformers, model)
             with _named(plan, value, name):
-                record["test"] = _gaps(plan.measured(model, test))
-                record["test"] |= {scorer.name: scorer(model, whole, test) for scorer in plan.scorers}
+                record["test"] = _gaps(_held_out(plan, model, fold.test))
+                record["test"] |= {scorer.name: scorer(model, whole, fold.test) for scorer in plan.scorers}
             done.records.append(record)
             done.models[:] = [model]
             previous = model
@@ -210,13 +236,24 @@ def _step(
         "kappa": value,
         "objective": model.objective_,
         "status": model.status_,
-        "price": float(sum(model.prices_.values())),
+        "price": plan.price(model),
         "multipliers": {name: float(multiplier) for name, multiplier in model.multipliers_.items() if multiplier},
         "n_evaluations": model.n_evaluations_,
         "seconds": time.perf_counter() - began,
         "grain": max(model.granularity_.values(), default=0.0),
     }
     return record, model
+
+
+def _held_out(plan: Plan, model: BaseFairEstimator, rows: Rows) -> dict[str, float]:
+    """The metrics on held-out rows; raises ValueError where they do not say what the training rows do."""
+    values = plan.measured(model, rows)
+    if model.constraint_values_ and not values:
+        raise ValueError(
+            f"there is nothing on the held-out rows to measure {list(model.constraint_values_)} by. Give all rows "
+            "their sensitive_features, or leave out cv."
+        )
+    return values
 
 
 def _gaps(values: Mapping[str, float]) -> dict[str, float]:
@@ -241,14 +278,15 @@ def _progress(plan: Plan, values: Sequence[float], name: str, place: int) -> Any
 
 @contextmanager
 def _named(plan: Plan, value: float, name: str) -> Iterator[None]:
-    """Say of an error for which value and on which rows it came up; the first fit speaks for itself."""
+    """Say of an error for which value and on which rows it came up; without a bound, on all rows, it speaks for itself.
+
+    It is a plain ValueError in any case: an invalid parameter of the estimator would be called one of `fairness_path`.
+    """
     try:
         yield
     except ValueError as error:
         where = ", ".join(([] if np.isinf(value) else [f"{plan.value_name}={value:.6g}"]) + ([name] if name else []))
-        if not where:
-            raise
-        raise ValueError(f"{where}: {error}") from error
+        raise ValueError(f"{where}: {error}" if where else str(error)) from error
 
 
 @contextmanager

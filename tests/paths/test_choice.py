@@ -6,9 +6,10 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -283,6 +284,31 @@ def test_ranking(classes):
     queries = np.repeat(np.arange(40), 10)
     model = FairnessPathCV(FairRanker(rate="sigmoid"), bound=0.5, kappas=[None, 0.01], cv=2)
     model.fit(classes.X, classes.y, sensitive_features=classes.groups, qid=queries)
-    assert model.score(classes.X, classes.y, qid=queries) == model.best_estimator_.score(
-        classes.X, classes.y, qid=queries
-    )
+    expected = model.best_estimator_.score(classes.X, classes.y, qid=queries)
+    assert model.score(classes.X, classes.y, qid=queries, sensitive_features=classes.groups) == expected
+
+
+@pytest.mark.usefixtures("routing")
+def test_what_the_estimator_requests_is_requested(classes):
+    queries = np.repeat(np.arange(40), 10)
+    model = FairnessPathCV(FairRanker(rate="sigmoid"), bound=0.5, kappas=[None], cv=2)
+    params = {"qid": queries, "sensitive_features": classes.groups}
+    splits = list(GroupKFold(2).split(classes.X, classes.y, queries))
+    found = cross_val_score(model, classes.X, classes.y, params=params, cv=splits, error_score="raise")
+    for (train, test), score in zip(splits, found, strict=True):
+        inside = {name: column[train] for name, column in params.items()}
+        ranker = FairRanker(None, rate="sigmoid").fit(classes.X[train], classes.y[train], **inside)
+        assert score == ranker.score(classes.X[test], classes.y[test], qid=queries[test])
+    assert "qid" not in FairnessPathCV(RateParityClassifier()).get_metadata_routing().fit.requests
+
+
+@pytest.mark.parametrize("enabled", [False, True], ids=["plain", "routing"])
+def test_score_of_a_pipeline_gets_groups_and_weights(classes, enabled):
+    pipeline = make_pipeline(StandardScaler(), RateParityClassifier(group_interactions=True))
+    model = FairnessPathCV(pipeline, bound=0.5, kappas=[None], cv=2)
+    weights = 1.0 + classes.y
+    with sklearn.config_context(enable_metadata_routing=enabled):
+        model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+        score = model.score(classes.X, classes.y, weights, sensitive_features=classes.groups)
+        predicted = model.predict(classes.X, sensitive_features=classes.groups)
+    assert score == pytest.approx(accuracy_score(classes.y, predicted, sample_weight=weights))

@@ -34,6 +34,13 @@ def path_of(estimator, sample, **options):
     return fairness_path(estimator, sample.X, sample.y, sensitive_features=sample.groups, **options)
 
 
+@pytest.fixture
+def forked():
+    """Processes that need not import everything first."""
+    with parallel_config("multiprocessing"):
+        yield
+
+
 def by_hand(estimator, sample, splits, scale=False):
     """Accuracy and smooth gap on the held-out rows, for every fold and kappa."""
     measured = []
@@ -101,6 +108,33 @@ def test_groups_that_a_fold_lacks(classes):
         folds(5, RateParityClassifier(), tables)
 
 
+def test_numbers_and_masks_are_the_same_folds(classes):
+    mask = np.arange(400) < 300
+    rows = Rows(classes.X, classes.y, {"sensitive_features": classes.groups})
+    expected = [(np.arange(300), np.arange(300, 400))]
+    for given in ([(mask, ~mask)], [(np.arange(300).tolist(), np.arange(-100, 0))]):
+        np.testing.assert_equal(folds(given, RateParityClassifier(), rows), expected)
+
+
+def test_splitters_with_groups_of_their_own(classes):
+    blocks = np.arange(400) // 50
+    with pytest.raises(ValueError, match=r"needs groups of its own.*cv=list\(splitter.split\(X, y, groups\)\)"):
+        path_of(RateParityClassifier(), classes, cv=GroupKFold(2))
+    splits = list(GroupKFold(2).split(classes.X, classes.y, blocks))
+    assert path_of(RateParityClassifier(), classes, kappas=[None], cv=splits).n_splits == 2
+
+
+def test_held_out_rows_need_groups_of_their_own(classes):
+    """Where those of the constraint are on rows apart, a gap of held-out rows would be one of nothing."""
+    extra = {"X_constraint": classes.X[:150], "sensitive_features_constraint": classes.groups[:150]}
+    options = {"kappas": [None, 0.75], "fit_params": extra, "cv": 2}
+    estimator = MinorityRateClassifier(rate="indicator", minority=1)
+    with pytest.raises(ValueError, match=r"fold 1 of 2: there is nothing on the held-out rows to measure \['majority"):
+        fairness_path(estimator, classes.X, classes.y, sensitive_features=None, **options)
+    assert (path_of(estimator, classes, **options).table["mean_test_gap"] > 0).all()
+
+
+@pytest.mark.usefixtures("forked")
 def test_processes_change_nothing(classes, path):
     other = path_of(RateParityClassifier(), classes, n_jobs=2)
     pd.testing.assert_frame_equal(other.table.drop(columns="seconds"), path.table.drop(columns="seconds"))
@@ -116,6 +150,7 @@ def test_threads_leave_the_warnings_of_the_process_alone(classes, path):
     np.testing.assert_array_equal(other.table["mean_test_gap"], path.table["mean_test_gap"])
 
 
+@pytest.mark.usefixtures("forked")
 def test_warnings_of_other_processes_arrive(classes):
     estimator = RateParityClassifier(max_iter=1)
     with pytest.warns(sklearn.exceptions.ConvergenceWarning, match=r"fold 1 of 2: 0.1; fold 2 of 2: 0.1\)"):
@@ -154,6 +189,15 @@ def test_transformers_are_fitted_once_for_all_models(classes):
     alone = fairness_path(RateParityClassifier(), scaled, classes.y, sensitive_features=classes.groups, kappas=KAPPAS)
     np.testing.assert_allclose(last.decision_function(classes.X), alone.models[-1].decision_function(scaled))
     np.testing.assert_allclose(path.table["objective"], alone.table["objective"])
+
+
+def test_transformers_are_fitted_once_in_every_fold(classes):
+    """Also where the bounds are known only after the first fits of all folds."""
+    Counting.fits.clear()
+    path = path_of(make_pipeline(Counting(), RateParityClassifier()), classes, kappas=None, n_kappas=3, cv=2)
+    assert Counting.fits == [(400, False, False), (200, False, False), (200, False, False)]
+    given = path_of(make_pipeline(Counting(), RateParityClassifier()), classes, kappas=path.kappas, cv=2)
+    pd.testing.assert_frame_equal(given.table.drop(columns="seconds"), path.table.drop(columns="seconds"))
 
 
 @pytest.mark.usefixtures("routing")
@@ -245,8 +289,16 @@ def test_scores_of_models_by_group_and_with_weights(classes):
         ("speed", "'speed' is not a valid scoring value"),
         ({"gap": "accuracy"}, r"scoring has the names \['gap'\]"),
         ([], "scoring is empty"),
+        ([make_scorer(accuracy_score)], "have no names; give a dict"),
+        (accuracy_score, "looks like it is a metric function rather than a scorer"),
     ],
 )
 def test_scores_that_there_are_not(classes, scoring, message):
     with pytest.raises(ValueError, match=message):
         path_of(RateParityClassifier(), classes, scoring=scoring)
+
+
+def test_errors_of_scores_name_them(classes):
+    estimator = RateParityClassifier(group_interactions=True)
+    with pytest.raises(ValueError, match=r"^scoring 'matthews_corrcoef': This model has coefficients of its own"):
+        path_of(estimator, classes, kappas=[None], scoring="matthews_corrcoef")

@@ -21,6 +21,7 @@ from fairconstrained import (
     NeymanPearsonClassifier,
     PairwiseParityClassifier,
     PartialParityClassifier,
+    PartialParityClassifierCV,
     PartialParityRegressor,
     RateParityClassifier,
     RegularizedParityClassifier,
@@ -193,6 +194,32 @@ def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
     assert smallest < np.bincount(classes.groups).min()
 
 
+@pytest.mark.parametrize(
+    "estimator", [RateParityClassifier(), AUCFairClassifier(metric="group")], ids=["smooth", "auc"]
+)
+def test_the_grid_is_about_groups_where_the_granularity_is_not(classes, estimator):
+    """Of smooth metrics it is a numerical tolerance, and of pairs less than a row."""
+    path = path_of(estimator, classes, n_kappas=2)
+    assert max(path.models[0].granularity_.values()) <= 1e-3 < 1 / np.bincount(classes.groups).min()
+    assert path.kappas.tolist() == [np.inf, pytest.approx(0.5 / np.sqrt(np.bincount(classes.groups).min()))]
+
+
+def test_groups_that_are_not_compared_do_not_end_the_grid(classes):
+    groups = np.where(np.arange(400) < 5, 2, classes.groups)
+    estimator = RateParityClassifier(min_group_size=20, small_groups="ignore")
+    path = fairness_path(estimator, classes.X, classes.y, sensitive_features=groups, n_kappas=2)
+    assert path.kappas[1] == pytest.approx(0.5 / np.sqrt(np.bincount(groups)[:2].min()))
+    counted = np.arange(400) % 2  # rows without weight are none
+    weighted = path_of(RateParityClassifier(), classes, n_kappas=2, sample_weight=3 * counted)
+    assert weighted.kappas[1] == pytest.approx(0.5 / np.sqrt(np.bincount(classes.groups, counted).min()))
+
+
+def test_without_groups_all_rows_end_the_grid(classes):
+    estimator = NeymanPearsonClassifier({0: 0.1}, bound_on="error")
+    path = fairness_path(estimator, classes.X, classes.y, sensitive_features=None, n_kappas=2)
+    assert path.kappas.tolist() == [np.inf, pytest.approx(0.5 / np.sqrt(400))]
+
+
 def test_a_gap_that_cannot_be_resolved_makes_a_path_of_one(classes):
     few = [column[:60] for column in classes]
     groups = np.arange(60) % 30 < 29  # two rows against 58: the gap is within one row
@@ -243,6 +270,9 @@ def test_one_of_several_constraints(classes):
     each = path.table[["gap_tpr", "gap_rate"]]
     np.testing.assert_array_equal(path.table["gap"], each.max(axis=1))
     assert (each["gap_tpr"] <= path.kappas + path.models[0].granularity_["tpr"] + 1e-12).all()
+    # what the other bound costs is not changed by this one
+    assert path.table["price"].tolist() == [model.prices_["tpr"] for model in path.models]
+    assert path.models[0].prices_["rate"] > 0
     both = path_of(estimator, classes, kappas=[0.3], cv=2)
     assert {"mean_test_gap_tpr", "std_test_gap_rate"} <= set(both.table)
     assert both.table["mean_test_gap"][0] >= both.table[["mean_test_gap_tpr", "mean_test_gap_rate"]].max(axis=None)
@@ -259,12 +289,16 @@ def test_one_of_several_constraints(classes):
 def test_estimators_of_others_are_refused(classes):
     with pytest.raises(TypeError, match=r"one of fairconstrained, or a Pipeline.*LogisticRegression"):
         path_of(LogisticRegression(), classes)
+    with pytest.raises(ValueError, match="PartialParityClassifierCV chooses its own kappa; take PartialParityClass"):
+        path_of(PartialParityClassifierCV(), classes)
 
 
 @pytest.mark.parametrize("name", ["n_kappas", "cv", "scoring", "verbose", "warm_start"])
 def test_invalid_arguments_are_named(classes, name):
     with pytest.raises(ValueError, match=f"The '{name}' parameter of fairness_path must be"):
         path_of(rates(), classes, **{name: -1.5})
+    with pytest.raises(ValueError, match="The 'alpha' parameter of PartialParityClassifier must be"):
+        path_of(rates(alpha=-1.0), classes)
 
 
 def test_errors_say_for_which_bound_and_fold(classes):

@@ -6,7 +6,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fairconstrained import AUCFairClassifierCV, FairnessPathCV, PartialParityClassifierCV, PartialParityRegressor
 
 
-# Without sensitive features there is nothing to bound, and each fit says so, as it should: tested in test_cv.py.
+# Without sensitive features there is nothing to bound, and each fit says so, as it should: tested in test_choice.py.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @parametrize_with_checks(
     [
