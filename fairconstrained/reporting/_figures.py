@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
 from fairconstrained.plotting._groups import group_name
 from fairconstrained.plotting._style import COLORS, require_matplotlib
-from fairconstrained.reporting._html import Html, tag
+from fairconstrained.reporting._html import Html, printable, tag
 from fairconstrained.reporting._rows import ReportRows, ShownRows
 
 __all__ = ["MOST_GROUPS", "path_figure", "score_figures"]
@@ -97,7 +98,7 @@ def _largest(rows: ReportRows) -> tuple[ShownRows, list[str]]:
 
 def _short(name: str) -> str:
     """A name that fits a legend, and that matplotlib reads neither as mathematics nor as a secret."""
-    words = " ".join(name.split()) or "(empty)"
+    words = " ".join(printable(name).split()) or "(empty)"
     if len(words) > _LONGEST_NAME:
         words = words[: _LONGEST_NAME - 1].rstrip() + "…"
     words = words.replace("$", r"\$")
@@ -125,7 +126,9 @@ def _style(name: str) -> Iterator[None]:
     """The style that matplotlib comes with, whatever the user has set; text as text, the same ids in every run."""
     import matplotlib as mpl
 
-    with mpl.rc_context():
+    with mpl.rc_context(), warnings.catch_warnings():
+        # the browser draws the text, in fonts of its own
+        warnings.filterwarnings("ignore", r"Glyph .* missing from|Matplotlib currently does not support", UserWarning)
         mpl.rcdefaults()
         mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": f"fairconstrained {name}"})
         yield

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Html", "joined", "table", "tag", "template"]
+__all__ = ["Cell", "Html", "joined", "printable", "table", "tag", "template"]
+
+#: Characters that neither HTML nor UTF-8 has: control characters and halves of surrogate pairs.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class Html(str):
@@ -35,7 +39,7 @@ class Cell(NamedTuple):
 def tag(name: str, *content: Any, **attributes: Any) -> Html:
     """An element; trailing underscores of attributes are dropped, others become hyphens, None leaves one out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{escape(printable(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -44,7 +48,12 @@ def tag(name: str, *content: Any, **attributes: Any) -> Html:
 
 def joined(*content: Any) -> Html:
     """Pieces one after the other, those that are no markup escaped."""
-    return Html("".join(piece if isinstance(piece, Html) else escape(str(piece)) for piece in content))
+    return Html("".join(piece if isinstance(piece, Html) else escape(printable(piece)) for piece in content))
+
+
+def printable(text: Any) -> str:
+    """Words, with a replacement character for what a page cannot hold."""
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
 
 
 def template(name: str, **values: Any) -> Html:

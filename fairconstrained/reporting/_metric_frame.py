@@ -55,7 +55,8 @@ def _false_positive_rate(y_true: Any, y_pred: Any, sample_weight: Any = None) ->
 
 
 def _auc(y_true: Any, y_pred: Any, y_score: Any, sample_weight: Any = None) -> float:
-    if np.unique(y_true).size < 2:
+    counts = np.ones(len(y_true)) if sample_weight is None else np.asarray(sample_weight)
+    if np.unique(np.asarray(y_true)[counts > 0]).size < 2:
         return float("nan")
     return float(roc_auc_score(y_true, y_score, sample_weight=sample_weight))
 

@@ -48,6 +48,8 @@ class Bound(NamedTuple):
         The metric on the rows of the report; NaN where it was not measured.
     price : float
         By how much the training objective would fall per unit of kappa; NaN where it is not known.
+    objective : float
+        The training objective; NaN where it is not known.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Bound(NamedTuple):
     trained: float
     here: float
     price: float
+    objective: float = np.nan
 
     @property
     def is_known(self) -> bool:
@@ -116,8 +119,9 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
         with contextlib.suppress(ValueError):
             here = core.constraint_values(X, y, **metadata)
     kappas = _kappas(core, list(trained))
+    objective = float(getattr(core, "objective_", np.nan))
     return [
-        Bound(name, kappa, float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)))
+        Bound(name, kappa, float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)), objective)
         for (name, value), kappa in zip(trained.items(), kappas, strict=True)
     ]
 

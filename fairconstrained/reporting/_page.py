@@ -15,7 +15,7 @@ from fairconstrained.plotting._groups import group_name
 from fairconstrained.reporting._figures import path_figure, score_figures
 from fairconstrained.reporting._html import Cell, Html, joined, table, tag, template
 from fairconstrained.reporting._measures import MEASURES
-from fairconstrained.reporting._words import FORMS, bound_sentences, listed, remark_sentences
+from fairconstrained.reporting._words import FORMS, PRICE_WORDS, bound_sentences, listed, remark_sentences
 
 if TYPE_CHECKING:
     from fairconstrained.reporting._report import FairnessReport
@@ -173,13 +173,17 @@ def _path(report: FairnessReport) -> Html:
         [_free(value, digits=4 if name != "kappa" else None) for name, value in zip(shown.columns, values, strict=True)]
         for values in shown.itertuples(index=False)
     ]
-    models = tag("div", table("Models of the path, from loose to tight.", headings, lines))
-    return _section("The trade-off", tag("div", path_figure(report), models, class_="figures"))
+    models = table("Models of the path, from loose to tight.", headings, lines)
+    return _section("The trade-off", tag("div", path_figure(report), class_="figures"), models)
 
 
 def _bounds(report: FairnessReport) -> Html:
     sentences = bound_sentences(report.bounds, report.status)
-    return _section("The price of fairness", _list([_strong(s) for s in sentences])) if sentences else Html("")
+    if not sentences:
+        return Html("")
+    has_price = any(np.isfinite(bound.price) for bound in report.bounds)
+    explained = tag("p", PRICE_WORDS, class_="facts") if has_price else ""
+    return _section("The price of fairness", explained, _list([_strong(s) for s in sentences]))
 
 
 def _method(report: FairnessReport) -> Html:

@@ -81,6 +81,8 @@ class ReportRows:
         """Validate; None for ``labels`` are those of ``y_true``, for ``has_probabilities`` the scores tell."""
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
+        if np.size(y_true) == 0:
+            raise ValueError("a report needs rows, and y_true is empty.")
         positive, names = check_true_labels(y_true, pos_label)
         _check_threshold(threshold)
         scores = None if y_score is None else check_scores(y_score, positive)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMS",
+    "PRICE_WORDS",
     "bound_sentences",
     "interval_words",
     "listed",
@@ -38,6 +39,14 @@ FORMS: dict[str, Callable[[float], str]] = {
     "rate": lambda value: f"{100 * value:.1f}%",
     "number": lambda value: f"{value:.3f}",
 }
+
+
+#: What a price is.
+PRICE_WORDS = (
+    "A price is what the model pays for a bound: by how much the training objective, which the fit makes as small as "
+    "it can, such as an average loss, would fall if the bound were a little looser. It says nothing about accuracy, "
+    "nor about other rows."
+)
 
 
 class Contrast(NamedTuple):
@@ -61,6 +70,8 @@ class Contrast(NamedTuple):
         apart = f"{100 * self.difference:.1f} percentage points" if is_rate else f"{self.difference:.3f}"
         between = self._interval(gaps, level, 100 if is_rate else 1)
         name = _capital(measure.title) + (f" ({measure.words})" if explain else "")
+        if self.high == self.low:
+            return f"{name}: {high} for all groups."
         return f"{name}: {high} for {group_name(self.high)}, {low} for {group_name(self.low)}, {apart} apart{between}."
 
     def _interval(self, gaps: pd.DataFrame, level: float, scale: float) -> str:
@@ -226,14 +237,19 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
         found = result[1]
         share = found["partial_rank"].to_numpy()
         high, low = int(share.argmax()), int(share.argmin())
-        within = f" within {interval_words(rows)}" if interval is not everything else ""
+        is_part = interval is not everything
+        within = f" within {interval_words(rows)}" if is_part else ""
+        if high == low:
+            sentences.append(f"Scores{within}: the same for all groups.")
+            continue
+        of_these, those_of = ("of the rows there, ", "those of ") if is_part else ("", "")
         (first, most), (second, least) = (
             (group_name(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
         )
         sentences.append(
-            f"Scores{within}: {most:.1f}% of {first} and {least:.1f}% of {second} are above "
-            f"{found['threshold'].iloc[0]:.3g}, {most - least:.1f} percentage points apart, the largest difference of "
-            "all thresholds."
+            f"Scores{within}: {of_these}{most:.1f}% of {those_of}{first} and {least:.1f}% of {those_of}{second} are "
+            f"above {found['threshold'].iloc[0]:.3g}, {most - least:.1f} percentage points apart, the largest "
+            "difference of all thresholds."
         )
     return sentences
 
@@ -245,7 +261,8 @@ def _price(bound: Bound) -> str:
     step = _step(bound.kappa) if bound.is_known and bound.kappa else 0.01
     what = f"kappa from {bound.kappa:g}" if bound.is_known else "the bound"
     gain = f"{bound.price * step:.2g}"
-    return f"loosening {what} by {step:g} would lower the training objective by about {gain}, to first order"
+    now = f" (it is {bound.objective:.3g})" if np.isfinite(bound.objective) else ""
+    return f"loosening {what} by {step:g} would lower the training objective by about {gain}{now}, to first order"
 
 
 def _step(kappa: float) -> float:

@@ -219,6 +219,8 @@ def test_price_predicts_what_a_looser_bound_gains(data, fair):
     gain = fair.objective_ - loose.objective_
     assert bound.price * 0.02 == pytest.approx(gain, rel=0.25)
     said = report_on(fair, data).to_html()
+    assert "A price is what the model pays for a bound" in said
+    assert f"(it is {fair.objective_:.3g})" in said
     assert f"would lower the training objective by about {bound.price * 0.01:.2g}" in said
 
 
@@ -240,6 +242,8 @@ def test_words_about_bounds():
         "Price of statistical parity: loosening kappa from 0.05 by 0.01 would lower the training objective by about "
         "0.0012, to first order.",
     ]
+    (_, told) = bound_sentences([binding._replace(objective=0.34567)], "optimal")
+    assert "would lower the training objective by about 0.0012 (it is 0.346), to first order." in told
     (_, free) = bound_sentences([binding._replace(price=0.0)], "optimal")
     assert "none" in free
     (_, small) = bound_sentences([binding._replace(kappa=0.005)], "optimal")

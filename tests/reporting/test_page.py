@@ -19,7 +19,16 @@ from fairconstrained.reporting import fairness_report
 from fairconstrained.reporting._html import Cell, joined, table, tag
 
 VOID = {"meta", "link", "br", "hr", "img", "input", "col"}
-EVIL = ["<script>alert(1)</script>", 'a" onload="alert(2)', "b & c", "$\\foo$ $5", "_hidden", "</style></svg>"]
+EVIL = [
+    "<script>alert(1)</script>",
+    'a" onload="alert(2)',
+    "b & c",
+    "$\\foo$ $5",
+    "_hidden",
+    "</style></svg>",
+    "日本 ال",
+    "a\x00\x07b",
+]
 
 
 class Page(HTMLParser):
@@ -125,8 +134,16 @@ def test_what_users_write_is_text(evil_page):
     assert not page.values("onload")
     assert not page.values("onerror")
     words = " ".join(page.words)
-    for text in [*EVIL, "<img src=x onerror=alert(3)>", "<b>yes", "<i>"]:
+    for text in [*EVIL[:-1], "a\ufffd\ufffdb", "<img src=x onerror=alert(3)>", "<b>yes", "<i>"]:
         assert text in words
+
+
+def test_names_that_no_file_holds(rows, tmp_path):
+    """Half of a surrogate pair, which UTF-8 does not have."""
+    y_true, scores, groups = rows
+    report = fairness_report(y_true, scores, sensitive_features=groups, n_resamples=0, title="\ud800")
+    assert "<title>\ufffd</title>" in report.to_html(str(tmp_path / "report.html"))
+    assert "<title>\ufffd</title>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_names_of_groups_are_neither_mathematics_nor_hidden_in_figures(evil_page):

@@ -182,6 +182,28 @@ def test_one_label_only():
     assert "<h1>" in report.to_html()
 
 
+def test_groups_that_do_not_differ_in_anything():
+    report = make([0, 1] * 4, [2.0] * 8, sensitive_features=list("aabbaabb"), interval=(0, 0.5))
+    assert report.verdict[0] == "Positive rate (share whose decision is positive): 100.0% for all groups."
+    assert "Accuracy: 50.0% for all groups." in report.verdict
+    assert "Scores: the same for all groups." in report.verdict
+    assert "Scores within ranks 0%–50%: the same for all groups." in report.verdict
+    assert not any("apart" in sentence for sentence in report.verdict)
+
+
+def test_scores_within_an_interval_are_said_to_be_those_there(report):
+    (everywhere,) = [sentence for sentence in report.verdict if sentence.startswith("Scores:")]
+    (within,) = [sentence for sentence in report.verdict if sentence.startswith("Scores within ranks 0%–30%:")]
+    assert "of the rows there" not in everywhere
+    scores, groups = report.y_score, report.rows.grouped.codes
+    threshold = float(within.split(" are above ")[1].split(",")[0])
+    for code, name in enumerate("ab"):
+        top = np.sort(scores[groups == code])[::-1][: round(0.3 * np.sum(groups == code))]
+        share = float(within.split(f"% of those of {name}")[0].split()[-1])
+        # the threshold is rounded, by less than one score
+        assert share == pytest.approx(100 * np.mean(top > threshold), abs=100 / top.size + 0.05)
+
+
 def test_a_group_called_overall():
     report = make(sensitive_features=["overall"] * 5 + ["b"] * 3)
     assert report.table.index.tolist() == ["b", "overall", "overall"]
@@ -208,6 +230,7 @@ def test_seed_of_a_generator_is_kept():
         ({"y_score": [0.1, 0.9] * 4}, r"probabilities.*Pass threshold=0\.5"),
         ({"y_score": [0, 1] * 4}, "decisions: pass them as y_pred"),
         ({"y_score": None}, "needs y_score, or y_pred"),
+        ({"y_true": [], "y_score": [], "sensitive_features": []}, "y_true is empty"),
         ({"y_score": SCORE[:-1]}, "inconsistent numbers of samples"),
         ({"y_score": [*SCORE[:-1], np.nan]}, "NaN"),
         ({"y_true": [0, 1, 2, 0, 1, 2, 0, 1]}, "two labels; got 3"),
