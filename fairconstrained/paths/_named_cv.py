@@ -115,7 +115,7 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     ----------
     bound : float, default=0.05
         Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
-        rows, where it is smaller.
+        rows, where it may be smaller.
     kappas : array-like, default=None
         Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve.
     n_kappas : int, default=10
@@ -176,7 +176,7 @@ class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
     ----------
     bound : float, default=0.05
         Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
-        rows, where it is smaller.
+        rows, where it may be smaller.
     kappas : array-like, default=None
         Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve. With
         ``surrogate="quadratic"`` they bound the surrogate and have to be given.

@@ -53,7 +53,7 @@ class FairnessPathCV(AnswersByFitted):
     """Choose the bound of an estimator on held-out rows.
 
     `fit` follows `fairness_path` with folds, and keeps the most accurate model whose mean held-out gap is at most
-    ``bound``: the training gap, which kappa bounds, is smaller than the gap on new rows.
+    ``bound``. The training gap, which kappa bounds, may be smaller than the gap on new rows.
 
     Parameters
     ----------

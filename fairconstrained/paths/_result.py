@@ -36,7 +36,8 @@ class FairnessPath:
         - ``gap``: the largest of the exact metrics that are bounded, on the training rows; of several also each of
           them, as ``gap_<name>``;
         - ``price``: by how much the least objective would fall per unit of kappa, to first order, the sum of
-          ``prices_``; ``multipliers``: a dict of those that are not zero;
+          ``prices_`` (where ``param`` is the kappa of one constraint, that of this one); ``multipliers``: a dict of
+          those that are not zero;
         - ``seconds``: of the fit on all rows, from the model before;
         - ``train_<score>``: performance on the training rows, greater is better;
         - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several
