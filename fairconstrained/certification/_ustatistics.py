@@ -28,13 +28,15 @@ __all__ = ["AUCStatistics", "chernoff_upper"]
 
 
 def chernoff_upper(estimate: float, count: float, delta: float) -> float:
-    """The largest ``theta`` with ``kl(estimate, theta) <= ln(1 / delta) / count``.
+    """The largest ``theta`` with ``kl(estimate, theta) <= ln(1 / delta) / count``; 1 without rows.
 
     References
     ----------
     W. Hoeffding, "Probability Inequalities for Sums of Bounded Random Variables", JASA 1963: theorem 1 (equation 2.1)
     for means, section 5 for U-statistics of two samples.
     """
+    if not count:
+        return 1.0
     allowed = -np.log(delta) / count
 
     def excess(theta: float) -> float:
@@ -129,7 +131,8 @@ def _statistic(found: ComparedAUCs, above: Set, below: Set) -> _Statistic | None
     if not (one < other or other < one):
         raise NotOffered("'ustatistic' needs sets of rows that are disjoint, or of which one contains the other.")
     rest = tuple(sorted(one ^ other))
+    total, n_rest = max(found.size(above), found.size(below)), found.size(rest)
+    if not n_rest:  # none beside the smaller set here, of whose AUC nothing is known; but maybe in the population
+        return _Statistic(0.5, 0, 0, total)
     estimate = found.auc(above, rest) if one < other else found.auc(rest, below)
-    total = max(found.size(above), found.size(below))
-    n_rest = found.size(rest)
     return _Statistic(estimate, min(n_rest, total - n_rest), n_rest, total)

@@ -379,6 +379,15 @@ def test_auc_of_a_group_over_everybody_from_the_auc_over_the_rest(draw, sample):
     assert evidence.upper(0.05) == pytest.approx(share * max(high - 0.5, low - 0.5))
 
 
+def test_nobody_beside_the_group_among_the_positives(sample):
+    """Then nothing is known of the AUC over the rest, and its share is small."""
+    groups, y = np.repeat(["a", "b"], [30, 10]), np.repeat([1, 0, 0], [20, 10, 10])
+    taken = sample("positive_equality_gap", {"protected": "a"}, y, np.linspace(-1, 1, 40), groups)
+    share = binomtest(0, 20).proportion_ci(0.95, method="exact").high
+    assert taken.gap == 0
+    assert evidence_of(taken, "ustatistic").upper(0.05) == pytest.approx(share / 2)
+
+
 def test_sufficient_scale_is_the_least_one(draw, sample):
     y, scores, groups = draw()
     for name in ("independence_gap", "statistical_parity_gap", "intra_group_auc_gap"):
