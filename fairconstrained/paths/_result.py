@@ -124,8 +124,8 @@ class FairnessPath:
         Raises
         ------
         ValueError
-            If the bound is negative, there is no such measure of performance, or ``one_standard_error`` is asked for
-            without folds.
+            If the bound is negative, there is no such measure of performance or it is NaN for all models, or
+            ``one_standard_error`` is asked for without folds.
 
         Warns
         -----
@@ -145,16 +145,19 @@ class FairnessPath:
         scores = self.table[(prefix or "train_") + performance].to_numpy(dtype=float)
         gaps = self.table[prefix + _GAP].to_numpy(dtype=float)
         rule = BestFeasible(_GAP, bound, performance)
-        if np.min(gaps) > bound + _ROUNDING:
+        if np.isnan(scores).all():
+            raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
+        least = float(np.min(gaps[~np.isnan(scores)]))
+        if least > bound + _ROUNDING:
             # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
             where = "mean held-out" if self.n_splits else "training"
             warnings.warn(
                 f"No model of the path has a {where} gap of at most {bound:g}. The one of least gap, "
-                f"{np.min(gaps):.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
+                f"{least:.4g}, was chosen; allow a larger bound, add smaller kappas or more rows.",
                 FairnessWarning,
                 stacklevel=3,
             )
-            rule.bound = float(np.min(gaps))
+            rule.bound = least
         best = rule({f"mean_test_{performance}": scores, f"mean_test_{_GAP}": -gaps})
         if not one_standard_error:
             return best

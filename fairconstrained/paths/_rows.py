@@ -84,7 +84,7 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
     Raises
     ------
     ValueError
-        If a part of a fold has a single group.
+        If a part of a fold has a single group, or lacks one of those that may overlap.
     """
     if cv is None:
         return []
@@ -151,6 +151,11 @@ def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) ->
             missing = [name for name, size in zip(groups.names, sizes, strict=True) if size == 0]
             if missing:
                 lacking.append(f"the {kind} rows of fold {number} of {len(parts)} lack {missing}")
+            if missing and groups.unions is not None:
+                raise ValueError(
+                    f"{lacking[-1]}, columns of sensitive_features without a row; take other or fewer folds, or merge "
+                    "small groups."
+                )
             if len(missing) >= len(groups.names) - 1:
                 raise ValueError(f"{lacking[-1]}, so that there is nothing to compare; take other or fewer folds.")
     if lacking:

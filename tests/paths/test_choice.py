@@ -102,6 +102,15 @@ def test_rounding_of_a_mean_is_no_violation():
     assert table(**{**HELD_OUT, "mean_test_gap": gaps}).best(0.1) == "c"
 
 
+def test_models_without_a_score_are_not_chosen():
+    path = table(**{**HELD_OUT, "mean_test_accuracy": [0.93, 0.90, np.nan, np.nan, 0.70]})
+    assert path.best(0.16) == path.best(0.2, one_standard_error=True) == "e"
+    with pytest.warns(FairnessWarning, match=r"The one of least gap, 0.15,"):
+        assert path.best(0.14) == "e"
+    with pytest.raises(ValueError, match="mean_test_accuracy is NaN for every model"):
+        table(**{**HELD_OUT, "mean_test_accuracy": [np.nan] * 5}).best(0.2)
+
+
 def test_what_is_no_rule():
     with pytest.raises(ValueError, match="bound must be a gap of at least 0"):
         table().best(-0.1)

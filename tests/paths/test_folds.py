@@ -104,7 +104,7 @@ def test_groups_that_a_fold_lacks(classes):
     tables = Rows(
         classes.X, classes.y, {"sensitive_features": np.stack([groups == 2, groups < 2, groups == 1], axis=1)}
     )
-    with pytest.warns(FairnessWarning, match=r"lack \[0\]"):
+    with pytest.raises(ValueError, match=r"fold 4 of 5 lack \[0\], columns of sensitive_features without a row"):
         folds(5, RateParityClassifier(), tables)
 
 
