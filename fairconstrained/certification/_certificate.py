@@ -211,7 +211,8 @@ def certify(
     metric_params : dict, default=None
         Further arguments of the metric, such as ``interval``; no ``sample_weight``.
     kappa : float, default=None
-        What the bound is compared with. None: the ``kappa`` of the model, if it has a number there.
+        What the bound is compared with. None: the ``kappa`` of the model, if it has one in use and the metric compares
+        groups.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     method : str, default="auto"
@@ -280,8 +281,10 @@ def certify(
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
     settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
     sample = Sample(function, *answers, sensitive_features, params, **settings)
-    kappa = model_kappa(model) if kappa is None else float(kappa)
-    return certificate_of(evidence_of(sample, method), sample.name, delta, kappa, share_seen)
+    if kappa is None and compares_groups(function):
+        kappa = model_kappa(model)
+    bound = None if kappa is None else float(kappa)
+    return certificate_of(evidence_of(sample, method), sample.name, delta, bound, share_seen)
 
 
 def certificate_of(

@@ -23,6 +23,7 @@ from fairconstrained.certification._bootstrap import resampled, statistic_of
 from fairconstrained.certification._certificate import answers_of
 from fairconstrained.certification._evidence import Evidence, evidence_of
 from fairconstrained.certification._sample import Sample, strata_of
+from fairconstrained.certification._seen import bound_params
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
@@ -83,10 +84,7 @@ class Ladder:
         last = last_step(self.estimator)
         if not isinstance(last, BaseFairEstimator):
             return self._kappa in self.estimator.get_params()
-        try:
-            return last._bound_params(1.0) != last._bound_params(None)  # the same where it chooses kappa itself
-        except ValueError:  # a penalty
-            return False
+        return bool(bound_params(last, 1.0))  # none of one that chooses kappa itself
 
     @property
     def _kappa(self) -> str:

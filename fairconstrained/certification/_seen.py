@@ -12,8 +12,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from fairconstrained._row_sketch import RowSketch
+from fairconstrained.estimators import BaseFairEstimator
 
-__all__ = ["check_unseen", "model_kappa"]
+__all__ = ["bound_params", "check_unseen", "model_kappa"]
 
 #: Where meta-estimators keep the model that was fitted on the rows as they are.
 _INNER = ("best_estimator_", "estimator_", "estimator")
@@ -34,9 +35,22 @@ def _chain(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
             model = next((inner for name in _INNER if (inner := vars(model).get(name)) is not None), None)
 
 
+def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str, Any]:
+    """The parameters with which ``kappa`` bounds what an estimator of the package reports; none of a penalty."""
+    try:
+        return estimator._bound_params(kappa)
+    except ValueError:
+        return {}
+
+
 def model_kappa(model: Any) -> float | None:
-    """The bound that the model was fitted with, if it is a number."""
-    found = (getattr(part, "kappa", None) for part, _ in _chain(model))
+    """The bound that the model was fitted with, if it is a number and in use."""
+    parts = (part for part, _ in _chain(model))
+    found = (
+        getattr(part, "kappa", None)
+        for part in parts
+        if not isinstance(part, BaseFairEstimator) or "kappa" in bound_params(part, 1.0)
+    )
     return next((float(kappa) for kappa in found if isinstance(kappa, Real)), None)
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom, binomtest, entropy, multinomial, norm
+from scipy.stats import binom, binomtest, entropy, multinomial
 
 from fairconstrained.certification._bernstein import bernstein_margin
 from fairconstrained.certification._binomial import binomial_ends
 from fairconstrained.certification._dkw import band_width
 from fairconstrained.certification._evidence import NotOffered, evidence_of
-from fairconstrained.certification._unconditional import difference_upper
 from fairconstrained.certification._ustatistics import chernoff_upper
 
 #: Metrics with some parameters, one case for every branch of the bounds.
@@ -241,62 +240,6 @@ def test_the_largest_gap_needs_no_union_over_pairs_exactly(sample):
         failed = bound < np.ptp(rates) - 1e-12
         worst = max(worst, float(binom.pmf(outcomes, n, rates).prod(axis=1)[failed].sum()))
     assert 0.02 < worst <= delta
-
-
-@pytest.mark.parametrize("counts", [(5, 5, 5), (3, 8), (8, 3), (1, 12)])
-def test_unconditional_bounds_hold_exactly(counts, sample):
-    """All outcomes of groups of few rows, for rates on a grid: the bound fails with at most delta."""
-    delta = 0.2
-    outcomes = np.array(list(product(*(range(n + 1) for n in counts))))
-    known = {}
-    for a, b in permutations(range(len(counts)), 2):
-        for hits in product(range(counts[a] + 1), range(counts[b] + 1)):
-            known[a, b, hits] = difference_upper(hits, (counts[a], counts[b]), delta)
-    bound = np.array(
-        [max(known[a, b, (row[a], row[b])] for a, b in permutations(range(len(counts)), 2)) for row in outcomes]
-    )
-    chosen = outcomes.shape[0] // 3
-    predicted = np.concatenate([np.repeat([1, 0], [k, n - k]) for k, n in zip(outcomes[chosen], counts, strict=True)])
-    groups = np.repeat(list("abc")[: len(counts)], counts)
-    taken = sample("independence_gap", {}, np.append(predicted[1:], 1 - predicted[1]), predicted - 0.5, groups)
-    assert evidence_of(taken).upper(delta) == pytest.approx(bound[chosen])
-    worst = 0.0
-    for rates in product(np.linspace(0, 1, 21 if len(counts) == 2 else 11), repeat=len(counts)):
-        failed = bound < np.ptp(rates) - 1e-12
-        worst = max(worst, float(binom.pmf(outcomes, counts, rates).prod(axis=1)[failed].sum()))
-    assert 0.05 < worst <= delta
-
-
-@pytest.mark.parametrize(
-    ("hits", "counts", "delta"), [((5, 3), (9, 14), 0.1), ((11, 0), (12, 3), 0.05), ((100, 50), (100, 100), 0.2)]
-)
-def test_unconditional_bounds_against_all_rates_by_brute_force(hits, counts, delta):
-    """The largest difference that is not rejected, over a fine grid of both rates, is never above the bound."""
-    (k, m), (n, count) = hits, counts
-    rates = np.linspace(0, 1, 401)
-    pmf_a, pmf_b = (
-        binom.pmf(np.arange(n + 1), n, rates[:, None]),
-        binom.pmf(np.arange(count + 1), count, rates[:, None]),
-    )
-    small = np.arange(n + 1)[:, None] / n - np.arange(count + 1) / count <= k / n - m / count + 1e-12
-    probability = pmf_a @ small @ pmf_b.T
-    low, high = binomial_ends(np.array([k, m]), np.array([n, count]), 0.05 * delta / 4)
-    likely = ((rates >= low[0]) & (rates <= high[0]))[:, None] & (rates >= low[1]) & (rates <= high[1])
-    differences = rates[:, None] - rates
-    expected = differences[likely & (probability > 0.95 * delta)].max()
-    found = difference_upper((k, m), (n, count), delta)
-    assert expected <= found <= expected + (high[1] - low[1]) / 100 + 0.005
-    # and the other way round, which for groups of one size has the grid on the other rate
-    assert difference_upper((count - m, n - k), (count, n), delta) == pytest.approx(found, abs=0.003 * (n == count))
-
-
-def test_unconditional_bounds_are_narrower_than_two_intervals():
-    for hits, counts in (((700, 228), (1400, 600)), ((90, 8), (180, 20)), ((140, 60), (1400, 600))):
-        low, high = binomial_ends(np.array(hits), np.array(counts), 0.025)
-        rates = np.array(hits) / counts
-        wald = norm.ppf(0.95) * np.sqrt((rates * (1 - rates) / counts).sum())
-        margin = difference_upper(hits, counts, 0.05) - (rates[0] - rates[1])
-        assert wald < margin < 0.75 * (high[0] - low[1] - (rates[0] - rates[1]))
 
 
 def test_the_largest_threshold_needs_no_band_exactly(sample):
