@@ -50,3 +50,15 @@ def test_missing_fairlearn_says_how_to_install_it(monkeypatch, report):
     monkeypatch.setitem(sys.modules, "fairlearn.metrics", None)
     with pytest.raises(ImportError, match=r"needs Fairlearn.*pip install fairlearn"):
         report.to_metric_frame()
+
+
+def test_rows_without_weight_are_not_there(rows):
+    pytest.importorskip("fairlearn")
+    y_true, scores, groups = rows
+    weights = np.where((groups == "b") & (y_true == 1), 0.0, 1.0)  # no positives in b that count
+    report = fairness_report(y_true, scores, sensitive_features=groups, sample_weight=weights, n_resamples=0)
+    by_group = report.to_metric_frame().by_group
+    for name in ("auc", "true_positive_rate"):
+        assert np.isnan(by_group.loc["b", name])
+        assert np.isnan(report.table.loc["b", name])
+        assert by_group.loc["a", name] == pytest.approx(report.table.loc["a", name])
