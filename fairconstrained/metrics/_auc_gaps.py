@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import scipy.sparse as sp
 
 from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
-from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, set_auc
+from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import pair_aucs
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate
@@ -173,16 +175,17 @@ def difference_aucs(
         kept = place[cells] >= 0
         aucs = pair_aucs(scores[kept], place[cells[kept]], weights[kept], present.size, _EVERYTHING)
         centred[np.ix_(present, present)] = aucs - 0.5
-    known: dict[tuple[Sequence[int], Sequence[int]], float] = {}
-
-    def auc(above: Sequence[int], below: Sequence[int]) -> float:
-        # Pairs of groups share sets: "everything against everything" occurs once for each pair.
-        if (above, below) not in known:
-            has_rows = mass[list(above)].any() and mass[list(below)].any()
-            known[above, below] = 0.5 + set_auc(centred, mass, above, below) if has_rows else np.nan
-        return known[above, below]
-
-    return np.array([[auc(*sets[:2]), auc(*sets[2:])] for sets in differences]).reshape(-1, 2)
+    # Pairs of groups share sets: "everything" occurs once for each pair, and is summed up once.
+    number: dict[tuple[int, ...], int] = {}
+    places = np.array([[number.setdefault(cells, len(number)) for cells in sets] for sets in differences], dtype=int)
+    sizes = [len(cells) for cells in number]
+    members = np.fromiter(chain.from_iterable(number), dtype=int, count=sum(sizes))
+    unions = sp.csr_array((np.ones(members.size), members, np.cumsum([0, *sizes])), shape=(len(number), n_cells))
+    weighted = unions @ (mass[:, None] * centred * mass)
+    above, below = places.reshape(-1, 2, 2).transpose(2, 0, 1)
+    totals = unions @ mass
+    with np.errstate(invalid="ignore"):
+        return 0.5 + (unions @ weighted.T).T[above, below] / (totals[above] * totals[below])
 
 
 def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:

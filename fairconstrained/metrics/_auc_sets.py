@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "mask_cells", "set_auc"]
+__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "mask_cells"]
 
 
 class AUCDifference(NamedTuple):
@@ -36,14 +36,12 @@ class _Side(NamedTuple):
 
     positives: tuple[int, ...]
     negatives: tuple[int, ...]
-
-    @property
-    def rows(self) -> tuple[int, ...]:
-        return self.positives + self.negatives
+    rows: tuple[int, ...]
 
     @classmethod
     def of(cls, groups: Sequence[int], n_groups: int) -> _Side:
-        return cls(tuple(groups), tuple(n_groups + g for g in groups))
+        positives, negatives = tuple(groups), tuple(n_groups + g for g in groups)
+        return cls(positives, negatives, positives + negatives)
 
 
 class AUCMetric(NamedTuple):
@@ -140,19 +138,3 @@ def mask_cells(masks: np.ndarray) -> tuple[np.ndarray, int, AUCDifference]:
     kinds = kinds[kinds < 16]
     cells = [tuple(np.flatnonzero(kinds & 2**k).tolist()) for k in range(4)]
     return codes, kinds.size, AUCDifference(*cells)
-
-
-def set_auc(aucs: np.ndarray, mass: np.ndarray, above: Sequence[int], below: Sequence[int]) -> float:
-    """AUC of one union of cells against another.
-
-    Parameters
-    ----------
-    aucs : ndarray of shape (n_cells, n_cells)
-        Of every cell against every cell.
-    mass : ndarray of shape (n_cells,)
-        Weights of the cells.
-    above, below : sequence of int
-        Cells, which may overlap.
-    """
-    first, second = mass[list(above)], mass[list(below)]
-    return float(first @ aucs[np.ix_(list(above), list(below))] @ second / (first.sum() * second.sum()))
