@@ -5,7 +5,7 @@ Of the families the only one that is right in the limit alone. It is there for e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
@@ -16,14 +16,10 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
 from fairconstrained.certification._evidence import Evidence, offers
+from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, without_blocks
 from fairconstrained.certification._sample import Sample, check_fraction, check_params, resolve_metric, strata_of
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
-
-#: Blocks of rows that the jackknife leaves out, in all strata together.
-_JACKKNIFE_BLOCKS = 100
-#: Share of the resamples without a gap, because a cell has no rows, from which on the others say nothing.
-_MOST_LOST = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,8 @@ class Replicates:
         estimate = statistic(np.arange(strata.size))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         values = resampled(statistic, strata, n_resamples, rng)
-        return cls(estimate, np.sort(values), _acceleration(statistic, strata, rng))
+        left_out = [np.array([_or_nan(statistic, rows) for rows in kept]) for kept in without_blocks(strata, rng)]
+        return cls(estimate, np.sort(values), acceleration(left_out))
 
     @property
     def bias(self) -> float:
@@ -98,36 +95,16 @@ def resampled(
     statistic: Callable[[np.ndarray], float], strata: np.ndarray, n_resamples: int, rng: np.random.Generator
 ) -> np.ndarray:
     """The statistic of rows drawn anew within strata, where it has a value; see `Replicates.of`."""
-    order = np.argsort(strata, kind="stable")
-    starts = np.searchsorted(strata[order], strata[order])
-    sizes = np.bincount(strata)[strata[order]]
     values: list[float] = []
-    for drawn in range(1, n_resamples + 1):
-        value = _or_nan(statistic, order[starts + (rng.random(order.size) * sizes).astype(np.int64)])
+    for drawn, rows in enumerate(draws(strata, n_resamples, rng), start=1):
+        value = _or_nan(statistic, rows)
         values += [] if np.isnan(value) else [value]
-        if drawn - len(values) > _MOST_LOST * n_resamples:
+        if drawn - len(values) > MOST_LOST * n_resamples:
             raise ValueError(
                 f"{drawn - len(values)} of {drawn} resamples have an empty cell, so the bootstrap says nothing. "
                 "Use more rows, or merge small groups."
             )
     return np.array(values)
-
-
-def _acceleration(statistic: Callable[[np.ndarray], float], strata: np.ndarray, rng: np.random.Generator) -> float:
-    """From a jackknife over blocks of rows within strata; equation 14.15, summed over strata as several samples."""
-    cubes = squares = 0.0
-    for blocks in _jackknife_blocks(strata, rng):
-        left = []
-        for block in blocks:
-            keep = np.ones(strata.size, dtype=bool)
-            keep[block] = False
-            left.append(_or_nan(statistic, np.flatnonzero(keep)))
-        values = np.array(left)[~np.isnan(left)]
-        if values.size > 1:
-            influence = (values.size - 1) * (values.mean() - values)
-            cubes += (influence**3).sum() / values.size**3
-            squares += (influence**2).sum() / values.size**2
-    return float(cubes / (6 * squares**1.5)) if squares > 0 else 0.0
 
 
 def _or_nan(statistic: Callable[[np.ndarray], float], rows: np.ndarray) -> float:
@@ -136,15 +113,6 @@ def _or_nan(statistic: Callable[[np.ndarray], float], rows: np.ndarray) -> float
         return statistic(rows)
     except ValueError:
         return np.nan
-
-
-def _jackknife_blocks(strata: np.ndarray, rng: np.random.Generator) -> Iterator[list[np.ndarray]]:
-    """Of every stratum, blocks of rows at random; single rows if there are not many."""
-    for code in range(int(strata.max()) + 1):
-        rows = rng.permutation(np.flatnonzero(strata == code))
-        n_blocks = min(rows.size, max(2, round(_JACKKNIFE_BLOCKS * rows.size / strata.size)))
-        if rows.size > 1:
-            yield np.array_split(rows, n_blocks if strata.size > _JACKKNIFE_BLOCKS else rows.size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,55 @@
+"""Rows drawn anew within strata, and the jackknife over blocks of them: what bootstraps of any statistic share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+__all__ = ["MOST_LOST", "acceleration", "draws", "without_blocks"]
+
+#: Share of the resamples without a statistic, because a cell has no rows, from which on the others say nothing.
+MOST_LOST = 0.1
+#: Blocks of rows that the jackknife leaves out, in all strata together.
+_JACKKNIFE_BLOCKS = 100
+
+
+def draws(strata: np.ndarray, n_resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
+    """Row numbers, drawn anew within the strata, whose codes ``strata`` has; the size of every stratum stays."""
+    order = np.argsort(strata, kind="stable")
+    starts = np.searchsorted(strata[order], strata[order])
+    sizes = np.bincount(strata)[strata[order]]
+    for _ in range(n_resamples):
+        yield order[starts + (rng.random(order.size) * sizes).astype(np.int64)]
+
+
+def without_blocks(strata: np.ndarray, rng: np.random.Generator) -> Iterator[Iterator[np.ndarray]]:
+    """For every stratum all row numbers but those of a block of it; a block is one row if there are not many."""
+    for code in range(int(strata.max()) + 1):
+        rows = rng.permutation(np.flatnonzero(strata == code))
+        share = max(2, round(_JACKKNIFE_BLOCKS * rows.size / strata.size))
+        n_blocks = min(rows.size, share) if strata.size > _JACKKNIFE_BLOCKS else rows.size
+        if n_blocks > 1:
+            yield (np.delete(np.arange(strata.size), block) for block in np.array_split(rows, n_blocks))
+
+
+def acceleration(left_out: Sequence[np.ndarray]) -> float:
+    """Skewness that BCa quantiles correct for; 0 where it cannot be told.
+
+    Parameters
+    ----------
+    left_out : sequence of ndarray
+        For every stratum the statistic without each of its blocks; NaN where a cell is empty.
+
+    References
+    ----------
+    Efron, Tibshirani (1993), An Introduction to the Bootstrap, equation 14.15, the strata as several samples.
+    """
+    cubes = squares = 0.0
+    for stratum in left_out:
+        values = stratum[~np.isnan(stratum)]
+        if values.size > 1:
+            influence = (values.size - 1) * (values.mean() - values)
+            cubes += (influence**3).sum() / values.size**3
+            squares += (influence**2).sum() / values.size**2
+    return float(cubes / (6 * squares**1.5)) if squares > 0 else 0.0
