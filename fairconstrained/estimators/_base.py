@@ -144,7 +144,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            For invalid data, or a group that the metric compares and that has no rows.
+            For invalid data, and for a group of a table of booleans that has no rows; other groups are left out then.
         """
         data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
         if self._holds_vacuously(data):

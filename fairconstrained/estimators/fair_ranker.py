@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
 
 from fairconstrained._queries import check_queries, query_pairs
 from fairconstrained._row_sketch import RowSketch
@@ -191,7 +192,8 @@ class FairRanker(ModuleScores):
         self.warm_start = warm_start
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "qid": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+    __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "qid": True}
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, *, qid: Any = None, sensitive_features: Any = None) -> Self:
@@ -304,7 +306,8 @@ class FairRanker(ModuleScores):
         """
         return self._scores(X, None)
 
-    def score(self, X: Any, y: Any, *, qid: Any = None) -> float:
+    # pipelines hand over weights, if only None, where metadata is routed
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:
         """Share of the pairs of documents of one query that are ranked right.
 
         Parameters
@@ -312,6 +315,8 @@ class FairRanker(ModuleScores):
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y, qid : array-like of shape (n_samples,)
             As in `fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Non-negative; a pair counts the product of those of its documents.
 
         Returns
         -------
@@ -319,5 +324,7 @@ class FairRanker(ModuleScores):
             In [0, 1]; NaN if there is no pair.
         """
         scores, y = self.predict(X), np.asarray(y, dtype=float)
-        pairs = query_pairs(y, check_queries(qid, scores.size))
-        return float(np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])) if len(pairs) else np.nan
+        better, worse = query_pairs(y, check_queries(qid, scores.size)).T
+        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        counts = weights[better] * weights[worse]
+        return float(np.average(scores[better] > scores[worse], weights=counts)) if counts.any() else np.nan

@@ -7,6 +7,10 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
+from sklearn import config_context
+from sklearn.model_selection import GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import FairnessWarning, FairRanker
 from fairconstrained._queries import query_pairs
@@ -170,3 +174,28 @@ def test_mini_batches_of_queries(documents, monkeypatch):
         drawn = np.unique(queries[batch.order])
         assert set(batch.order) == set(np.flatnonzero(np.isin(queries, drawn)))
     assert ranker.score(X, y, qid=qid) > 0.6
+
+
+def test_pipelines_and_cross_validation_pass_queries_and_groups_on(documents):
+    X, y, qid, groups = documents
+    metadata = {"qid": qid, "sensitive_features": groups}
+    folds = list(GroupKFold(2).split(X, y, qid))
+    pipe = make_pipeline(StandardScaler(), FairRanker())
+    with config_context(enable_metadata_routing=True):
+        found = cross_val_score(pipe, X, y, params=metadata, cv=folds, error_score="raise")
+    for (train, test), score in zip(folds, found, strict=True):
+        scaler = StandardScaler().fit(X[train])
+        alone = FairRanker().fit(scaler.transform(X[train]), y[train], qid=qid[train], sensitive_features=groups[train])
+        assert score == pytest.approx(alone.score(scaler.transform(X[test]), y[test], qid=qid[test]), abs=1e-12)
+
+
+def test_weights_of_a_score_stand_for_repeated_documents(documents):
+    X, y, qid, groups = documents
+    model = FairRanker().fit(X, y, qid=qid, sensitive_features=groups)
+    repeats = np.random.default_rng(0).integers(0, 3, y.size)
+    rows = np.repeat(np.arange(y.size), repeats)
+    repeated = model.score(X[rows], y[rows], qid=qid[rows])
+    assert model.score(X, y, repeats, qid=qid) == pytest.approx(repeated, abs=1e-12)
+    assert repeated != model.score(X, y, qid=qid)
+    with pytest.raises(ValueError, match="at least one non-zero"):
+        model.score(X, y, np.zeros(y.size), qid=qid)
