@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
 import torch
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
@@ -29,6 +30,13 @@ threadpool_limits(1)
 # The same examples in every run, and no deadline: a slow machine is not an error.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def routing() -> Iterator[None]:
+    """Metadata reaches the steps of pipelines and the scorers of searches."""
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import sklearn
 
 from fairconstrained.datasets import make_biased_classification, make_biased_regression
 
@@ -27,9 +26,3 @@ def classes() -> Sample:
 def numbers() -> Sample:
     """A real target, two groups 0 and 1."""
     return Sample(*make_biased_regression(600, 4, random_state=0))
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import sklearn
 
 from fairconstrained import RateParityClassifier, fairness_path
 from fairconstrained.datasets import make_biased_classification, make_biased_regression
@@ -36,9 +35,3 @@ def path(classes):
     return fairness_path(
         RateParityClassifier(), classes.X, classes.y, sensitive_features=classes.groups, kappas=[None, 0.1, 0.02], cv=3
     )
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield

@@ -47,12 +47,6 @@ def sample():
     return make_biased_classification(600, 4, random_state=0)
 
 
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
 def shifted(**options):
     return ScoreShiftPostprocessor(LogisticRegression(), **options)
 
