@@ -19,6 +19,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import LogLocator, NullFormatter
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
@@ -117,6 +118,9 @@ def draw(points: pd.DataFrame) -> None:
             )
         ax.axhspan(-1e-3, 1e-3, color="0.9")
         ax.set(title=data, xlabel="kappa", xscale="log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("objective, path - cold fit")
     axes[-1].legend(fontsize=7)
     figure.savefig(RESULTS / "fairness_paths.png", dpi=150)

@@ -83,8 +83,8 @@ class AugmentedLagrangian(Solver):
     warm_penalty, warm_patience, warm_inner_iter : float, int and int, default=100.0, 1 and 25
         What ``penalty``, ``patience`` and ``inner_iter`` are where multipliers are known from an earlier run, as in a
         warm start or after fewer rows.
-    path_inner_iter : int, default=17
-        What ``inner_iter`` is in a warm start from another ``kappa``, or from a solution without constraints.
+    path_inner_iter, narrowing_inner_iter : int, default=8 and 17
+        What ``inner_iter`` is in a warm start from another ``kappa``; the second where the surrogate is narrowed anew.
     max_penalty : float, default=1000.0
     first_blur, final_blur : float, default=0.1 and 0.02
         Blur of the surrogate in standard deviations of the scores.
@@ -110,7 +110,8 @@ class AugmentedLagrangian(Solver):
     warm_penalty: float = 100.0
     warm_patience: int = 1
     warm_inner_iter: int = 25
-    path_inner_iter: int = 17
+    path_inner_iter: int = 8
+    narrowing_inner_iter: int = 17
     max_penalty: float = 1000.0
     first_blur: float = 0.1
     final_blur: float = 0.02
@@ -233,7 +234,7 @@ class _Run:
         coarse, options = start.state if isinstance(start.state, Start) else start, self.options
         self.is_on_path = True
         self._adopt(without_idle_components(coarse, self.problem.constraints))
-        self.options = replace(options, patience=options.warm_patience, inner_iter=options.path_inner_iter)
+        self.options = replace(options, patience=options.warm_patience, inner_iter=options.narrowing_inner_iter)
         self.penalty = _PATH_PENALTY if self.multipliers.any() else self.first_penalty
         self.blur, self.narrowing = options.first_blur, (options.first_blur / options.final_blur) ** 0.5
         if coarse is not start:
