@@ -236,6 +236,8 @@ class BoundRateParity(BoundParity):
         # So where the constraint is violated, the distance of the rates to those ranks adds a way out; it is zero
         # where the violation begins, for there one of the rates is at ranks that count.
         inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
+        if inside.all() or not (excess > 0).any():
+            return excess
         down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
         up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
         down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
