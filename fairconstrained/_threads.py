@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from threading import Lock
 
 import torch
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["limited_threads"]
 
@@ -18,6 +19,12 @@ _ROWS_PER_THREAD = 100_000
 _lock = Lock()
 _running = 0
 _restore = ExitStack()
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those of the process at the first fit; to look for them takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 @contextmanager
@@ -34,7 +41,7 @@ def limited_threads(n_samples: int) -> Iterator[None]:
             wanted = min(available, max(1, n_samples // _ROWS_PER_THREAD))
             _restore.callback(torch.set_num_threads, available)
             torch.set_num_threads(wanted)
-            _restore.enter_context(threadpool_limits(wanted))
+            _restore.enter_context(_libraries().limit(limits=wanted))
         _running += 1
     try:
         yield

@@ -25,6 +25,7 @@ from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES
+from fairconstrained.metrics._validation import check_groups
 from fairconstrained.models import LinearModel, Model
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Objective
@@ -238,7 +239,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         excess = super()._report(problem, params, result, target)
         data, scores = problem.data, problem.scores(params)
         groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)
-        rows = {"sensitive_features": groups, "sample_weight": data.weights.numpy(), "pos_label": 1.0}
+        grouped = check_groups(groups, data.weights.numpy(), data.n_samples, overlapping=True)
+        rows = {"sensitive_features": grouped, "pos_label": 1.0}
         labels = (data.unions or data).labels
         tables: dict[str, pd.DataFrame] = {}
         self.exact_gaps_ = {}
