@@ -24,6 +24,8 @@ _CHUNK = 16_384
 #: Entries of the table that finds the bin of a score, and comparisons after it at which a binary search is as good.
 _TABLE = 4096
 _MANY = 8
+#: Rows from which on the table takes less time than it saves.
+_WORTH_A_TABLE = 10_000
 
 
 class Kernel(ABC):
@@ -155,7 +157,7 @@ class _PolynomialGroupMeans(torch.autograd.Function):
         cells: Cells,
         kernel: PiecewisePolynomial,
     ) -> Tensor:
-        ctx.bins = bins = _Bins(thresholds.detach().numpy(), width, kernel)
+        ctx.bins = bins = _Bins(thresholds.detach().numpy(), width, kernel, scores.shape[0])
         ctx.parts = [
             (cell, bins.sort_in(scores.detach().numpy()[part], cells.weights.numpy()[part]), part)
             for cell, part in _chunks(cells)
@@ -187,7 +189,10 @@ class _PolynomialGroupMeans(torch.autograd.Function):
 class _Bins:
     """The bins between the knots of all thresholds, and the kernel's polynomial in each, for every threshold."""
 
-    def __init__(self, thresholds: np.ndarray, width: float, kernel: PiecewisePolynomial) -> None:
+    #: The first bin that every entry of the table can mean, if there is a table.
+    _first: np.ndarray | None = None
+
+    def __init__(self, thresholds: np.ndarray, width: float, kernel: PiecewisePolynomial, n_samples: int) -> None:
         self.width, self.flat = width, kernel.flat_outside
         self.edges = edges = np.sort((thresholds[:, None] + width * kernel.knots).ravel())
         # A bin's own origin keeps the powers of x small; the two outer bins start from their only edge.
@@ -198,7 +203,12 @@ class _Bins:
         piece = kernel.coefficients[np.searchsorted(kernel.knots, within)]
         self.local = _shifted(piece, shift)
         self.shape = self.local.shape[1:]
-        # A table of the bin at equally spaced scores leaves few comparisons per row; a binary search has many.
+        if n_samples >= _WORTH_A_TABLE:
+            self._tabulate()
+
+    def _tabulate(self) -> None:
+        """A table of the bin at equally spaced scores leaves few comparisons per row; a binary search has many."""
+        edges = self.edges
         self._begin, span = edges[0], edges[-1] - edges[0]
         self._per_unit = _TABLE / span if span > 0 else 0.0
         starts = edges[0] + np.arange(_TABLE + 1) * (span / _TABLE)
@@ -210,7 +220,7 @@ class _Bins:
 
     def search(self, scores: np.ndarray) -> np.ndarray:
         """Bin of every score, as ``np.searchsorted(edges, scores)`` has it."""
-        if self._n_compare > _MANY:  # crowded edges, all within one or two entries of the table
+        if self._first is None or self._n_compare > _MANY:  # or crowded edges, all within one or two entries
             return np.searchsorted(self.edges, scores)
         entry = ((scores - self._begin) * self._per_unit).clip(0, _TABLE).astype(np.intp)
         found = self._first[entry]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairconstrained.surrogates import SURROGATES
+from fairconstrained.surrogates import _WORTH_A_TABLE, SURROGATES, _Bins
 
 NAMES = sorted(SURROGATES)
 PARTS = ("value", "plus", "minus")
@@ -68,6 +68,16 @@ def test_group_means_of_more_rows_than_a_block(make_data, name):
     kernel, thresholds = SURROGATES[name].value, levels(-0.5, 0.5)
     expected = naive_means(kernel, scores, thresholds, 0.3, data.groups)
     torch.testing.assert_close(kernel.group_means(scores, thresholds, 0.3, data.groups), expected)
+
+
+@pytest.mark.parametrize("width", [1.0, 0.05, 1e-6])
+@pytest.mark.parametrize("thresholds", [[0.1], [0.3, 0.3], [-2.0, -0.4, 0.3, 1.7], np.linspace(0.2, 0.21, 30)], ids=len)
+def test_with_a_table_bins_are_those_of_a_binary_search(thresholds, width):
+    bins = _Bins(np.asarray(thresholds), width, SURROGATES["smoothstep"].value, _WORTH_A_TABLE)
+    edges = bins.edges
+    around = np.concatenate([np.nextafter(edges, -np.inf), edges, np.nextafter(edges, np.inf)])
+    scores = np.concatenate([around, np.random.default_rng(0).normal(size=500), [-1e6, 1e6]])
+    np.testing.assert_array_equal(bins.search(scores), np.searchsorted(edges, scores))
 
 
 @pytest.mark.parametrize(("name", "part"), KERNELS)
