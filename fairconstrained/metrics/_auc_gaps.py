@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import scipy.sparse as sp
 
 from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
@@ -178,14 +176,14 @@ def difference_aucs(
     # Pairs of groups share sets: "everything" occurs once for each pair, and is summed up once.
     number: dict[tuple[int, ...], int] = {}
     places = np.array([[number.setdefault(cells, len(number)) for cells in sets] for sets in differences], dtype=int)
-    sizes = [len(cells) for cells in number]
-    members = np.fromiter(chain.from_iterable(number), dtype=int, count=sum(sizes))
-    unions = sp.csr_array((np.ones(members.size), members, np.cumsum([0, *sizes])), shape=(len(number), n_cells))
+    unions = np.zeros((len(number), n_cells))
+    for union, cells in zip(unions, number, strict=True):
+        union[list(cells)] = 1.0
     weighted = unions @ (mass[:, None] * centred * mass)
     above, below = places.reshape(-1, 2, 2).transpose(2, 0, 1)
     totals = unions @ mass
     with np.errstate(invalid="ignore"):
-        return 0.5 + (unions @ weighted.T).T[above, below] / (totals[above] * totals[below])
+        return 0.5 + (weighted @ unions.T)[above, below] / (totals[above] * totals[below])
 
 
 def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
