@@ -177,8 +177,8 @@ def difference_aucs(
     number: dict[tuple[int, ...], int] = {}
     places = np.array([[number.setdefault(cells, len(number)) for cells in sets] for sets in differences], dtype=int)
     unions = np.zeros((len(number), n_cells))
-    for union, cells in zip(unions, number, strict=True):
-        union[list(cells)] = 1.0
+    for union, members in zip(unions, number, strict=True):
+        union[list(members)] = 1.0
     weighted = unions @ (mass[:, None] * centred * mass)
     above, below = places.reshape(-1, 2, 2).transpose(2, 0, 1)
     totals = unions @ mass
