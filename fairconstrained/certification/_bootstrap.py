@@ -16,7 +16,7 @@ from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
 from fairconstrained.certification._evidence import Evidence, offers
-from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, without_blocks
+from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
 from fairconstrained.certification._sample import Sample, check_fraction, check_params, resolve_metric, strata_of
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
@@ -267,6 +267,6 @@ def gap_interval(
 
 
 def _check_resamples(n_resamples: int, tail: float) -> None:
-    needed = int(np.ceil(10 / tail - 1e-9))
+    needed = fewest_resamples(tail)
     if n_resamples < needed:
         raise ValueError(f"n_resamples={n_resamples} are too few for a quantile of {tail:g}; use {needed} or more.")

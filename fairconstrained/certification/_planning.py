@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
+from fairconstrained._pipelines import last_step
 from fairconstrained.certification._bootstrap import resampled, statistic_of
 from fairconstrained.certification._certificate import answers_of
 from fairconstrained.certification._evidence import Evidence, evidence_of
@@ -115,11 +116,6 @@ class Ladder:
             (model,) = self.fit(part, kappas[:1])
         least = max(last_step(model).granularity_.values(), default=0.0)
         return [*kappas[:1], *(kappa for kappa in kappas[1:] if kappa >= least)]
-
-
-def last_step(estimator: Any) -> Any:
-    """Of a pipeline, or the estimator itself."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 def fitted(model: Any, part: Part) -> Any:

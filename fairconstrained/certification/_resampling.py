@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-__all__ = ["MOST_LOST", "acceleration", "draws", "without_blocks"]
+__all__ = ["MOST_LOST", "acceleration", "draws", "fewest_resamples", "without_blocks"]
 
 #: Share of the resamples without a statistic, because a cell has no rows, from which on the others say nothing.
 MOST_LOST = 0.1
 #: Blocks of rows that the jackknife leaves out, in all strata together.
 _JACKKNIFE_BLOCKS = 100
+
+
+def fewest_resamples(tail: float) -> int:
+    """As many as leave ten beyond a quantile that leaves the share ``tail``, up to rounding."""
+    return int(np.ceil(10 / tail - 1e-9))
 
 
 def draws(strata: np.ndarray, n_resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:

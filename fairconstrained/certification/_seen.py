@@ -71,7 +71,8 @@ def check_unseen(model: Any, X: Any, allow: bool) -> float | None:
         if not n_testable:
             return None
         error = np.sqrt(by_chance * (1 - by_chance) * (1 / n_testable + 1 / sketch.counts.sum()))
-        seen, are_same = sketch.share_seen(rows), _are_same(sketch, RowSketch.of(rows))
+        seen = sketch.share_seen(rows)
+        are_same = seen == 1.0 and _are_same(sketch, RowSketch.of(rows))
         if not are_same and seen <= by_chance + _STANDARD_ERRORS * error + _TOLERANCE:
             return 0.0
         if not allow:

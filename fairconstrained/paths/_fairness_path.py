@@ -18,7 +18,7 @@ from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.paths._result import FairnessPath
 from fairconstrained.paths._rows import Rows, folds, smallest_group
 from fairconstrained.paths._scoring import make_scorers
-from fairconstrained.paths._walk import Plan, Walk, begin_fold, last_step, walk, walk_fold
+from fairconstrained.paths._walk import Plan, Walk, begin_fold, checked_last_step, walk, walk_fold
 from fairconstrained.solvers import Status
 
 __all__ = ["fairness_path"]
@@ -158,7 +158,7 @@ def fairness_path(
     >>> path.table["gap"].is_monotonic_decreasing
     True
     """
-    last = last_step(estimator)
+    last = checked_last_step(estimator)
     if param is None:
         _check_bounds(last)
     plan = Plan(estimator, param, make_scorers(scoring, last), warm_start, verbose)

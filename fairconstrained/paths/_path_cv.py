@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained._answers import AnswersByFitted
+from fairconstrained._pipelines import last_step
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
@@ -218,7 +219,7 @@ class FairnessPathCV(AnswersByFitted):
         model = self.best_estimator_
         if isinstance(model, Pipeline):  # whose own score takes the groups only while metadata routing is on
             X = model[:-1].transform(X) if len(model.steps) > 1 else X
-            model = model.steps[-1][1]
+            model = last_step(model)
         given = {"sample_weight": sample_weight, **params}
         if "sensitive_features" in inspect.signature(model.score).parameters:
             given["sensitive_features"] = sensitive_features
@@ -227,8 +228,7 @@ class FairnessPathCV(AnswersByFitted):
     def _get_metadata_request(self) -> MetadataRequest:
         """What the estimator requests besides the groups, such as ``qid``, is requested here as well."""
         request = super()._get_metadata_request()
-        is_pipeline = isinstance(self.estimator, Pipeline)
-        last = self.estimator.steps[-1][1] if is_pipeline else self.estimator
+        last = last_step(self.estimator)
         if isinstance(last, BaseFairEstimator):
             inner = get_routing_for_object(last)
             for method in ("fit", "score"):

@@ -17,11 +17,12 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from tqdm import tqdm
 
+from fairconstrained._pipelines import last_step
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.paths._rows import Rows
 from fairconstrained.paths._scoring import PathScorer
 
-__all__ = ["Plan", "Walk", "begin_fold", "last_step", "walk", "walk_fold"]
+__all__ = ["Plan", "Walk", "begin_fold", "checked_last_step", "walk", "walk_fold"]
 
 #: A bound with which an estimator knows what it would bound; the value does not enter the metric.
 _ANY_BOUND = 0.5
@@ -52,7 +53,7 @@ class Plan:
     @property
     def last(self) -> BaseFairEstimator:
         """The estimator of the package."""
-        return last_step(self.estimator)
+        return checked_last_step(self.estimator)
 
     @property
     def value_name(self) -> str:
@@ -147,7 +148,7 @@ class Walk:
         return Walk(self.records + other.records, self.models + other.models, self.warnings + other.warnings)
 
 
-def last_step(estimator: Any) -> BaseFairEstimator:
+def checked_last_step(estimator: Any) -> BaseFairEstimator:
     """The estimator of the package in what the user gave.
 
     Raises
@@ -155,7 +156,7 @@ def last_step(estimator: Any) -> BaseFairEstimator:
     TypeError
         If there is none.
     """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    last = last_step(estimator)
     if not isinstance(last, BaseFairEstimator):
         raise TypeError(
             "estimator must be one of fairconstrained, or a Pipeline that ends in one; got "

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from fairconstrained.certification._bootstrap import Replicates
-from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, without_blocks
+from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
 from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._rows import ReportRows
 
@@ -38,7 +38,7 @@ class Resampling(NamedTuple):
         """Validate; None for ``n_resamples`` is the fewest that the level allows."""
         if not isinstance(level, Real) or not 0 < float(level) < 1:
             raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-        fewest = int(np.ceil(20 / (1 - float(level)) - 1e-9))  # ten beyond each end, up to rounding
+        fewest = fewest_resamples((1 - float(level)) / 2)
         n_resamples = fewest if n_resamples is None else n_resamples
         if not isinstance(n_resamples, Integral) or 0 != int(n_resamples) < fewest:
             raise ValueError(
