@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.metrics import METRICS
+from fairconstrained.metrics._validation import check_binary_labels
 from fairconstrained.model_selection._response import RESPONSES, get_response
 
 __all__ = [
@@ -24,6 +25,13 @@ __all__ = [
 ]
 
 Metric = Callable[..., Any]
+
+# Arguments of metrics that are not for the maker of a scorer to give.
+_TAKEN = {
+    "sensitive_features": "they come with the rows that are scored",
+    "sample_weight": "weights come with the rows that are scored",
+    "return_groups": "a score is one number",
+}
 
 # scikit-learn's convention for the second argument of a metric
 _RESPONSE_OF_ARGUMENT = {
@@ -60,6 +68,10 @@ class FairnessScorer(BaseEstimator):
 
     An estimator whose response method requests ``sensitive_features`` itself (a model with coefficients per
     group, alone or at the end of a pipeline) receives them as well; no other estimator does.
+
+    A scorer of decisions (``response="predict"``) also chooses the threshold of
+    :class:`sklearn.model_selection.TunedThresholdClassifierCV`, which hands the groups to the metric but not to
+    the model.
 
     Build one with :func:`make_fairness_scorer`, :func:`make_performance_scorer` or
     :func:`get_fairness_scorer`.
@@ -132,24 +144,58 @@ class FairnessScorer(BaseEstimator):
         TypeError
             If a classifier does not offer the response.
         """
+        self._check_groups(sensitive_features)
+        response = get_response(
+            estimator, X, self.response, sensitive_features=sensitive_features, pos_label=self.pos_label
+        )
+        return self._sign * self._value(response.encode(y), response.values, sensitive_features, sample_weight)
+
+    __call__ = score
+
+    def _check_groups(self, sensitive_features: Any) -> None:
         if self.by_group and sensitive_features is None:
             raise ValueError(
                 f"{self!r} needs sensitive_features. In a search or a cross-validation call "
                 "sklearn.set_config(enable_metadata_routing=True) first, and pass sensitive_features= to fit "
                 "(to cross_validate: params={'sensitive_features': ...})."
             )
-        response = get_response(
-            estimator, X, self.response, sensitive_features=sensitive_features, pos_label=self.pos_label
-        )
+
+    def _value(self, y_true: Any, response: Any, sensitive_features: Any, sample_weight: Any) -> float:
+        """The metric itself."""
         keywords = dict(self.metric_params or {})
         if self.by_group:
             keywords["sensitive_features"] = sensitive_features
         if sample_weight is not None:
             keywords["sample_weight"] = sample_weight
-        value = float(np.asarray(self.metric(response.encode(y), response.values, **keywords)))
-        return value if self.greater_is_better else -value
+        return float(np.asarray(self.metric(y_true, response, **keywords)))
 
-    __call__ = score
+    # scikit-learn reads these four of a scorer whose metric it applies to decisions by many thresholds.
+
+    @property
+    def _sign(self) -> int:
+        return 1 if self.greater_is_better else -1
+
+    @property
+    def _response_method(self) -> str:
+        return self.response
+
+    @property
+    def _kwargs(self) -> dict[str, Any]:
+        return {"pos_label": self.pos_label}
+
+    def _score_func(
+        self, y_true: Any, y_pred: Any, *, pos_label: Any, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> float:
+        """The metric of decisions; both columns hold the labels of the classifier."""
+        if self.response != "predict":
+            raise ValueError(
+                f"A threshold is chosen by a metric of decisions, and {_name_of(self.metric)} judges "
+                f"{self.response!r}, which no threshold changes. Choose a scorer with response='predict', such as "
+                "get_fairness_scorer('neg_independence_gap')."
+            )
+        self._check_groups(sensitive_features)
+        labels = check_binary_labels(y_true, y_pred, pos_label)
+        return self._value(labels.y_true.astype(int), labels.y_pred.astype(int), sensitive_features, sample_weight)
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks a scorer this when routing is off and a search was fitted with sample_weight
@@ -203,6 +249,8 @@ def make_fairness_scorer(
     ------
     ValueError
         If ``response`` is unknown, or "auto" and not to be told from the metric.
+    TypeError
+        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------
@@ -216,7 +264,7 @@ def make_fairness_scorer(
         _resolve_response(metric, response),
         greater_is_better=greater_is_better,
         pos_label=pos_label,
-        metric_params=kwargs,
+        metric_params=_checked_params(metric, kwargs),
     )
 
 
@@ -254,6 +302,8 @@ def make_performance_scorer(
     ------
     ValueError
         If ``response`` is unknown, or "auto" and not to be told from the metric.
+    TypeError
+        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------
@@ -268,7 +318,7 @@ def make_performance_scorer(
         greater_is_better=greater_is_better,
         by_group=False,
         pos_label=pos_label,
-        metric_params=kwargs,
+        metric_params=_checked_params(metric, kwargs),
     )
 
 
@@ -293,6 +343,8 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     ------
     ValueError
         If there is no such name; the message lists those there are.
+    TypeError
+        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------
@@ -343,6 +395,20 @@ def _resolve_response(metric: Metric, response: str) -> str:
             f"pass response=, one of {list(RESPONSES)}."
         )
     return _RESPONSE_OF_ARGUMENT[argument]
+
+
+def _checked_params(metric: Metric, params: dict[str, Any]) -> dict[str, Any]:
+    """``params``; raises a TypeError for what the metric does not take, rather than at the first score."""
+    signature = inspect.signature(metric).parameters.values() if params else ()
+    names = [parameter.name for parameter in list(signature)[2:] if parameter.kind is not parameter.VAR_KEYWORD]
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature)
+    allowed = [name for name in names if name not in _TAKEN]
+    for name in params:
+        if name in _TAKEN:
+            raise TypeError(f"{_name_of(metric)} takes no {name}= from a scorer: {_TAKEN[name]}.")
+        if name not in allowed and not takes_any:
+            raise TypeError(f"{_name_of(metric)} has no argument {name!r}; choose from {allowed}.")
+    return params
 
 
 def _name_of(metric: Metric) -> str:
