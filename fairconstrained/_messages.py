@@ -1,0 +1,39 @@
+"""Values in messages, and the checks of single numbers that many arguments share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["is_number", "shortened"]
+
+
+def shortened(values: Iterable[Any], most: int = 10) -> str:
+    """A list, or a dict with its values, as text: the first ``most`` entries and how many there are besides.
+
+    Examples
+    --------
+    >>> shortened(range(100), most=3)
+    '[0, 1, 2, ... and 97 more]'
+    """
+    if isinstance(values, Mapping):
+        left, right = "{}"
+        entries = [f"{_plain(key)!r}: {_plain(value)!r}" for key, value in values.items()]
+    else:
+        left, right = "[]"
+        entries = [repr(_plain(value)) for value in values]
+    rest = [f"... and {len(entries) - most} more"] if len(entries) > most else []
+    return left + ", ".join(entries[:most] + rest) + right
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite real number; booleans and text are none."""
+    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(np.isfinite(value))
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's scalars as Python's, which print without their types."""
+    return value.item() if isinstance(value, np.generic) else value
