@@ -15,7 +15,7 @@ from fairconstrained._messages import is_number, shortened
         (range(10), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"),
         (range(12), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... and 2 more]"),
         ({"a": np.int64(3), "b": 4}, "{'a': 3, 'b': 4}"),
-        ({k: 0 for k in range(12)}, "{0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0, 9: 0, ... and 2 more}"),
+        (dict.fromkeys(range(12), 0), "{0: 0, 1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0, 9: 0, ... and 2 more}"),
     ],
 )
 def test_shortened(values, expected):
