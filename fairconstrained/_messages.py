@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,9 @@ def shortened(values: Iterable[Any], most: int = 10) -> str:
 
 def is_number(value: Any) -> bool:
     """Whether it is a finite real number; booleans and text are none."""
-    return isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and bool(np.isfinite(value))
+    if isinstance(value, Integral):  # whose floats may overflow
+        return not isinstance(value, bool)
+    return isinstance(value, Real) and math.isfinite(value)
 
 
 def _plain(value: Any) -> Any:
