@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
+from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.models import Model
@@ -157,9 +157,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
     ) -> tuple[FairData, np.ndarray]:
         """Rows as terms see them, and their scores in the units of the solver and in the order of the data."""
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
         target = self._known_target(y)
         data = copy.copy(self)._data(X, target, sensitive_features, sample_weight)
         scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
@@ -232,12 +230,10 @@ class BaseFairEstimator(BaseEstimator, ABC):
         return self
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False)
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
         self._rows_seen = RowSketch.of(X)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not sample_weight.any():
-                raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+        if sample_weight is not None and not sample_weight.any():
+            raise ValueError("sample_weight is zero for every row; at least one must be positive.")
         sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
         target = self._encode_target(y, sample_weight)
         data = self._data(X, target, sensitive_features, sample_weight)
@@ -248,7 +244,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
         solver = self._solver(problem)
         start = self._warm_start(problem.model, problem.data.labels)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(seed_of(self.random_state))
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
         result = replace(result, params=problem.finish(result.params))

@@ -8,14 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target, as_labels
+from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, Status, StochasticSolver
 
@@ -84,8 +83,7 @@ class EpochStreaming(BaseFairEstimator):
         self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
     ) -> None:
         last: Fitted | None = getattr(self, "_fitted", None)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=last is None)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=last is None)
         self._rows_seen = RowSketch.of(X) if last is None else self._rows_seen.joined(X)
         if last is None:
             self.classes_ = announced_classes(classes, None)
@@ -105,7 +103,7 @@ class EpochStreaming(BaseFairEstimator):
         problem = self._problem(data, target)
         start = None if last is None else last.start
         solver = self._one_epoch(self._solver(problem, polish=False, decay=False), problem, start)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = np.random.default_rng(seed_of(self.random_state))
         with limited_threads(1):
             result = solver.solve(problem, start, rng)
         self._adopt(problem, result, target, labels)

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
 from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._rows import seed_of
 from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
@@ -132,7 +132,7 @@ class HoldsOut(BaseFairEstimator):
         if share is None:
             return sample_weight
         weights = np.ones(len(y)) if sample_weight is None else sample_weight.copy()
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = seed_of(self.random_state)
         self._held_out = HeldOut.of(X, y, sensitive_features, weights, share, seed, self._takes_overlapping_groups)
         weights[self._held_out.rows] = 0.0  # as if these rows had never been given
         return weights

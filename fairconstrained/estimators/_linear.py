@@ -15,6 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._rows import check_squares
 from fairconstrained.models import LinearModel, Model
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
 from fairconstrained.models.perceptron import Perceptron
@@ -174,6 +175,7 @@ class FairRegressorMixin(RegressorMixin):
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         y = np.asarray(y, dtype=np.float64)
+        check_squares(y, "y")
         mean = float(np.average(y, weights=sample_weight))
         scale = float(np.sqrt(np.average((y - mean) ** 2, weights=sample_weight))) or 1.0
         # Without an intercept the model could not undo a shift.

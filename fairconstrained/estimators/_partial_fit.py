@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fairconstrained._protected import protected_code
 from fairconstrained._row_sketch import RowSketch
@@ -16,6 +15,7 @@ from fairconstrained.constraints._auc_sets import side_names
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status
@@ -123,10 +123,8 @@ class MomentStreaming(BaseFairEstimator):
         self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
     ) -> None:
         stream = getattr(self, "_stream", None)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, multi_output=False, reset=stream is None
-        )
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=stream is None)
+        weights = np.ones(len(y)) if weights is None else weights
         self._rows_seen = RowSketch.of(X) if stream is None else self._rows_seen.joined(X)
         stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
         self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for

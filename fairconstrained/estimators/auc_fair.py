@@ -94,7 +94,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
     tol : float, default=5e-4
         Relative change of the objective at which "augmented_lagrangian" stops.
     random_state : int, RandomState instance or None, default=None
-        Seeds modules, stochastic solvers and the validation split.
+        Seeds modules, stochastic solvers and the validation split. None is another seed every time; numpy's global
+        generator is left alone.
     verbose : int, default=0
         Positive: print a line per iteration.
     warm_start : bool, default=False

@@ -71,7 +71,8 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
     tol : float, default=1e-5
         Relative improvement of the objective over ten iterations below which "projected_gradient" stops.
     random_state : int, RandomState instance or None, default=None
-        Seeds stochastic solvers, and what many rows begin with.
+        Seeds stochastic solvers, and what many rows begin with. None is another seed every time; numpy's global
+        generator is left alone.
     verbose : int, default=0
         Positive: print a line per iteration.
     warm_start : bool, default=False

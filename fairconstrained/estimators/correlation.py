@@ -54,7 +54,7 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, Module
     module, hidden_layer_sizes, activation
         Scores by a torch module, as in `PartialParityClassifier`.
     random_state : int, RandomState instance or None, default=None
-        Seeds what a module begins with.
+        Seeds what a module begins with. None is another seed every time; numpy's global generator is left alone.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
     warm_start : bool, default=False

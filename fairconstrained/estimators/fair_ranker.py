@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from fairconstrained._queries import check_queries, query_pairs
 from fairconstrained._row_sketch import RowSketch
@@ -19,6 +19,7 @@ from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import ModuleScores
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
 from fairconstrained.models import LinearModel
@@ -226,7 +227,7 @@ class FairRanker(ModuleScores):
         return self
 
     def _fit_pairs(self, X: Any, y: Any, qid: Any, sensitive_features: Any) -> None:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True)
+        X, y, _ = checked_rows(self, X, y, None, y_numeric=True)
         self._rows_seen = RowSketch.of(X)
         pairs = _Pairs.of(y, qid, sensitive_features)
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
@@ -258,7 +259,7 @@ class FairRanker(ModuleScores):
             For invalid data, without ``qid``, or if no query has two documents of different relevance.
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, reset=False)
+        X, y, _ = checked_rows(self, X, y, None, y_numeric=True, reset=False)
         problem = self._without_bound()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
         scores = problem.scores(self._fitted.start.params)
         return {c.name: c.metric(scores) for c in problem.constraints}

@@ -92,7 +92,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     callbacks : sequence of callable, optional
         Called with the record of every epoch, see `fairconstrained.callbacks`.
     random_state : int, RandomState instance or None, default=None
-        Seeds the network, the mini-batches and the validation rows.
+        Seeds the network, the mini-batches and the validation rows. None is another seed every time; numpy's global
+        generator is left alone.
     verbose : int, default=0
         1: a progress bar. 2 and more: a line per epoch.
     warm_start : bool, default=False

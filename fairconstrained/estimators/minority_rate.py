@@ -21,6 +21,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators._rows import check_squares
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
@@ -288,7 +289,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         shape = np.shape(X) if not hasattr(X, "shape") else X.shape
         if len(shape) == 2 and shape[1] != self.n_features_in_:
             raise ValueError(f"X_constraint has {shape[1]} columns, X has {self.n_features_in_}; give it the same.")
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        check_squares(X, "X_constraint", getattr(self, "feature_names_in_", None))
+        return X
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)

@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import Constraint
@@ -26,6 +26,7 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.models import LinearModel
 from fairconstrained.models._base import OutputModel
@@ -223,10 +224,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         return self
 
     def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight)
         self._rows_seen = RowSketch.of(X)
         if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             kept = sample_weight > 0
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]
         target = self._encode_target(y, sample_weight)
@@ -378,9 +378,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             For invalid data, or a class without rows.
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, reset=False)
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
         target = self._known_target(y)
         weights = np.bincount(target.values.astype(int), sample_weight, minlength=self.classes_.size)
         if missing := self.classes_[weights == 0].tolist():

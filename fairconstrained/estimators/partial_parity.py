@@ -126,7 +126,8 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         Relative improvement of the objective below which "auto" stops.
     random_state : int, RandomState instance or None, default=None
         Seeds the first weights of a module, mini-batches, and the rows that "auto" begins with where there are
-        more than 150,000. A linear model of fewer rows takes no random numbers but with "stochastic_idca".
+        more than 150,000. A linear model of fewer rows takes no random numbers but with "stochastic_idca". None is
+        another seed every time; numpy's global generator is left alone.
     verbose : int, default=0
         Positive: print a line per iteration.
     warm_start : bool, default=False

@@ -1,20 +1,16 @@
 """fit: what it reports, when it warns, and that it changes an estimator completely or not at all."""
 
 import pickle
-import threading
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
 import joblib
 import numpy as np
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
 from fairconstrained.problem import SOLVER_REQUIREMENTS
@@ -177,60 +173,6 @@ def test_joblib(classes):
     (fitted,) = joblib.Parallel(n_jobs=2)([joblib.delayed(model.fit)(X, y, sensitive_features=groups)])
     assert not hasattr(model, "coef_")  # another process fitted a copy
     np.testing.assert_allclose(fit(clone(model), classes).coef_, fitted.coef_, atol=1e-6)
-
-
-@pytest.fixture
-def two_threads():
-    """The tests run with one thread of torch; here, it and BLAS may use two."""
-    torch.set_num_threads(2)
-    with threadpool_limits(2):
-        yield
-    torch.set_num_threads(1)
-
-
-def numbers_of_threads():
-    """Of torch, as a new thread sees it, and of BLAS."""
-    with ThreadPoolExecutor(1) as pool:
-        counts = {pool.submit(torch.get_num_threads).result()}
-    return counts | {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"}
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_fit_leaves_the_number_of_threads_alone(classes, monkeypatch):
-    assert numbers_of_threads() == {2}
-    fit(classifier(), classes)
-    assert numbers_of_threads() == {2}
-    interrupt(monkeypatch, KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        fit(classifier(), classes)
-    assert numbers_of_threads() == {2}
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_overlapping_fits_leave_the_number_of_threads_alone(classes, monkeypatch):
-    """The second fit begins before the first has ended, and ends after it."""
-    solver = SOLVERS["augmented_lagrangian"]
-    solve, order = solver.solve, iter(["first", "second"])
-    first_in, second_in, first_out = (threading.Event() for _ in range(3))
-
-    def in_turn(self, *args, **kwargs):
-        if next(order) == "first":
-            first_in.set()
-            assert second_in.wait(60)
-        else:
-            second_in.set()
-            assert first_out.wait(60)
-        return solve(self, *args, **kwargs)
-
-    monkeypatch.setattr(solver, "solve", in_turn)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(fit, classifier(), classes)
-        assert first_in.wait(60)
-        second = pool.submit(fit, classifier(), classes)
-        first.result()
-        first_out.set()
-        np.testing.assert_array_equal(first.result().coef_, second.result().coef_)
-    assert numbers_of_threads() == {2}
 
 
 # --- solvers

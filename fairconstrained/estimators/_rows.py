@@ -1,0 +1,92 @@
+"""The rows that an estimator takes, checked before anything is computed from them, and the seed of what it draws."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+
+__all__ = ["check_squares", "checked_rows", "seed_of"]
+
+#: Names that a message lists.
+_LISTED = 10
+
+
+def checked_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
+) -> tuple[Any, np.ndarray, np.ndarray | None]:
+    """Features, targets and weights that a fit can compute with.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Its number of features is set, or compared with.
+    X, y, sample_weight
+        As in `fit`.
+    **options
+        Of `sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    sample_weight : ndarray of shape (n_samples,), or None if none are given
+
+    Raises
+    ------
+    ValueError
+        For invalid data, and for values whose squares overflow.
+    """
+    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, **options)
+    check_squares(X, "X", getattr(estimator, "feature_names_in_", None))
+    if sample_weight is not None:
+        sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        check_squares(sample_weight, "sample_weight")
+    return X, y, sample_weight
+
+
+def check_squares(values: Any, name: str, columns: Any = None) -> None:
+    """Raise ValueError unless the squares of all values have a finite sum; variances need it, and so do gradients.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_samples,), or ndarray or CSR matrix of shape (n_samples, n_features)
+    name : str
+        Of the argument, for the message.
+    columns : sequence of str, optional
+        Names of the columns.
+    """
+    largest = abs(values).max(axis=0)
+    largest = np.atleast_1d(largest.toarray()[0] if sp.issparse(largest) else largest)
+    limit = np.sqrt(np.finfo(np.float64).max / _num_samples(values))
+    found = np.flatnonzero(largest > limit)
+    if found.size == 0:
+        return
+    remedy = "Give weights of the order of 1" if name == "sample_weight" else "Standardise it, or drop what is invalid"
+    raise ValueError(
+        f"{name} has absolute values up to {largest.max():.3g}{_listed(found, columns, np.ndim(values))}; the sum of "
+        f"their squares overflows. Values up to {limit:.3g} are allowed. {remedy}."
+    )
+
+
+def _listed(found: np.ndarray, columns: Any, ndim: int) -> str:
+    """Which columns it is."""
+    if ndim < 2:
+        return ""
+    names = found.tolist() if columns is None else np.asarray(columns)[found].tolist()
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:_LISTED]))}{more}"
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for what a fit draws.
+
+    None is a new one from the operating system, so that fits that draw nothing leave numpy's global generator alone; an
+    int always gives the same, and a RandomState goes one number further.
+    """
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    return int(check_random_state(random_state).randint(2**31))
