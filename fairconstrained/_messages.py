@@ -8,8 +8,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-__all__ = ["is_number", "shortened"]
+__all__ = ["is_number", "shortened", "shortened_table"]
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:
@@ -28,6 +29,14 @@ def shortened(values: Iterable[Any], most: int = 10) -> str:
         entries = [repr(_plain(value)) for value in values]
     rest = [f"... and {len(entries) - most} more"] if len(entries) > most else []
     return left + ", ".join(entries[:most] + rest) + right
+
+
+def shortened_table(table: pd.DataFrame, most: int = 10) -> str:
+    """A table of numbers as text: of more than ``most`` rows those that hold the smallest numbers."""
+    if len(table) <= most:
+        return table.to_string()
+    smallest = np.argsort(table.min(axis=1).to_numpy(), kind="stable")[:most]
+    return f"{table.iloc[np.sort(smallest)].to_string()}\n... and {len(table) - most} more"
 
 
 def is_number(value: Any) -> bool:

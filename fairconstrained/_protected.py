@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
+from fairconstrained._messages import shortened
+
 __all__ = ["one_of_two", "protected_code"]
 
 
@@ -12,7 +14,7 @@ def protected_code(labels: Sequence[Hashable], protected: Hashable) -> int:
     for code, label in enumerate(labels):
         if label == protected:
             return code
-    raise ValueError(f"protected must be one of the groups {list(labels)} or None, got {protected!r}.")
+    raise ValueError(f"protected must be one of the groups {shortened(labels)} or None, got {protected!r}.")
 
 
 def one_of_two(labels: Sequence[Hashable], protected: Hashable | None, default: int = 0) -> int:
@@ -22,6 +24,6 @@ def one_of_two(labels: Sequence[Hashable], protected: Hashable | None, default: 
     if len(labels) > 2:
         raise ValueError(
             "with more than two groups, protected must name the one that is compared with all the others: "
-            f"one of {list(labels)}."
+            f"one of {shortened(labels)}."
         )
     return default

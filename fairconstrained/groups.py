@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from itertools import product
+from numbers import Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+
+from fairconstrained._inputs import as_table
+from fairconstrained._messages import shortened
 
 __all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
@@ -23,7 +27,8 @@ class GroupEncoder:
     Parameters
     ----------
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Strings, numbers, booleans or categories, without missing values.
+        Strings, numbers, booleans, categories or tuples, without missing values; values of several types in one
+        column keep theirs. A Series or DataFrame may be of any library.
 
     Attributes
     ----------
@@ -35,16 +40,23 @@ class GroupEncoder:
     Raises
     ------
     ValueError
-        If a value is missing or infinite, or the input has more than two dimensions.
+        If a value is missing or infinite, there are no rows, or the input is no column or table of columns.
     """
 
     def __init__(self, sensitive_features: Any) -> None:
-        frame = _as_frame(sensitive_features)
-        if frame.shape[1] == 1:
-            codes, values = pd.factorize(frame.iloc[:, 0], sort=True)
-            self.labels: tuple[Hashable, ...] = tuple(np.asarray(values).tolist())
+        table = as_table(sensitive_features)
+        if sp.issparse(table):
+            raise ValueError(
+                "sensitive_features is a sparse matrix, which says which groups a row belongs to, and groups must not "
+                "overlap here. Pass one column with the group of every row; only RateParityClassifier, "
+                "LossParityClassifier, rate_gap and loss_parity_gap take groups that overlap."
+            )
+        self.labels: tuple[Hashable, ...]
+        if table.shape[1] == 1:
+            codes, values = _ranks(table.iloc[:, 0])
+            self.labels = tuple(values)
         else:
-            codes, self.labels = _combinations(frame)
+            codes, self.labels = _combinations(table)
         self.codes: np.ndarray = np.asarray(codes, dtype=np.int64)
 
     @staticmethod
@@ -65,21 +77,18 @@ class GroupEncoder:
         unknown = [label for label in seen.labels if label not in position]
         if unknown:
             raise ValueError(
-                f"sensitive_features contains groups that were not seen in fit: {unknown}. "
-                f"Known groups: {list(labels)}."
+                f"sensitive_features contains groups that were not seen in fit: {shortened(unknown)}. "
+                f"Known groups: {shortened(labels)}."
             )
         return np.array([position[label] for label in seen.labels], dtype=np.int64)[seen.codes]
 
 
 def is_membership(sensitive_features: Any) -> bool:
     """Whether it says which rows belong to which of several groups: sparse, or two and more columns of booleans."""
-    if sp.issparse(sensitive_features):
+    table = as_table(sensitive_features)
+    if sp.issparse(table):
         return True
-    if isinstance(sensitive_features, pd.DataFrame):
-        kinds = [pd.api.types.is_bool_dtype(dtype) for dtype in sensitive_features.dtypes]
-        return len(kinds) > 1 and all(kinds)
-    shape: tuple[int, ...] = getattr(sensitive_features, "shape", ())
-    return len(shape) == 2 and shape[-1] > 1 and pd.api.types.is_bool_dtype(sensitive_features.dtype)
+    return table.shape[1] > 1 and all(pd.api.types.is_bool_dtype(dtype) for dtype in table.dtypes)
 
 
 class Unions(NamedTuple):
@@ -109,7 +118,7 @@ class Membership:
 
     Parameters
     ----------
-    matrix : ndarray, DataFrame or sparse matrix of shape (n_samples, n_groups)
+    matrix : array-like, DataFrame of any library, or sparse matrix of shape (n_samples, n_groups)
         Booleans; the names of a DataFrame's columns are those of the groups.
 
     Attributes
@@ -128,8 +137,9 @@ class Membership:
     """
 
     def __init__(self, matrix: Any) -> None:
-        names = matrix.columns.tolist() if isinstance(matrix, pd.DataFrame) else range(matrix.shape[1])
-        table = sp.csr_array(matrix if sp.issparse(matrix) else np.asarray(matrix), dtype=np.float64)
+        given = as_table(matrix)
+        names = range(given.shape[1]) if sp.issparse(given) else given.columns.tolist()
+        table = sp.csr_array(given if sp.issparse(given) else given.to_numpy(dtype=bool), dtype=np.float64)
         if not np.isin(table.data, (0.0, 1.0)).all():
             raise ValueError("a sparse matrix of sensitive_features may only hold True and False (or 1 and 0).")
         table.eliminate_zeros()
@@ -138,7 +148,7 @@ class Membership:
         sizes = np.bincount(table.indices, minlength=len(groups))
         empty = [group for group, size in zip(groups, sizes, strict=True) if size == 0]
         if empty:
-            raise ValueError(f"groups {empty} of sensitive_features have no rows; drop their columns.")
+            raise ValueError(f"groups {shortened(empty)} of sensitive_features have no rows; drop their columns.")
         first, self.codes = _alike(table)
         parts = table[first]
         self.labels = tuple(tuple(row.tolist()) for row in np.split(parts.indices, parts.indptr[1:-1]))
@@ -165,9 +175,11 @@ class Groups(NamedTuple):
     @classmethod
     def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
         """Encode; with ``overlapping``, a table of booleans says which groups a row belongs to, see `is_membership`."""
-        if overlapping and is_membership(sensitive_features):
-            membership = Membership(sensitive_features)
-            return cls(membership.codes, membership.labels, membership.unions)
+        if overlapping:
+            sensitive_features = as_table(sensitive_features)
+            if is_membership(sensitive_features):
+                membership = Membership(sensitive_features)
+                return cls(membership.codes, membership.labels, membership.unions)
         encoder = GroupEncoder(sensitive_features)
         return cls(encoder.codes, encoder.labels)
 
@@ -208,6 +220,9 @@ def _combinations(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[Hashable, ...]
     keys, n_keys = np.zeros(len(frame), dtype=np.int64), 1
     columns: list[tuple[np.ndarray, list[Hashable]]] = []
     for _, column in frame.items():
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            # Combinations are ordered by the values alone, not by the order of the categories.
+            column = column.astype(column.cat.categories.dtype)
         ranks, values = _ranks(column)
         columns.append((ranks, values))
         if n_keys * len(values) > _MAX_KEYS:
@@ -222,36 +237,31 @@ def _combinations(frame: pd.DataFrame) -> tuple[np.ndarray, tuple[Hashable, ...]
 
 def _ranks(column: pd.Series[Any]) -> tuple[np.ndarray, list[Hashable]]:
     """Rank of every value of a column among its sorted distinct ones, and these as Python scalars."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        # Combinations are ordered by the values alone, not by the order of the categories.
-        column = column.astype(column.cat.categories.dtype)
-    ranks, values = pd.factorize(column, sort=True)
-    # A column of objects may hold NumPy scalars.
-    return ranks, [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
-
-
-def _as_frame(sensitive_features: Any) -> pd.DataFrame:
-    if isinstance(sensitive_features, (pd.DataFrame, pd.Series)):
-        frame = pd.DataFrame(sensitive_features)
-    else:
-        values = np.asarray(sensitive_features)
-        if values.ndim not in (1, 2):
-            raise ValueError(
-                f"sensitive_features must be one column or a table of columns; got {values.ndim} dimensions."
-            )
-        frame = pd.DataFrame(values.reshape(values.shape[0], -1))
-    if frame.shape[1] == 0:
-        raise ValueError("sensitive_features has no columns; pass at least one column, or leave it out.")
-    missing = int(frame.isna().any(axis=1).sum())
-    if missing:
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError as error:  # what cannot be looked up
         raise ValueError(
-            f"sensitive_features contains NaN or missing values in {missing} rows; drop those rows "
-            "or give missing values a group of their own, e.g. the string 'unknown'."
-        )
-    numeric = frame.select_dtypes(include="number")
-    if not np.isfinite(numeric.to_numpy(dtype=float)).all():
-        raise ValueError("sensitive_features contains infinity; groups must be finite values.")
-    return frame
+            f"sensitive_features holds values that are no labels ({error}); a group is a string, a number, a boolean "
+            "or a tuple of these."
+        ) from error
+    # A column of objects may hold NumPy scalars.
+    labels = [value.item() if isinstance(value, np.generic) else value for value in values.tolist()]
+    try:
+        order = np.asarray(values.argsort())
+    except TypeError:  # of several types
+        order = np.array(sorted(range(len(labels)), key=lambda code: _sort_key(labels[code])))
+    ranks = np.empty(len(labels), dtype=np.int64)
+    ranks[order] = np.arange(len(labels))
+    return ranks[codes], [labels[code] for code in order]
+
+
+def _sort_key(label: Hashable) -> tuple[str, Any]:
+    """What orders labels of several types: numbers first, then by type."""
+    if isinstance(label, tuple):
+        return "tuple", tuple(map(_sort_key, label))
+    if isinstance(label, Real):
+        return "", label
+    return type(label).__name__, str(label)
 
 
 def threshold_groups(

@@ -93,12 +93,6 @@ def test_more_cells_than_a_64_bit_integer_counts():
     np.testing.assert_array_equal(encoder.codes, codes)
 
 
-def test_a_table_without_rows_has_no_groups():
-    encoder = GroupEncoder(pd.DataFrame({"sex": [], "race": []}))
-    assert encoder.labels == ()
-    assert encoder.codes.shape == (0,)
-
-
 def test_labels_are_plain_python_values():
     assert type(GroupEncoder(np.array([1, 2])).labels[0]) is int
     assert type(GroupEncoder(np.array(["x", "y"])).labels[0]) is str
@@ -145,7 +139,7 @@ def test_infinity(values):
 
 @pytest.mark.parametrize(("values", "dimensions"), [(np.zeros((2, 1, 1)), 3), ("sex", 0)])
 def test_wrong_number_of_dimensions(values, dimensions):
-    with pytest.raises(ValueError, match=f"got {dimensions} dimensions"):
+    with pytest.raises(ValueError, match=rf"got .*{dimensions} dimensions"):
         GroupEncoder(values)
 
 
@@ -160,10 +154,12 @@ def test_a_table_without_columns_is_a_readable_error(values):
 MEMBERS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
 
 
-@pytest.mark.parametrize("kind", ["array", "frame", "csr", "csc of numbers"])
+@pytest.mark.parametrize("kind", ["array", "list", "objects", "frame", "csr", "csc of numbers"])
 def test_rows_of_the_same_groups_are_a_part(kind):
     made = {
         "array": MEMBERS,
+        "list": MEMBERS.tolist(),
+        "objects": MEMBERS.astype(object),
         "frame": pd.DataFrame(MEMBERS, columns=["a", "b", "c"], index=[7, 7, 1, 2, 3]),
         "csr": sp.csr_array(MEMBERS),
         "csc of numbers": sp.csc_matrix(MEMBERS.astype(float)),
@@ -191,12 +187,11 @@ def test_many_groups_and_rows():
         MEMBERS[:, 0],
         MEMBERS[:, :1],
         MEMBERS.astype(int),
-        MEMBERS.astype(object).tolist(),
         pd.DataFrame(MEMBERS[:, :1]),
         pd.DataFrame({"a": [True, False], "b": ["x", "y"]}),
         ["a", "b"],
     ],
-    ids=["vector", "column", "integers", "list", "frame of one", "mixed frame", "strings"],
+    ids=["vector", "column", "integers", "frame of one", "mixed frame", "strings"],
 )
 def test_what_is_no_membership_matrix(features):
     assert not is_membership(features)

@@ -15,9 +15,11 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 
+from fairconstrained._inputs import as_table, refuse_masked
 from fairconstrained.certification._evidence import Evidence, offers
 from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
 from fairconstrained.certification._sample import Sample, check_fraction, check_params, resolve_metric, strata_of
+from fairconstrained.groups import GroupEncoder
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
 
@@ -182,11 +184,16 @@ def statistic_of(
 
 
 def _quick(sensitive_features: Any) -> Any:
-    """A column of strings as categories, which are encoded in no time."""
-    if sensitive_features is None or np.ndim(sensitive_features) != 1:
-        return sensitive_features
-    column = pd.Series(np.asarray(sensitive_features))
-    return column if column.dtype.kind in "biuf" else column.astype("category")
+    """One column of groups as categories, which are encoded in no time."""
+    table = None if sensitive_features is None else as_table(sensitive_features)
+    if not isinstance(table, pd.DataFrame) or table.shape[1] != 1:
+        return table
+    column = table.iloc[:, 0]
+    if column.dtype.kind in "biuf":
+        return column
+    groups = GroupEncoder(column)
+    names = pd.Index(groups.labels, dtype=object, tupleize_cols=False)
+    return pd.Series(pd.Categorical.from_codes(groups.codes, categories=names))
 
 
 def gap_interval(
@@ -255,6 +262,8 @@ def gap_interval(
     """
     function, params = resolve_metric(metric), check_params(metric_params)
     check_fraction("level", level)
+    refuse_masked(y_true=y_true, y_response=y_response, sample_weight=sample_weight)
+    sensitive_features = as_table(sensitive_features)
     check_consistent_length(y_response, y_true, sensitive_features, sample_weight)
     y_true = None if y_true is None else np.asarray(y_true)
     response = np.asarray(y_response)

@@ -14,6 +14,8 @@ from sklearn.base import is_regressor
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 # The families list themselves when they are imported.
+from fairconstrained._inputs import refuse_masked
+from fairconstrained._messages import shortened
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
     _bernstein,
@@ -332,15 +334,16 @@ def answers_of(
 
 
 def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any]) -> None:
-    """Raise a ValueError for lengths that differ, a single group, and groups of the model that have no rows."""
+    """Raise a ValueError for lengths that differ, masks, a single group, and groups of the model without rows."""
+    refuse_masked(X=X, y=y)
     if sensitive_features is None:
         if compares_groups(metric):
             raise ValueError(f"{metric.__name__} compares groups: pass sensitive_features.")
         return
-    sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": _num_samples(sensitive_features)}
+    groups = groups_of(metric, sensitive_features)
+    sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": groups.codes.size}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
-    groups = groups_of(metric, sensitive_features)
     if compares_groups(metric) and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
     known = np.asarray(getattr(model, "groups_", ())).tolist()
@@ -348,7 +351,8 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     if missing and set(groups.names) <= set(known):
         counts = dict(zip(groups.names, groups.sums(np.ones(sizes["X"])).astype(int).tolist(), strict=True))
         raise ValueError(
-            f"there are no rows of the groups {missing} that the model was fitted with; rows by group: {counts}. "
+            f"there are no rows of the groups {shortened(missing)} that the model was fitted with; rows by group: "
+            f"{shortened(counts)}. "
             "Nothing can be certified about them: collect rows of every group."
         )
 

@@ -13,14 +13,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from fairconstrained._messages import shortened
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
-from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.models import Model
@@ -166,7 +167,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = checked_features(self, X)
         return self._scores_of(X, sensitive_features)
 
     def _scores_of(self, X: Any, sensitive_features: Any) -> np.ndarray:
@@ -407,14 +408,16 @@ def encode_groups(
     if sample_weight is not None:
         empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
         if empty:
-            raise ValueError(f"groups {empty} have no row with a positive sample_weight; drop their rows.")
+            raise ValueError(f"groups {shortened(empty)} have no row with a positive sample_weight; drop their rows.")
     return groups
 
 
 def as_labels(labels: tuple) -> np.ndarray:
-    """Labels as a vector; combinations of several columns stay tuples."""
+    """Labels as a vector; tuples, and labels of several types, stay as they are."""
     if not any(isinstance(label, tuple) for label in labels):
-        return np.array(labels)
+        plain = np.array(labels)
+        if plain.tolist() == list(labels):
+            return plain
     vector = np.empty(len(labels), dtype=object)
     vector[:] = labels
     return vector

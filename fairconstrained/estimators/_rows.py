@@ -9,7 +9,9 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
-__all__ = ["check_squares", "checked_rows", "seed_of"]
+from fairconstrained._inputs import refuse_masked
+
+__all__ = ["check_squares", "checked_features", "checked_rows", "seed_of"]
 
 #: Names that a message lists.
 _LISTED = 10
@@ -38,14 +40,21 @@ def checked_rows(
     Raises
     ------
     ValueError
-        For invalid data, and for values whose squares overflow.
+        For invalid data, masked values, and values whose squares overflow.
     """
+    refuse_masked(X=X, y=y, sample_weight=sample_weight)
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, **options)
     check_squares(X, "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_squares(sample_weight, "sample_weight")
     return X, y, sample_weight
+
+
+def checked_features(estimator: Any, X: Any) -> Any:
+    """Features of other rows, as `checked_rows` returns them."""
+    refuse_masked(X=X)
+    return validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
 
 def check_squares(values: Any, name: str, columns: Any = None) -> None:

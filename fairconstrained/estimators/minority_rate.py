@@ -13,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
@@ -21,7 +20,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators._rows import check_squares
+from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
@@ -289,7 +288,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         shape = np.shape(X) if not hasattr(X, "shape") else X.shape
         if len(shape) == 2 and shape[1] != self.n_features_in_:
             raise ValueError(f"X_constraint has {shape[1]} columns, X has {self.n_features_in_}; give it the same.")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = checked_features(self, X)
         check_squares(X, "X_constraint", getattr(self, "feature_names_in_", None))
         return X
 

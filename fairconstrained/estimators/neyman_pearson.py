@@ -15,7 +15,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import Constraint
@@ -26,7 +26,7 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
-from fairconstrained.estimators._rows import checked_rows
+from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.models import LinearModel
 from fairconstrained.models._base import OutputModel
@@ -406,7 +406,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     def _outputs(self, X: Any) -> np.ndarray:
         """Scores of the classes; ndarray of shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = checked_features(self, X)
         return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.params, X)
 
     def decision_function(self, X: Any) -> np.ndarray:

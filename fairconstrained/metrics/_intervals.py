@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from fairconstrained._messages import shortened
+
 __all__ = ["RANK_TOLERANCE", "PercentileIntervals"]
 
 # Ranks are sums of weights divided by a total, so they carry rounding error; no row of a data set that fits
@@ -57,7 +59,8 @@ class PercentileIntervals:
             return cls(pieces[:, :1], pieces[:, 1:])
         if set(interval) != set(labels):
             raise ValueError(
-                f"interval must have one entry for each of the groups {list(labels)}; got entries for {list(interval)}."
+                f"interval must have one entry for each of the groups {shortened(labels)}; got entries for "
+                f"{shortened(interval.keys())}."
             )
         unions = [_parse_union(interval[label]) for label in labels]
         padded = np.zeros((max(map(len, unions)), len(unions), 2))

@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
+from fairconstrained._inputs import refuse_masked
+from fairconstrained._messages import shortened_table
 from fairconstrained.groups import Groups, Unions
 
 __all__ = [
@@ -102,9 +104,12 @@ def check_option(name: str, value: str, allowed: Collection[str]) -> None:
 
 
 def check_groups(
-    sensitive_features: Any, sample_weight: npt.ArrayLike | None, n_samples: int, overlapping: bool = False
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None,
+    n_samples: int | None = None,
+    overlapping: bool = False,
 ) -> GroupedRows:
-    """Encode the groups and check the weights against ``n_samples`` rows.
+    """Encode the groups and check the weights against ``n_samples`` rows; None: as many as have a group.
 
     With ``overlapping``, a table of booleans says which groups a row belongs to; otherwise its columns are combined.
     `GroupedRows` have been checked, for those who ask many times, and bring their own weights.
@@ -112,10 +117,12 @@ def check_groups(
     if isinstance(sensitive_features, GroupedRows):
         return sensitive_features
     groups = Groups.of(sensitive_features, overlapping)
+    n_samples = groups.codes.size if n_samples is None else n_samples
     if groups.codes.size != n_samples:
         raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {n_samples}.")
     if sample_weight is None:
         return GroupedRows(groups, np.ones(n_samples))
+    refuse_masked(sample_weight=sample_weight)
     weights = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
     if weights.shape != (n_samples,):
         raise ValueError(f"sample_weight must have shape ({n_samples},); got {weights.shape}.")
@@ -123,7 +130,9 @@ def check_groups(
         raise ValueError("sample_weight must not be negative.")
     rows = GroupedRows(groups, weights)
     if not rows.table()["weight"].all():
-        raise ValueError(f"sample_weight sums to zero in a group; leave such a group out.\n{rows.table().to_string()}")
+        raise ValueError(
+            f"sample_weight sums to zero in a group; leave such a group out.\n{shortened_table(rows.table())}"
+        )
     return rows
 
 
@@ -132,6 +141,8 @@ def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) ->
     if _is_checked(y_score):
         scores = y_score
     else:
+        refuse_masked(y_score=y_score)
+        _refuse_strings(y_score, "y_score")
         scores = check_array(y_score, ensure_2d=False, dtype=np.float64, input_name="y_score")
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
@@ -208,7 +219,7 @@ def check_cells(
     table = pd.DataFrame(counts, index=rows.index, columns=list(names))
     raise ValueError(
         "a cell that the metric compares has no rows (of positive weight). Merge small groups, use more "
-        f"data, or pass on_empty='nan'. Rows per cell:\n{table.to_string()}"
+        f"data, or pass on_empty='nan'. Rows per cell:\n{shortened_table(table)}"
     )
 
 
@@ -222,9 +233,23 @@ def _is_checked(scores: Any) -> TypeGuard[np.ndarray]:
     )
 
 
+def _refuse_strings(values: Any, name: str) -> None:
+    """Raise a ValueError for strings, which scikit-learn would read as numbers where it can."""
+    entries = np.asarray(values).ravel()
+    if entries.dtype.kind not in "USO":
+        return
+    text = next((entry for entry in entries if isinstance(entry, (str, bytes))), None)
+    if text is not None:
+        raise ValueError(
+            f"{name} holds strings such as {str(text)!r}; a score is a number, e.g. of decision_function(X) or "
+            "predict_proba(X)[:, 1]. Metrics of labels take them as y_pred."
+        )
+
+
 def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
-    if isinstance(labels, np.ndarray) and labels.ndim == 1 and labels.dtype.kind in "biu":
+    if type(labels) is np.ndarray and labels.ndim == 1 and labels.dtype.kind in "biu":
         return labels
+    refuse_masked(**{name: labels})
     column = pd.Series(column_or_1d(labels)).infer_objects()
     if column.isna().any():
         raise ValueError(f"{name} contains NaN or missing values.")

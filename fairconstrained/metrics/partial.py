@@ -235,7 +235,7 @@ def granularity(
     ValueError
         If the interval is not valid, lengths differ, or a group has no weight.
     """
-    rows = check_groups(sensitive_features, sample_weight, len(sensitive_features))
+    rows = check_groups(sensitive_features, sample_weight)
     share = largest_row_shares(*rows.arrays)
     intervals = PercentileIntervals.parse(interval, rows.labels)
     return float((share / intervals.length if normalize else share).max())

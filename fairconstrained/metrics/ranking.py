@@ -10,8 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained._queries import check_queries, query_pairs
-from fairconstrained.groups import GroupEncoder
-from fairconstrained.metrics._validation import check_option, check_scores
+from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 
 __all__ = ["compared_cells", "kinds_of_pairs", "pair_accuracies", "pairwise_ranking_gap"]
 
@@ -93,9 +92,7 @@ def pairwise_ranking_gap(
     1.0
     """
     scores, relevance = check_scores(y_score, y_true), np.asarray(y_true, dtype=float)
-    groups = GroupEncoder(sensitive_features)
-    if groups.codes.size != scores.size:
-        raise ValueError(f"sensitive_features has {groups.codes.size} rows, the labels or scores {scores.size}.")
+    groups = check_groups(sensitive_features, None, scores.size)
     found, n_groups = query_pairs(relevance, check_queries(qid, scores.size)), len(groups.labels)
     kinds = kinds_of_pairs(found, groups.codes, n_groups)
     table = pair_accuracies(scores, found, kinds, groups.labels)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairconstrained._messages import shortened
 from fairconstrained.metrics._group_means import RATES, mean_by_cell
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 
@@ -74,7 +75,7 @@ def minority_share(
     scores = check_scores(y_score, y_true)
     groups = check_groups(sensitive_features, sample_weight, scores.size)
     if minority not in groups.labels:
-        raise ValueError(f"no row is of the minority {minority!r}; the groups are {list(groups.labels)}.")
+        raise ValueError(f"no row is of the minority {minority!r}; the groups are {shortened(groups.labels)}.")
     rates = groups.weights * RATES[rate](scores, np.ones(scores.size))
     return share_of_first(float(rates[groups.codes == groups.labels.index(minority)].sum()), float(rates.sum()))
 

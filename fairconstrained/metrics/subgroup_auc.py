@@ -364,7 +364,7 @@ def subset_auc_gap(
 
 def _group_labels(rows: GroupedRows) -> np.ndarray:
     """The group of every row as the user wrote it: one column, or one for each sensitive feature."""
-    if isinstance(rows.labels[0], tuple):
+    if all(isinstance(label, tuple) for label in rows.labels):
         # a table keeps the types of its columns apart; an array of tuples could not be compared with a value
         return pd.DataFrame(list(rows.labels)).to_numpy()[rows.codes]
     return rows.index.to_numpy()[rows.codes]

@@ -17,6 +17,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params, _num_samples
 
+from fairconstrained._messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
 
@@ -150,7 +151,7 @@ def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) ->
             sizes = groups.sums(np.bincount(rows, minlength=groups.codes.size))
             missing = [name for name, size in zip(groups.names, sizes, strict=True) if size == 0]
             if missing:
-                lacking.append(f"the {kind} rows of fold {number} of {len(parts)} lack {missing}")
+                lacking.append(f"the {kind} rows of fold {number} of {len(parts)} lack {shortened(missing)}")
             if missing and groups.unions is not None:
                 raise ValueError(
                     f"{lacking[-1]}, columns of sensitive_features without a row; take other or fewer folds, or merge "

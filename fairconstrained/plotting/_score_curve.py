@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained._messages import shortened
 from fairconstrained.metrics import PercentileIntervals, score_curve
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name, interval_name, largest_group, pieces_of
@@ -85,7 +86,7 @@ class ScoreCurveDisplay:
     ) -> None:
         groups: list[Hashable] = list(curve.columns)
         if reference not in groups:
-            raise ValueError(f"reference must be one of the groups {groups}; got {reference!r}.")
+            raise ValueError(f"reference must be one of the groups {shortened(groups)}; got {reference!r}.")
         if len(groups) < 2:
             raise ValueError(f"A curve compares two groups; there is only {groups[0]!r}.")
         self.curve = curve

@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import scipy.sparse as sp
 from scipy.special import expit, logit
 
+from fairconstrained._inputs import as_table
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics._validation import (
@@ -206,17 +206,14 @@ def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:
 
 def _features(sensitive_features: Any) -> pd.DataFrame:
     """The sensitive features as a table whose rows are numbered and whose columns have names."""
-    if not isinstance(sensitive_features, (pd.DataFrame, pd.Series)) and not sp.issparse(sensitive_features):
-        sensitive_features = np.asarray(sensitive_features)
-    if is_membership(sensitive_features):
+    table = as_table(sensitive_features)
+    if is_membership(table):
         raise ValueError(
             "sensitive_features is a table of booleans, which says which groups a row belongs to. A report compares "
             "groups that do not overlap: pass one column, or strings instead of booleans to compare all combinations "
             "of the columns, e.g. sensitive_features.astype(str)."
         )
-    if getattr(sensitive_features, "ndim", 2) not in (1, 2):
-        raise ValueError(f"sensitive_features must be a column or a table; got shape {sensitive_features.shape}.")
-    frame = pd.DataFrame(sensitive_features).reset_index(drop=True)
+    frame = table.reset_index(drop=True)
     unnamed = isinstance(frame.columns, pd.RangeIndex) or None in list(frame.columns)
     names = (
         ["group"]

@@ -242,7 +242,7 @@ def test_seed_of_a_generator_is_kept():
         ({"sensitive_features": [*"aaaabbb", None]}, "missing values in 1 rows"),
         ({"sensitive_features": np.eye(8, 2, dtype=bool)}, "do not overlap"),
         ({"sensitive_features": np.eye(8, 2, dtype=bool).tolist()}, "do not overlap"),
-        ({"sensitive_features": np.zeros((8, 1, 1))}, "a column or a table"),
+        ({"sensitive_features": np.zeros((8, 1, 1))}, "sensitive_features must be .*got 3 dimensions"),
         ({"sample_weight": [-1] * 8}, "negative"),
         ({"threshold": np.inf}, "finite number, got inf"),
         ({"threshold": "0"}, "finite number, got '0'"),

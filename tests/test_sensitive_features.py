@@ -1,0 +1,249 @@
+"""What sensitive features may be, and what is said about what they may not be: the same wherever they are taken."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+from fairconstrained import PartialParityClassifier, RateParityClassifier, certify, fairness_report, gap_interval
+from fairconstrained._messages import shortened_table
+from fairconstrained.estimators._base import as_labels
+from fairconstrained.groups import GroupEncoder, Groups
+from fairconstrained.metrics import (
+    granularity,
+    independence_gap,
+    minority_share,
+    pairwise_ranking_gap,
+    partial_statistical_parity_gap,
+    rate_gap,
+    statistical_parity_gap,
+    subset_auc_gap,
+)
+
+N = 120
+CODES = np.arange(N) % 2
+X = np.random.default_rng(0).normal(size=(N, 2)) + 0.5 * CODES[:, None]
+Y = (X[:, 0] + np.random.default_rng(1).normal(size=N) > 0.3).astype(int)
+SCORES = X[:, 0]
+MEMBERS = {"all": [True] * N, "odd": (CODES == 1).tolist(), "third": (np.arange(N) % 3 == 0).tolist()}
+
+MODEL = PartialParityClassifier(None).fit(X, Y, sensitive_features=CODES)
+
+
+def model():
+    return PartialParityClassifier(None, group_interactions=True)
+
+
+CERTIFY = {"metric": independence_gap, "allow_training_data": True}
+
+#: Everything that takes sensitive features, as a function of them.
+TAKERS = {
+    "fit": lambda groups: model().fit(X, Y, sensitive_features=groups),
+    "predict": lambda groups: model().fit(X, Y, sensitive_features=CODES).predict(X, sensitive_features=groups),
+    "constraint_values": lambda groups: MODEL.constraint_values(X, Y, sensitive_features=groups),
+    "label metric": lambda groups: independence_gap(Y, Y, sensitive_features=groups),
+    "score metric": lambda groups: statistical_parity_gap(Y, SCORES, sensitive_features=groups),
+    "rate metric": lambda groups: rate_gap(2 * Y - 1, SCORES, sensitive_features=groups),
+    "ranking metric": lambda groups: pairwise_ranking_gap(Y, SCORES, qid=[0] * N, sensitive_features=groups),
+    "granularity": granularity,
+    "certify": lambda groups: certify(MODEL, X, Y, sensitive_features=groups, **CERTIFY),
+    "gap_interval": lambda groups: gap_interval(independence_gap, Y, Y, sensitive_features=groups, n_resamples=400),
+    "report": lambda groups: fairness_report(Y, SCORES, sensitive_features=groups, n_resamples=None),
+}
+REFUSED = {
+    "empty": ([], "is empty"),
+    "ragged": ([["a"]] * (N - 1) + [["a", "b"]], "is ragged"),
+    "dict": ({"sex": CODES.tolist()}, r"is a dict with the keys \['sex'\].*pd.DataFrame"),
+    "record array": (np.rec.fromarrays([CODES, CODES], names="sex,age"), r"fields \['sex', 'age'\].*pd.DataFrame"),
+    "string": ("sex", "got 'sex'"),
+    "three dimensions": (np.zeros((N, 1, 1)), "got 3 dimensions"),
+    "unhashable": (pd.Series([[code] for code in CODES]), "no labels.*unhashable"),
+    "masked": (np.ma.array(CODES, mask=np.arange(N) < 3), "missing values in 3 rows"),
+    "masked table": (np.ma.array(np.c_[CODES, CODES], mask=np.c_[CODES > 2, np.arange(N) < 2]), "in 2 rows"),
+    "missing": ([None, *CODES[1:].tolist()], "missing values in 1 rows"),
+}
+
+
+@pytest.mark.parametrize("taker", TAKERS.values(), ids=TAKERS.keys())
+@pytest.mark.parametrize(("groups", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_refused_is_refused_in_one_voice_everywhere(taker, groups, message):
+    with pytest.raises(ValueError, match=f"sensitive_features.*{message}"):
+        taker(groups)
+
+
+@pytest.mark.parametrize("taker", [name for name in TAKERS if name not in ("rate metric", "report")])
+def test_a_sparse_matrix_where_groups_must_not_overlap(taker):
+    with pytest.raises(ValueError, match=r"sparse matrix.*must not overlap.*RateParityClassifier"):
+        TAKERS[taker](sp.csr_array(np.c_[CODES, 1 - CODES]))
+
+
+def test_a_report_of_a_sparse_matrix_says_what_to_pass():
+    with pytest.raises(ValueError, match="A report compares groups that do not overlap"):
+        TAKERS["report"](sp.csr_array(np.c_[CODES, 1 - CODES]))
+
+
+# --- labels keep their types
+
+LABELS = {
+    "ints and strings": ([1, "a"], (1, "a")),
+    "strings and ints": (["b", 10, 9], (9, 10, "b")),
+    "tuples": ([("x", 1), ("y", 2)], (("x", 1), ("y", 2))),
+    "tuples of types": ([("x", 1), (2, "y")], ((2, "y"), ("x", 1))),
+    "tuples and strings": ([("x",), "y"], ("y", ("x",))),
+    "tuples of lengths": ([("x",), ("x", 2)], (("x",), ("x", 2))),
+}
+
+
+def exactly(labels):
+    return [(type(label), label) for label in labels]
+
+
+@pytest.mark.parametrize(("given", "labels"), LABELS.values(), ids=LABELS.keys())
+def test_labels_keep_their_types(given, labels):
+    column = pd.Series([given[i % len(given)] for i in range(N)])
+    encoder = GroupEncoder(column)
+    assert exactly(encoder.labels) == exactly(labels)
+    assert [encoder.labels[code] for code in encoder.codes] == column.tolist()
+    assert exactly(as_labels(encoder.labels).tolist()) == exactly(labels)
+    np.testing.assert_array_equal(GroupEncoder.encode(column.iloc[::-1], encoder.labels), encoder.codes[::-1])
+
+
+@pytest.mark.parametrize("labels", [[1, "a"], [("x", 1), (2, "y")]], ids=["mixed", "tuples"])
+def test_such_labels_through_fit_metric_certificate_and_report(labels):
+    column = [labels[code] for code in CODES]
+    fitted = model().fit(X, Y, sensitive_features=column)
+    plain = model().fit(X, Y, sensitive_features=CODES)
+    assert sorted(map(str, fitted.groups_.tolist())) == sorted(map(str, labels))
+    assert {type(label) for label in fitted.groups_.tolist()} == {type(label) for label in labels}
+    np.testing.assert_allclose(
+        fitted.decision_function(X, sensitive_features=column), plain.decision_function(X, sensitive_features=CODES)
+    )
+    gap, table = independence_gap(Y, Y, sensitive_features=column, return_groups=True)
+    assert gap == independence_gap(Y, Y, sensitive_features=CODES) > 0
+    assert set(table.index) == set(labels)
+    assert certify(MODEL, X, Y, sensitive_features=column, **CERTIFY).gap == pytest.approx(
+        independence_gap(Y, MODEL.predict(X), sensitive_features=CODES)
+    )
+    low, high = TAKERS["gap_interval"](column)
+    assert low <= gap <= high
+    report = fairness_report(Y, SCORES, sensitive_features=column, n_resamples=None)
+    assert report.rows.grouped.n_groups == 2
+
+
+def test_a_list_of_rows_keeps_the_types_of_its_columns():
+    assert GroupEncoder([[1, "a"], [2, "b"], [1, "a"]]).labels == ((1, "a"), (2, "b"))
+    assert Groups.of([[True, "a"], [False, "a"]]).labels == ((False, "a"), (True, "a"))
+
+
+def test_the_groups_of_a_subset_function_keep_their_types():
+    seen = []
+
+    def subsets(positive, groups):
+        seen.extend(groups)
+        first = np.array([group == 1 for group in groups])
+        return [first, first, ~first, ~first]
+
+    subset_auc_gap(Y, SCORES, subsets=subsets, sensitive_features=[[1, "a"][code] for code in CODES])
+    assert set(seen) == {1, "a"}
+
+
+def test_a_masked_array_without_masked_values_is_honoured():
+    masked = np.ma.array(CODES, mask=np.zeros(N, dtype=bool))
+    assert GroupEncoder(masked).labels == (0, 1)
+    model().fit(np.ma.array(X, mask=np.zeros(X.shape, dtype=bool)), np.ma.array(Y), sensitive_features=masked)
+
+
+@pytest.mark.parametrize(
+    ("taker", "name"),
+    [
+        (lambda masked: model().fit(np.ma.column_stack([masked, masked]), Y, sensitive_features=CODES), "X"),
+        (lambda masked: MODEL.predict(np.ma.column_stack([masked, masked])), "X"),
+        (lambda masked: model().fit(X, masked > 0, sensitive_features=CODES), "y"),
+        (lambda masked: certify(MODEL, X, masked > 0, sensitive_features=CODES, **CERTIFY), "y"),
+        (lambda masked: statistical_parity_gap(Y, masked, sensitive_features=CODES), "y_score"),
+        (lambda masked: independence_gap(Y, masked > 0, sensitive_features=CODES), "y_pred"),
+        (lambda masked: independence_gap(Y, Y, sensitive_features=CODES, sample_weight=masked), "sample_weight"),
+    ],
+)
+def test_masked_values_elsewhere_are_refused(taker, name):
+    masked = np.ma.array(SCORES**2, mask=np.arange(N) == 5)
+    with pytest.raises(ValueError, match=f"{name} is a masked array with . masked values; fill"):
+        taker(masked)
+
+
+# --- other libraries
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_frames_of_other_libraries(library):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame if library == "polars" else frames.table
+    strings = frame({"sex": np.array(["f", "m"])[CODES].tolist()})
+    assert GroupEncoder(strings).labels == ("f", "m")
+    several = frame({"sex": np.array(["f", "m"])[CODES].tolist(), "old": MEMBERS["third"]})
+    assert GroupEncoder(several).labels == (("f", False), ("f", True), ("m", False), ("m", True))
+    members = frame(MEMBERS)
+    expected = Groups.of(pd.DataFrame(MEMBERS), overlapping=True)
+    found = Groups.of(members, overlapping=True)
+    assert found.names == ("all", "odd", "third")
+    np.testing.assert_array_equal(found.codes, expected.codes)
+    assert rate_gap(Y, SCORES, sensitive_features=members) == rate_gap(
+        Y, SCORES, sensitive_features=pd.DataFrame(MEMBERS)
+    )
+    fitted = RateParityClassifier(0.5).fit(X, Y, sensitive_features=members)
+    assert fitted.groups_.tolist() == ["all", "odd", "third"]
+    missing = frame({"sex": [None, *MEMBERS["odd"][1:]]})
+    with pytest.raises(ValueError, match="missing values in 1 rows"):
+        GroupEncoder(missing)
+
+
+def test_a_polars_series():
+    polars = pytest.importorskip("polars")
+    series = polars.Series("sex", ["f", "m"]).gather(CODES.tolist())
+    assert GroupEncoder(series).labels == ("f", "m")
+    assert GroupEncoder(series.cast(polars.Categorical)).labels == ("f", "m")
+    low, high = TAKERS["gap_interval"](series)
+    assert low <= high
+
+
+# --- strings for scores
+
+
+@pytest.mark.parametrize(
+    "scores", [np.full(N, "0.5"), ["high"] * N, pd.Series(["0.5"] * N), [0.5, "0.5"] * (N // 2)], ids=str
+)
+def test_scores_of_strings_are_a_readable_error(scores):
+    with pytest.raises(ValueError, match=r"y_score holds strings such as.*decision_function"):
+        statistical_parity_gap(Y, scores, sensitive_features=CODES)
+
+
+# --- many groups in messages
+
+
+def test_a_table_in_a_message_shows_the_ten_smallest():
+    table = pd.DataFrame({"n": np.r_[np.arange(20, 40), 0]}, index=[f"g{i}" for i in range(21)])
+    shown = shortened_table(table).splitlines()
+    assert len(shown) == 12
+    assert shown[-2].split() == ["g20", "0"]  # the smallest ones are shown
+    assert shown[-1] == "... and 11 more"
+
+
+MANY = [f"group {i:02d}" for i in range(40)] * 3
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: GroupEncoder.encode(MANY, tuple(f"other {i}" for i in range(40))),
+        lambda: Groups.of(np.zeros((5, 40), dtype=bool), overlapping=True),
+        lambda: minority_share(None, SCORES, sensitive_features=MANY, minority="x"),
+        lambda: partial_statistical_parity_gap(Y, SCORES, sensitive_features=MANY, interval={"group 00": (0, 1)}),
+        lambda: independence_gap(Y, Y, sensitive_features=MANY, sample_weight=[0.0] * 40 + [1.0, 0.0] * 40),
+        lambda: model().fit(X, Y, sensitive_features=MANY, sample_weight=[0.0, 1.0] * 60),
+    ],
+)
+def test_no_message_lists_more_than_ten_groups(ask):
+    with pytest.raises(ValueError, match=r"\.\.\. and \d+ more") as error:
+        ask()
+    listed = [line for line in str(error.value).split("Known") if line]
+    assert all(text.count("group ") <= 12 for text in listed)
