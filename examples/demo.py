@@ -36,7 +36,7 @@ SCORING = {
     "accuracy": get_fairness_scorer("accuracy"),
     "pSP": get_fairness_scorer("neg_partial_statistical_parity_gap", interval=INTERVAL),
     "Ind": get_fairness_scorer("neg_independence_gap"),
-    "Sp": get_fairness_scorer("neg_separation_gap"),
+    "Sp": get_fairness_scorer("neg_separation_gap", agg_labels="sum"),
     # a fold in which a group gets one prediction only has no sufficiency gap
     "Sf": get_fairness_scorer("neg_sufficiency_gap", on_empty="nan"),
 }

@@ -11,8 +11,8 @@ __all__ = ["CASES", "measure"]
 CASES: list[Case] = [
     ("independence_gap", {}),
     ("equal_opportunity_gap", {}),
+    ("separation_gap", {"agg_labels": "sum"}),
     ("separation_gap", {}),
-    ("separation_gap", {"agg_labels": "max"}),
     ("sufficiency_gap", {}),
     ("inaccuracy", {}),
     ("rate_gap", {"constraint": "equalized_odds"}),
@@ -26,6 +26,7 @@ CASES: list[Case] = [
     ("partial_equalized_odds_gap", {"interval": (0.0, 0.8)}),
     ("loss_parity_gap", {}),
     ("loss_parity_gap", {"constraint": "equalized_odds"}),
+    ("loss_parity_gap", {"constraint": "equalized_odds", "agg_labels": "sum"}),
 ]
 
 

@@ -111,7 +111,7 @@ def measures(part: Part, params: np.ndarray, constraint: object) -> dict[str, fl
     loss, gap = _loss_and_gap(part, found, constraint)
     return {
         "Ind": independence_gap(part.y, predicted, **groups),
-        "Sp": separation_gap(part.y, predicted, **groups, on_empty="nan"),
+        "Sp": separation_gap(part.y, predicted, **groups, agg_labels="sum", on_empty="nan"),
         "Ina": inaccuracy(part.y, predicted),
         "Sf": sufficiency_gap(part.y, predicted, **groups, on_empty="nan"),
         "Wd": wasserstein_gap(None, expit(found), **groups),

@@ -26,6 +26,7 @@ from fairconstrained.certification._evidence import CellEvidence, Cells, Evidenc
 from fairconstrained.certification._ranks import RANK_METRICS, RankCells, contrast_of_ranks, rank_cells
 from fairconstrained.certification._sample import Sample
 from fairconstrained.groups import Groups
+from fairconstrained.metrics._rates import AggregateLabels
 from fairconstrained.metrics._validation import (
     check_binary_labels,
     check_groups,
@@ -136,7 +137,8 @@ def _by_label(sample: Sample) -> Comparison:
     blocks, names = _label_blocks(labels.y_true, "y_true", labels.names)
     if sample.metric is metrics.equal_opportunity_gap:
         blocks, names = blocks[1:], names[1:]
-    return Comparison(labels.y_pred, blocks, names, groups, _pairs(sample, groups, len(blocks)))
+    fold = sample.params.get("agg_labels", "max")
+    return Comparison(labels.y_pred, blocks, names, groups, _pairs(sample, groups, len(blocks), fold))
 
 
 def _by_prediction(sample: Sample) -> Comparison:
@@ -144,7 +146,7 @@ def _by_prediction(sample: Sample) -> Comparison:
     labels = check_binary_labels(sample.y_true, sample.response)
     groups = check_groups(sample.sensitive_features, None, sample.n_samples).groups
     blocks, names = _label_blocks(labels.y_pred, "y_pred", labels.names)
-    return Comparison(labels.y_true, blocks, names, groups, _pairs(sample, groups, 2))
+    return Comparison(labels.y_true, blocks, names, groups, _pairs(sample, groups, len(blocks), "sum"))
 
 
 def _errors(sample: Sample) -> Comparison:
@@ -207,9 +209,8 @@ def _one_rate_per_cell(sample: Sample) -> Evidence:
     return Proportions.evidence(sample, READERS[sample.metric](sample))
 
 
-def _pairs(sample: Sample, groups: Groups, n_blocks: int) -> PairGaps:
-    params = sample.params
-    fold, agg = params.get("agg_labels", "sum"), params.get("agg", "max")
+def _pairs(sample: Sample, groups: Groups, n_blocks: int, fold: AggregateLabels = "max") -> PairGaps:
+    agg = sample.params.get("agg", "max")
     return PairGaps(n_blocks=n_blocks, n_groups=len(groups.names), fold=fold, agg=agg)
 
 

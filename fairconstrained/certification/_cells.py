@@ -71,14 +71,16 @@ def group_rates(sample: Sample) -> Comparison:
     """What `rate_gap` compares."""
     rate = sample.params.get("rate", "indicator")
     notion = rate_notion(sample.params.get("constraint", "demographic_parity"), rate)
-    return _of_notion(sample, RATES[rate], notion, "max")
+    return _of_notion(sample, RATES[rate], notion)
 
 
 def group_losses(sample: Sample) -> Comparison:
     """What `loss_parity_gap` compares."""
     notion = LOSS_NOTIONS[sample.params.get("constraint", "demographic_parity")]
-    notion = notion._replace(reference=sample.params.get("reference", "pairwise"))
-    return _of_notion(sample, ROW_LOSSES[sample.params.get("loss", "log_loss")], notion, "sum")
+    notion = notion._replace(
+        reference=sample.params.get("reference", "pairwise"), agg_labels=sample.params.get("agg_labels", "max")
+    )
+    return _of_notion(sample, ROW_LOSSES[sample.params.get("loss", "log_loss")], notion)
 
 
 def positive_rates(sample: Sample) -> Comparison:
@@ -95,9 +97,7 @@ def everyone(n_samples: int) -> np.ndarray:
     return np.ones((1, n_samples), dtype=bool)
 
 
-def _of_notion(
-    sample: Sample, function: Callable[[np.ndarray, np.ndarray], np.ndarray], notion: Notion, fold: str
-) -> Comparison:
+def _of_notion(sample: Sample, function: Callable[[np.ndarray, np.ndarray], np.ndarray], notion: Notion) -> Comparison:
     scores = check_scores(sample.response, sample.y_true)
     positive, _ = check_true_labels(sample.y_true)
     targets = np.where(positive, 1.0, -1.0)
@@ -107,7 +107,7 @@ def _of_notion(
     facts: dict[str, Any] = {
         "n_blocks": len(blocks),
         "n_groups": len(groups.names),
-        "fold": fold,
+        "fold": notion.agg_labels,
         "agg": sample.params.get("agg", "max"),
     }
     pairwise = notion.reference == "pairwise"

@@ -180,11 +180,11 @@ def certify(
     ===============  ===============================================================================================
     method           for
     ===============  ===============================================================================================
-    "hoeffding"      Hoeffding's inequality for a sum as a whole. Separation and sufficiency, which are sums over
-                     labels; inter- and intra-group AUC gaps, which are differences of independent AUCs.
+    "hoeffding"      Hoeffding's inequality for a sum as a whole. Sufficiency, and separation with
+                     ``agg_labels="sum"``, which are sums over labels; inter- and intra-group AUC gaps, which are
+                     differences of independent AUCs.
     "unconditional"  Exact bounds on the difference of two rates, whatever the rates are. Independence, equal
-                     opportunity, separation with ``agg_labels="max"``, and `rate_gap` of indicators, between groups
-                     that do not overlap.
+                     opportunity, separation, and `rate_gap` of indicators, between groups that do not overlap.
     "binomial"       Exact intervals of Clopper and Pearson for every rate. All these metrics, sufficiency, inaccuracy,
                      `parity_pair` and `minority_share` of indicators, partial gaps at a threshold, and gaps that are
                      the largest over all thresholds (statistical parity, whole or partial).

@@ -12,7 +12,6 @@ population and not of the sample. The same holds for thresholds. What has to hol
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import permutations
 from typing import ClassVar
@@ -20,11 +19,9 @@ from typing import ClassVar
 import numpy as np
 
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.metrics._rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 
 __all__ = ["AUCGaps", "Contrast", "OneCell", "OverallGaps", "PairGaps", "ParityPairs", "RankGaps", "counted"]
-
-FOLDS: dict[str, Callable[..., np.ndarray]] = {"sum": np.sum, "max": np.max}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +31,7 @@ class Contrast(ABC):
     Parameters
     ----------
     n_blocks, n_groups : int
-    fold : {"sum", "max"}
+    fold : {"max", "sum"}
         How the blocks become one number for each pair.
     agg : {"max", "mean"}
         How the pairs do.
@@ -42,7 +39,7 @@ class Contrast(ABC):
 
     n_blocks: int = 1
     n_groups: int = 1
-    fold: str = "max"
+    fold: AggregateLabels = "max"
     agg: Aggregate = "max"
 
     #: What is compared.
@@ -110,7 +107,7 @@ class PairGaps(Contrast):
         for group in range(self.n_groups - 1):
             own, others = slice(group, group + 1), slice(group + 1, None)
             apart = np.maximum(upper[..., own] - lower[..., others], upper[..., others] - lower[..., own])
-            found.append(_largest(FOLDS[self.fold](apart, axis=-2)))
+            found.append(_largest(OVER_LABELS[self.fold](apart, axis=-2)))
         return np.concatenate(found)
 
 
@@ -131,7 +128,7 @@ class OverallGaps(Contrast):
         apart = upper[..., :-1] - lower[..., -1:]
         if not self.signed:
             apart = np.maximum(apart, upper[..., -1:] - lower[..., :-1])
-        return _largest(FOLDS[self.fold](apart, axis=-2))
+        return _largest(OVER_LABELS[self.fold](apart, axis=-2))
 
 
 @dataclass(frozen=True, kw_only=True)

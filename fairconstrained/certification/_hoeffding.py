@@ -85,9 +85,9 @@ class SumsOfEstimates(Evidence):
 
 @offers("hoeffding", metrics.separation_gap, metrics.sufficiency_gap)
 def _over_labels(sample: Sample) -> Evidence:
-    if sample.params.get("agg_labels", "sum") != "sum":
-        raise NotOffered("'hoeffding' is for the sum over the labels.")
     found = READERS[sample.metric](sample)
+    if found.contrast.fold != "sum":
+        raise NotOffered("'hoeffding' is for the sum over the labels, agg_labels='sum'.")
     counts, hits = found.counts, found.sums(found.values)
     rates = hits / counts
     pairs = list(combinations(range(counts.shape[1]), 2))

@@ -137,7 +137,7 @@ class ComparedGroups:
 
     def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
         """Rows of every cell; ndarray of shape (n_blocks, n_groups)."""
-        shape = notion.signs.shape[1], self.n_parts
+        shape = notion.n_blocks, self.n_parts
         counts = np.bincount(self.cells(data, notion), minlength=shape[0] * shape[1] + 1)[:-1]
         return by_group(counts.reshape(shape), self.unions)
 
@@ -345,7 +345,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     @property
     def _shape(self) -> tuple[int, int]:
         """Blocks and parts."""
-        return self.notion.signs.shape[1], self.groups.n_parts
+        return self.notion.n_blocks, self.groups.n_parts
 
     @property
     def _members(self) -> Any:

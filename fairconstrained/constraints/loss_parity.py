@@ -14,6 +14,7 @@ from fairconstrained.constraints._mean_gaps import (
 )
 from fairconstrained.data import FairData
 from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics._rates import OVER_LABELS, AggregateLabels
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 
 __all__ = ["LossParity"]
@@ -22,6 +23,7 @@ _CHOICES = {
     "constraint": list(LOSS_NOTIONS),
     "loss": list(ROW_LOSSES),
     "reference": ["pairwise", "overall"],
+    "agg_labels": list(OVER_LABELS),
     "small_groups": ["error", "merge", "ignore"],
 }
 
@@ -33,12 +35,13 @@ class LossParity(Constraint):
               L_g = \frac{1}{|g|} \sum_{i \in g} \ell(h(x_i), y_i)
 
     ("demographic_parity"); the same of the positive rows ("equal_opportunity"); or
-    :math:`\sum_{v \in \{+,-\}} |L_{g,v} - L_{g',v}| \le \kappa` ("equalized_odds"). With ``reference="overall"`` the
-    mean loss of all rows stands in place of :math:`L_{g'}`.
+    :math:`\max_{v \in \{+,-\}} |L_{g,v} - L_{g',v}| \le \kappa` ("equalized_odds"), with ``agg_labels="sum"`` the sum
+    in place of the maximum. With ``reference="overall"`` the mean loss of all rows stands in place of :math:`L_{g'}`.
 
     With more than eight groups, pairwise gaps are bounded through auxiliary variables t,
-    :math:`|L_g - t| \le \kappa / 2` (in "equalized_odds" one for either sum of the two labels' losses with signs), so
-    that the number of components grows with that of the groups and not with its square. This is equivalent.
+    :math:`|L_g - t| \le \kappa / 2`, so that the number of components grows with that of the groups and not with its
+    square. This is equivalent. In "equalized_odds" there is one t for each label, or one for either sum of the two
+    labels' losses with signs.
 
     Parameters
     ----------
@@ -47,6 +50,8 @@ class LossParity(Constraint):
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
     reference : {"pairwise", "overall"}, default="pairwise"
+    agg_labels : {"max", "sum"}, default="max"
+        What is bounded in "equalized_odds": the larger of the gaps of the two labels, or their sum as in the paper.
     min_group_size : int, default=1
         Rows that every cell (a group, or its rows of a label that is compared) needs to take part.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -68,6 +73,7 @@ class LossParity(Constraint):
         constraint: str = "demographic_parity",
         loss: str = "log_loss",
         reference: str = "pairwise",
+        agg_labels: str = "max",
         min_group_size: int = 1,
         small_groups: str = "error",
     ) -> None:
@@ -75,6 +81,7 @@ class LossParity(Constraint):
         self.constraint = constraint
         self.loss = loss
         self.reference = reference
+        self.agg_labels = agg_labels
         self.min_group_size = min_group_size
         self.small_groups = small_groups
 
@@ -82,7 +89,9 @@ class LossParity(Constraint):
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         kappa = check_bound(self.kappa)
         check_options(self, _CHOICES)
-        notion = LOSS_NOTIONS[self.constraint]._replace(reference=cast(Reference, self.reference))
+        notion = LOSS_NOTIONS[self.constraint]._replace(
+            reference=cast(Reference, self.reference), agg_labels=cast(AggregateLabels, self.agg_labels)
+        )
         groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
         return BoundMeanGaps(
             data=data,

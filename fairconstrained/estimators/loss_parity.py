@@ -24,6 +24,7 @@ from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics._rates import OVER_LABELS, AggregateLabels
 from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
@@ -50,12 +51,15 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         for comparison.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
         Whose mean losses are compared: those of all rows of a group, of its positive rows, or of its positive and of
-        its negative rows, the two gaps added up. The names are the paper's; see
+        its negative rows, whichever are further apart. The names are the paper's; see
         `fairconstrained.metrics.loss_parity_gap`.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
         Of the objective and of the constraint.
     reference : {"pairwise", "overall"}, default="pairwise"
         What the loss of a group is compared with: that of every other group, or that of all rows.
+    agg_labels : {"max", "sum"}, default="max"
+        What ``kappa`` bounds with ``constraint="equalized_odds"``: the larger of the gaps of the two labels, or their
+        sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
         Widths of the hidden layers.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
@@ -177,6 +181,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         "constraint": [StrOptions(set(LOSS_NOTIONS))],
         "loss": [StrOptions(set(ROW_LOSSES))],
         "reference": [StrOptions({"pairwise", "overall"})],
+        "agg_labels": [StrOptions(set(OVER_LABELS))],
         "hidden_layer_sizes": ["array-like"],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
@@ -197,6 +202,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         constraint: str = "demographic_parity",
         loss: str = "log_loss",
         reference: str = "pairwise",
+        agg_labels: str = "max",
         hidden_layer_sizes: Sequence[int] = (64, 32),
         activation: str = "relu",
         module: ModuleSpec | None = None,
@@ -221,6 +227,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         self.constraint = constraint
         self.loss = loss
         self.reference = reference
+        self.agg_labels = agg_labels
         self.hidden_layer_sizes = hidden_layer_sizes
         self.activation = activation
         self.module = module
@@ -335,6 +342,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
             constraint=self.constraint,
             loss=self.loss,
             reference=cast(Reference, self.reference),
+            agg_labels=cast(AggregateLabels, self.agg_labels),
             pos_label=1.0,
             on_empty="nan",
             return_groups=True,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from fairconstrained.groups import Unions
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs
+from fairconstrained.metrics._rates import AGGREGATES, Aggregate, AggregateLabels, aggregate_pairs
 
 __all__ = [
     "LOSS_NOTIONS",
@@ -52,43 +53,51 @@ class Notion(NamedTuple):
     ----------
     targets : tuple of float or None
         The means of the rows of each of these targets are compared. None: of all rows.
-    signs : ndarray of shape (n_signs, n_blocks)
-        One block for every target. A gap is the largest of the gaps between sums of means with these signs: with one
-        block each, the largest one; with all signs, the sum of the blocks' absolute gaps.
     reference : {"pairwise", "overall", "excess"}
         What groups are compared with, where the user does not choose.
     agg : {"max", "mean"}
         How the gaps of the groups become one number.
+    agg_labels : {"max", "sum"}
+        How the gaps of the targets become the gap of two groups.
     """
 
-    targets: tuple[float, ...] | None
-    signs: np.ndarray
+    targets: tuple[float, ...] | None = None
     reference: Reference = "pairwise"
     agg: Aggregate = "max"
+    agg_labels: AggregateLabels = "max"
+
+    @property
+    def n_blocks(self) -> int:
+        """Blocks of rows whose means are compared: one for every target."""
+        return 1 if self.targets is None else len(self.targets)
+
+    @property
+    def signs(self) -> np.ndarray:
+        """Signs of the blocks in sums of means; ndarray of shape (n_signs, n_blocks).
+
+        A gap is the largest of the gaps between these sums: with one block in each, the largest gap of a block; with
+        all signs, the sum of the blocks' absolute gaps.
+        """
+        if self.agg_labels == "max":
+            return np.eye(self.n_blocks)
+        return np.array([(1.0, *others) for others in product((1.0, -1.0), repeat=self.n_blocks - 1)])
 
     @property
     def sign_names(self) -> list[str]:
         """What tells the sums apart, behind the names of two groups."""
-        if len(self.signs) == 1:
+        if self.targets is None or self.n_blocks == 1:
             return [""]
-        if self.targets is not None and np.array_equal(self.signs, np.eye(len(self.targets))):
-            return [f", y={target:+g}" for target in self.targets]
-        return [", sum", ", difference"]
+        return [", sum", ", difference"] if self.agg_labels == "sum" else [f", y={y:+g}" for y in self.targets]
 
 
-#: Table 1 of the paper on stochastic approximation.
+#: Table 1 of the paper on stochastic approximation, whose "equalized_odds" takes the sum over the labels.
 LOSS_NOTIONS: dict[str, Notion] = {
-    "demographic_parity": Notion(None, np.ones((1, 1))),
-    "equal_opportunity": Notion((1.0,), np.ones((1, 1))),
-    "equalized_odds": Notion((1.0, -1.0), np.array([[1.0, 1.0], [1.0, -1.0]])),
+    "demographic_parity": Notion(),
+    "equal_opportunity": Notion((1.0,)),
+    "equalized_odds": Notion((1.0, -1.0)),
 }
 #: Eqs. 15, 17 and 18 of the paper on proximal-perturbed Lagrangians.
-RATE_NOTIONS: dict[str, Notion] = {
-    "demographic_parity": Notion(None, np.ones((1, 1))),
-    "equal_opportunity": Notion((1.0,), np.ones((1, 1))),
-    "equalized_odds": Notion((1.0, -1.0), np.eye(2)),
-    "intersectional": Notion(None, np.ones((1, 1)), "overall"),
-}
+RATE_NOTIONS: dict[str, Notion] = LOSS_NOTIONS | {"intersectional": Notion(reference="overall")}
 
 
 def blocks_of(targets: np.ndarray, notion: Notion) -> np.ndarray:

@@ -9,7 +9,9 @@ import numpy as np
 
 __all__ = [
     "AGGREGATES",
+    "OVER_LABELS",
     "Aggregate",
+    "AggregateLabels",
     "aggregate_pairs",
     "conditional_rates",
     "largest_row_shares",
@@ -18,6 +20,10 @@ __all__ = [
 
 Aggregate = Literal["max", "mean"]
 AGGREGATES: dict[str, Callable[..., np.floating]] = {"max": np.max, "mean": np.mean}
+
+#: How the gaps of two groups in several labels become one number; "sum" is what some papers call equalized odds.
+AggregateLabels = Literal["max", "sum"]
+OVER_LABELS: dict[str, Callable[..., np.ndarray]] = {"max": np.max, "sum": np.sum}
 
 
 def conditional_rates(

@@ -23,7 +23,7 @@ from fairconstrained.metrics._group_means import (
     one_gap,
     rate_notion,
 )
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.metrics._rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import (
     GroupedRows,
@@ -51,6 +51,7 @@ def loss_parity_gap(
     loss: str = "log_loss",
     reference: Reference = "pairwise",
     agg: Aggregate = "max",
+    agg_labels: AggregateLabels = "max",
     pos_label: Any = None,
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
@@ -64,7 +65,7 @@ def loss_parity_gap(
     ====================  ====================================================
     "demographic_parity"  :math:`|L_g - L_{g'}|`
     "equal_opportunity"   :math:`|L_{g,+} - L_{g',+}|`
-    "equalized_odds"      :math:`\sum_{v \in \{+,-\}} |L_{g,v} - L_{g',v}|`
+    "equalized_odds"      :math:`\max_{v \in \{+,-\}} |L_{g,v} - L_{g',v}|`
     ====================  ====================================================
 
     The names are the paper's: what is compared are losses, and not the rates that these names stand for elsewhere
@@ -91,6 +92,9 @@ def loss_parity_gap(
     agg : {"max", "mean"}, default="max"
         How the gaps (of the pairs of groups, or of every group to all rows) become one number. The mean visits every
         pair of groups.
+    agg_labels : {"max", "sum"}, default="max"
+        How the gaps of two groups among the positive and among the negative rows become one in "equalized_odds": the
+        larger of them, or their sum as in [1]_. Without effect on the other constraints.
     pos_label : object, default=None
         The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
@@ -128,7 +132,8 @@ def loss_parity_gap(
     check_option("loss", loss, ROW_LOSSES)
     check_option("reference", reference, ("pairwise", "overall"))
     check_option("agg", agg, AGGREGATES)
-    notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg)
+    check_option("agg_labels", agg_labels, OVER_LABELS)
+    notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg, agg_labels=agg_labels)
     rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
     gap, table = rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss")
     return (gap, table) if return_groups else gap

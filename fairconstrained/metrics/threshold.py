@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +10,9 @@ import pandas as pd
 
 from fairconstrained.metrics._rates import (
     AGGREGATES,
+    OVER_LABELS,
     Aggregate,
+    AggregateLabels,
     aggregate_pairs,
     conditional_rates,
     pair_differences,
@@ -34,9 +35,6 @@ __all__ = [
     "separation_gap",
     "sufficiency_gap",
 ]
-
-AggregateLabels = Literal["sum", "max"]
-_OVER_LABELS: dict[str, Callable[..., np.ndarray]] = {"sum": np.sum, "max": np.max}
 
 
 @register("predict")
@@ -110,13 +108,13 @@ def separation_gap(
     sample_weight: npt.ArrayLike | None = None,
     pos_label: Any = None,
     agg: Aggregate = "max",
-    agg_labels: AggregateLabels = "sum",
+    agg_labels: AggregateLabels = "max",
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Difference of the groups' false and true positive rates (equalized odds).
+    r"""Larger difference of the groups' true and false positive rates (equalized odds).
 
-    .. math:: \max_{g, g'} \sum_{v \in \{0, 1\}} |P(\hat y = 1 \mid g, y = v) - P(\hat y = 1 \mid g', y = v)|
+    .. math:: \max_{g, g'} \max_{v \in \{0, 1\}} |P(\hat y = 1 \mid g, y = v) - P(\hat y = 1 \mid g', y = v)|
 
     Parameters
     ----------
@@ -132,8 +130,9 @@ def separation_gap(
         The positive label; None for the larger of the two.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number.
-    agg_labels : {"sum", "max"}, default="sum"
-        How the two rates of a pair are put together; ``"max"`` gives the equalized-odds difference.
+    agg_labels : {"max", "sum"}, default="max"
+        How the differences of a pair in the two rates become one: the larger of them, as in Fairlearn's
+        ``equalized_odds_difference``, or their sum, which papers report as separation, "Sp".
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
     return_groups : bool, default=False
@@ -142,7 +141,7 @@ def separation_gap(
     Returns
     -------
     gap : float
-        In [0, 2], or [0, 1] with ``agg_labels="max"``; 0 is fair; 0 for a single group.
+        In [0, 1], or [0, 2] with ``agg_labels="sum"``; 0 is fair; 0 for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``false_positive_rate``, ``true_positive_rate`` by group. Only if
         ``return_groups``.
@@ -287,7 +286,7 @@ def sufficiency_gap(
     rates = conditional_rates(labels.y_true, labels.y_pred, *rows.arrays, n_conditions=2)
     check_cells(rates, labels.y_pred, rows, _headings("y_pred", labels.names), on_empty)
     columns = {"false_omission_rate": rates[:, 0], "precision": rates[:, 1]}
-    return _gap_of_rates(columns, rows, agg, return_groups)
+    return _gap_of_rates(columns, rows, agg, return_groups, agg_labels="sum")
 
 
 @register("predict")
@@ -350,10 +349,10 @@ def _gap_of_rates(
     rows: GroupedRows,
     agg: Aggregate,
     return_groups: bool,
-    agg_labels: AggregateLabels = "sum",
+    agg_labels: AggregateLabels = "max",
 ) -> float | tuple[float, pd.DataFrame]:
     check_option("agg", agg, AGGREGATES)
-    check_option("agg_labels", agg_labels, _OVER_LABELS)
+    check_option("agg_labels", agg_labels, OVER_LABELS)
     differences = pair_differences(np.column_stack(list(rates.values())))
-    gap = aggregate_pairs(_OVER_LABELS[agg_labels](differences, axis=-1), agg)
+    gap = aggregate_pairs(OVER_LABELS[agg_labels](differences, axis=-1), agg)
     return (gap, rows.table(**rates)) if return_groups else gap

@@ -74,8 +74,9 @@ GAPS: dict[str, GapNote] = {
         "decisions",
     ),
     "separation_gap": GapNote(
-        "True and false positive rate (equalized odds)",
-        "The differences of two groups in the true and in the false positive rate, added up; at most 2.",
+        "True or false positive rate (equalized odds)",
+        "Difference between the shares of the positives, or of the negatives, of two groups that get a positive "
+        "decision, whichever is larger.",
         "decisions",
     ),
     "sufficiency_gap": GapNote(

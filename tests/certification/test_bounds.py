@@ -21,8 +21,9 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("independence_gap", {"agg": "mean"}),
     ("equal_opportunity_gap", {}),
     ("separation_gap", {}),
-    ("separation_gap", {"agg_labels": "max"}),
+    ("separation_gap", {"agg_labels": "sum"}),
     ("separation_gap", {"agg": "mean"}),
+    ("separation_gap", {"agg": "mean", "agg_labels": "sum"}),
     ("sufficiency_gap", {}),
     ("inaccuracy", {}),
     ("rate_gap", {}),
@@ -54,6 +55,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("bpsn_bnsp_gap", {}),
     ("loss_parity_gap", {"loss": "log_loss"}),
     ("loss_parity_gap", {"constraint": "equalized_odds", "loss": "hinge"}),
+    ("loss_parity_gap", {"constraint": "equalized_odds", "loss": "hinge", "agg_labels": "sum"}),
     ("loss_parity_gap", {"constraint": "equal_opportunity", "reference": "overall"}),
     ("rate_gap", {"constraint": "intersectional", "rate": "hinge"}),
 ]
@@ -119,7 +121,7 @@ def test_separation_of_two_groups_by_hand(draw, sample):
             exact = binomtest(int((scores[rows] > 0).sum()), int(rows.sum())).proportion_ci(0.975, method="exact")
             ends.append((exact.low, exact.high))
         expected += max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0])
-    taken = sample("separation_gap", {}, y, scores, groups)
+    taken = sample("separation_gap", {"agg_labels": "sum"}, y, scores, groups)
     assert evidence_of(taken, "binomial").upper(0.05) == pytest.approx(expected)
 
 
@@ -162,15 +164,17 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
         ("independence_gap", {}, "binomial", 2),
         ("independence_gap", {}, "unconditional", 5),
         ("independence_gap", {"agg": "mean"}, "binomial", 6),
-        ("separation_gap", {}, "binomial", 4),
-        ("separation_gap", {"agg_labels": "max"}, "binomial", 2),
-        ("separation_gap", {}, "hoeffding", 1),
-        ("separation_gap", {"agg": "mean"}, "hoeffding", 3),
+        ("separation_gap", {}, "binomial", 2),
+        ("separation_gap", {}, "unconditional", 5),
+        ("separation_gap", {"agg_labels": "sum"}, "binomial", 4),
+        ("separation_gap", {"agg_labels": "sum"}, "hoeffding", 1),
+        ("separation_gap", {"agg": "mean", "agg_labels": "sum"}, "hoeffding", 3),
         ("inter_group_auc_gap", {"protected": "a"}, "hoeffding", 1),
         ("inaccuracy", {}, "binomial", 1),
         ("minority_share", {"minority": "a"}, "binomial", 1),
         ("rate_gap", {"constraint": "intersectional", "agg": "mean"}, "binomial", 6),
-        ("loss_parity_gap", {"constraint": "equalized_odds"}, "bernstein", 4),
+        ("loss_parity_gap", {"constraint": "equalized_odds"}, "bernstein", 2),
+        ("loss_parity_gap", {"constraint": "equalized_odds", "agg_labels": "sum"}, "bernstein", 4),
         ("statistical_parity_gap", {}, "dkw", 2),
         ("partial_statistical_parity_gap", {"normalize": False}, "dkw", 4),
         ("wasserstein_gap", {}, "dkw", 4),
@@ -192,11 +196,23 @@ def test_sums_over_labels_by_hand(draw, sample):
     y, scores, groups = draw(300)
     kept = groups != "c"
     y, scores, groups = y[kept], scores[kept], groups[kept]
-    evidence = evidence_of(sample("separation_gap", {}, y, scores, groups))
+    evidence = evidence_of(sample("separation_gap", {"agg_labels": "sum"}, y, scores, groups))
     counts = [((groups == group) & (y == label)).sum() for group in "ab" for label in (0, 1)]
     assert evidence.method == "hoeffding"
     assert evidence.upper(0.05) == pytest.approx(evidence.gap + np.sqrt(np.log(20) / 2 * sum(1 / n for n in counts)))
     assert sorted(evidence.cells(0.05)["n_samples"]) == sorted(counts)
+
+
+def test_the_larger_of_two_labels_is_bounded_label_by_label(draw, sample):
+    """By default a certificate of separation is the worse of two, one for the rows of each label."""
+    y, scores, groups = draw(300)
+    both = evidence_of(sample("separation_gap", {}, y, scores, groups))
+    positives = evidence_of(sample("equal_opportunity_gap", {}, y, scores, groups))
+    negatives = evidence_of(sample("equal_opportunity_gap", {}, 1 - y, -scores, groups))
+    assert both.method == positives.method == "unconditional"
+    assert both.upper(0.05) == pytest.approx(max(part.upper(0.05) for part in (positives, negatives)), abs=1e-9)
+    with pytest.raises(ValueError, match="agg_labels='sum'"):
+        evidence_of(sample("separation_gap", {}, y, scores, groups), "hoeffding")
 
 
 def test_difference_of_aucs_by_hand(draw, sample):

@@ -16,7 +16,15 @@ from fairconstrained.sampling import Sampler
 from fairconstrained.views import DifferenceOfConvex, Exact, RowLosses, Stochastic
 
 KAPPA = 0.07
-NOTIONS = {"demographic_parity": [None], "equal_opportunity": [1.0], "equalized_odds": [1.0, -1.0]}
+#: Labels of the rows that are compared.
+NOTIONS = {
+    "demographic_parity": [None],
+    "equal_opportunity": [1.0],
+    "equalized_odds": [1.0, -1.0],
+    "sum of the odds": [1.0, -1.0],
+}
+#: Signs of these labels' means in what components compare.
+SIGNS = {"equalized_odds": [(1, 0), (0, 1)], "sum of the odds": [(1, 1), (1, -1)]}
 LOSSES = {
     "log_loss": lambda s, y: torch.log1p(torch.exp(-y * s)),
     "hinge": lambda s, y: torch.clamp(1 - y * s, min=0),
@@ -44,6 +52,13 @@ def draw_data(n_groups, per_group=7, weighted=True, seed=0):
     return FairData.from_arrays(X[order], y[order], codes[order], labels, weights[order] if weighted else None)
 
 
+def named(notion):
+    """Parameters that ask for a notion."""
+    if notion == "sum of the odds":
+        return {"constraint": "equalized_odds", "agg_labels": "sum"}
+    return {"constraint": notion}
+
+
 def cells_of(sizes):
     """Data with this many rows (positive, negative) in every group; groups a, b, ..."""
     codes = np.repeat(np.arange(len(sizes)), [sum(size) for size in sizes])
@@ -61,11 +76,11 @@ def restated(notion, reference, data, losses, aux, kappa=KAPPA):
 
     def signed(rows, signs):
         blocks = [rows if label is None else rows & (data.y.numpy() == label) for label in NOTIONS[notion]]
-        return sum(sign * mean(block) for sign, block in zip(signs, blocks, strict=False))
+        return sum(sign * mean(block) for sign, block in zip(signs, blocks, strict=True) if sign)
 
     groups, share = [data.codes == code for code in range(data.n_groups)], 1.0
     gaps = []
-    for number, signs in enumerate([(1, 1), (1, -1)] if len(NOTIONS[notion]) == 2 else [(1,)]):
+    for number, signs in enumerate(SIGNS.get(notion, [(1,)])):
         values = [signed(rows, signs) for rows in groups]
         if reference == "pairwise" and len(groups) <= 8:
             gaps += [a - b for a, b in permutations(values, 2)]
@@ -83,7 +98,7 @@ def bound(data, kappa=KAPPA, **options):
 def metric_of(data, scores, notion, rows=slice(None), codes=None, **options):
     codes = data.codes if codes is None else codes
     columns = {"sensitive_features": codes[rows], "sample_weight": data.weights.numpy()[rows]}
-    return loss_parity_gap(data.y.numpy()[rows], scores[rows], constraint=notion, **columns, **options)
+    return loss_parity_gap(data.y.numpy()[rows], scores[rows], **named(notion), **columns, **options)
 
 
 # --- components and the metric
@@ -96,7 +111,7 @@ def metric_of(data, scores, notion, rows=slice(None), codes=None, **options):
 def test_the_largest_component_is_the_metric(draw_scores, evaluate, notion, loss, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data, shift=0.2)
-    constraint = bound(data, constraint=notion, loss=loss, reference=reference)
+    constraint = bound(data, **named(notion), loss=loss, reference=reference)
     gap = metric_of(data, scores, notion, loss=loss, reference=reference)
     assert gap > 0.01
     assert constraint.metric(scores) == pytest.approx(gap)
@@ -112,9 +127,9 @@ def test_the_largest_component_is_the_metric(draw_scores, evaluate, notion, loss
 def test_no_other_centre_is_better(draw_scores, evaluate, notion):
     data = draw_data(11)
     scores = draw_scores(data)
-    constraint = bound(data, constraint=notion)
+    constraint = bound(data, **named(notion))
     aux = constraint.initial_aux(scores)
-    best = evaluate(constraint, "values", scores, aux).reshape(aux.size, -1).max(axis=1)  # of either sum with signs
+    best = evaluate(constraint, "values", scores, aux).reshape(aux.size, -1).max(axis=1)  # of every centre
     for step in (-0.3, -1e-3, 1e-3, 0.3):
         moved = evaluate(constraint, "values", scores, aux + step).reshape(aux.size, -1).max(axis=1)
         np.testing.assert_allclose(moved, best + abs(step))
@@ -126,7 +141,7 @@ def test_no_other_centre_is_better(draw_scores, evaluate, notion):
 @each_notion
 def test_values_and_slopes_are_those_of_the_restatement(draw_scores, notion, loss, reference, n_groups):
     data = draw_data(n_groups)
-    constraint = bound(data, constraint=notion, loss=loss, reference=reference)
+    constraint = bound(data, **named(notion), loss=loss, reference=reference)
     rng = np.random.default_rng(1)
     scores = torch.from_numpy(draw_scores(data)).requires_grad_()
     aux = torch.from_numpy(rng.normal(size=constraint.n_aux)).requires_grad_()
@@ -152,7 +167,7 @@ def test_values_and_slopes_are_those_of_the_restatement(draw_scores, notion, los
 @each_notion
 def test_finite_differences(draw_scores, notion, loss, reference, n_groups):
     data = draw_data(n_groups, per_group=2)
-    constraint = bound(data, constraint=notion, loss=loss, reference=reference)
+    constraint = bound(data, **named(notion), loss=loss, reference=reference)
     scores = torch.from_numpy(draw_scores(data)).requires_grad_()
     aux = torch.linspace(0.1, 0.6, constraint.n_aux, dtype=torch.float64).requires_grad_()
     assert torch.autograd.gradcheck(lambda s, t: constraint.values(s, t), (scores, aux))
@@ -183,6 +198,9 @@ def test_component_names(draw_scores, evaluate):
     assert centre[:9] == tuple(f"loss_parity[g{k} - centre]" for k in range(9))
     assert centre[9:] == tuple(f"loss_parity[centre - g{k}]" for k in range(9))
     odds = bound(few, constraint="equalized_odds").component_names
+    assert odds[:2] == ("loss_parity[g0 - g1, y=+1]", "loss_parity[g0 - g2, y=+1]")
+    assert odds[6:8] == ("loss_parity[g0 - g1, y=-1]", "loss_parity[g0 - g2, y=-1]")
+    odds = bound(few, constraint="equalized_odds", agg_labels="sum").component_names
     assert odds[:2] == ("loss_parity[g0 - g1, sum]", "loss_parity[g0 - g2, sum]")
     assert odds[6:8] == ("loss_parity[g0 - g1, difference]", "loss_parity[g0 - g2, difference]")
     assert bound(few).renamed("mine").component_names[0] == "mine[g0 - g1]"
@@ -193,17 +211,19 @@ def test_component_names(draw_scores, evaluate):
 @each_notion
 def test_every_component_has_a_name_of_its_own(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
-    constraint = bound(data, constraint=notion, reference=reference)
+    constraint = bound(data, **named(notion), reference=reference)
     names = constraint.component_names
     assert evaluate(constraint, "values", draw_scores(data)).shape == (len(names),)
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize(("notion", "n_signs"), [("demographic_parity", 1), ("equalized_odds", 2)])
+@pytest.mark.parametrize(
+    ("notion", "n_signs"), [("demographic_parity", 1), ("equalized_odds", 2), ("sum of the odds", 2)]
+)
 def test_components_grow_with_the_groups_and_not_with_their_square(draw_scores, evaluate, notion, n_signs):
     data = draw_data(500, per_group=2)
     scores = draw_scores(data, shift=0.002)
-    constraint = bound(data, constraint=notion)
+    constraint = bound(data, **named(notion))
     assert constraint.n_aux == n_signs
     assert len(constraint.component_names) == 1000 * n_signs
     gap = metric_of(data, scores, notion)
@@ -216,7 +236,7 @@ def test_no_bound_no_components(draw_scores, evaluate, notion, reference):
     for n_groups in (3, 9):
         data = draw_data(n_groups)
         scores = draw_scores(data)
-        options = {"constraint": notion, "reference": reference}
+        options = {**named(notion), "reference": reference}
         free = bound(data, None, **options)
         assert free.component_names == ()
         assert free.n_aux == 0
@@ -232,7 +252,7 @@ def test_no_bound_no_components(draw_scores, evaluate, notion, reference):
 @each_notion
 def test_one_group_is_fair(draw_scores, evaluate, notion, reference):
     data = draw_data(1, per_group=20)
-    constraint = bound(data, 0.0, constraint=notion, reference=reference)
+    constraint = bound(data, 0.0, **named(notion), reference=reference)
     assert constraint.component_names == ()
     assert constraint.metric(draw_scores(data)) == 0
     assert evaluate(constraint, "values", draw_scores(data)).shape == (0,)
@@ -244,7 +264,7 @@ def test_one_group_is_fair(draw_scores, evaluate, notion, reference):
 def test_equal_scores_are_fair(evaluate, notion, loss, n_groups):
     """At scores of zero all rows have the same loss, and the auxiliary variables of a fair start are that."""
     data = draw_data(n_groups)
-    constraint = bound(data, constraint=notion, loss=loss)
+    constraint = bound(data, **named(notion), loss=loss)
     scores = np.zeros(data.n_samples)
     assert constraint.metric(scores) == pytest.approx(0, abs=1e-12)
     share = 0.5 if n_groups > 8 else 1.0
@@ -281,7 +301,7 @@ def test_views(draw_scores):
 def test_names_of_groups_and_order_of_rows_do_not_matter(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data)
-    options = {"constraint": notion, "reference": reference}
+    options = {**named(notion), "reference": reference}
     rng = np.random.default_rng(3)
     order, names = rng.permutation(data.n_samples), rng.permutation(n_groups)
     arrays = data.X[order], data.y.numpy()[order], names[data.codes][order]
@@ -303,7 +323,7 @@ def test_integer_weights_are_repeated_rows(draw_scores, evaluate, notion, refere
     arrays = data.X, data.y.numpy(), data.codes
     weighted = FairData.from_arrays(*arrays, data.labels, counts.astype(float))
     repeated = FairData.from_arrays(*(np.repeat(values, counts, axis=0) for values in arrays), data.labels)
-    options = {"constraint": notion, "reference": reference}
+    options = {**named(notion), "reference": reference}
     one, other = bound(weighted, **options), bound(repeated, **options)
     at = scores[weighted.order], np.repeat(scores, counts)[repeated.order]
     assert one.metric(at[0]) == pytest.approx(other.metric(at[1]))
@@ -330,7 +350,7 @@ def test_the_rows_of_the_labels_that_are_compared_have_to_be_enough(notion, coun
     data = cells_of([(20, 20), (2, 30), (30, 1), (0, 20)])
     assert bound(data, min_group_size=3).groups.labels == ("a", "b", "c", "d")
     with pytest.raises(ValueError, match=re.escape(counts)):
-        bound(data, constraint=notion, min_group_size=3)
+        bound(data, **named(notion), min_group_size=3)
 
 
 @pytest.mark.parametrize("min_group_size", [1, 2])
@@ -338,7 +358,7 @@ def test_an_empty_cell_is_always_too_small(min_group_size):
     data = cells_of([(20, 20), (0, 30)])
     for notion in ("equal_opportunity", "equalized_odds"):
         with pytest.raises(ValueError, match=r"\{'b': 0\}"):
-            bound(data, constraint=notion, min_group_size=min_group_size)
+            bound(data, **named(notion), min_group_size=min_group_size)
 
 
 def test_of_many_small_groups_some_are_listed():
@@ -353,7 +373,7 @@ def test_of_many_small_groups_some_are_listed():
 def test_merged_groups_are_one_group(draw_scores, evaluate, notion, reference):
     data = cells_of([(3, 3), (20, 20), (2, 3), (15, 11)])
     scores = draw_scores(data)
-    options = {"constraint": notion, "reference": reference}
+    options = {**named(notion), "reference": reference}
     least = 7 if notion == "demographic_parity" else 4  # rows of a group, or rows of a label
     constraint = bound(data, min_group_size=least, small_groups="merge", **options)
     assert constraint.groups.labels == ("b", "d", "(small groups)")
@@ -387,7 +407,7 @@ def test_ignored_rows_stay_out(draw_scores, evaluate, notion):
     data = cells_of([(3, 3), (20, 20), (2, 3), (15, 11)])
     scores = draw_scores(data)
     least = 7 if notion == "demographic_parity" else 4
-    constraint = bound(data, constraint=notion, min_group_size=least, small_groups="ignore")
+    constraint = bound(data, **named(notion), min_group_size=least, small_groups="ignore")
     assert constraint.groups.labels == ("b", "d")
     kept = np.isin(data.codes, [1, 3])
     gap = metric_of(data, scores, notion, rows=kept)
@@ -419,7 +439,7 @@ def test_ignored_rows_are_among_all_rows(draw_scores, evaluate):
 def test_all_groups_ignored(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data)
-    constraint = bound(data, constraint=notion, reference=reference, min_group_size=1000, small_groups="ignore")
+    constraint = bound(data, **named(notion), reference=reference, min_group_size=1000, small_groups="ignore")
     assert constraint.component_names == ()
     assert constraint.fair_aux().shape == constraint.initial_aux(scores).shape == (0,)
     assert constraint.metric(scores) == 0
@@ -480,7 +500,7 @@ def test_a_batch_does_not_depend_on_the_batches_before(draw_scores, evaluate, no
     """Whatever is kept from one batch to the next: batches of the same groups, with other targets or weights."""
     data = draw_data(n_groups)
     scores = draw_scores(data)
-    constraint = bound(data, constraint=notion, reference=reference)
+    constraint = bound(data, **named(notion), reference=reference)
     aux = constraint.initial_aux(scores)
     rng = np.random.default_rng(0)
     batches = [
@@ -519,14 +539,17 @@ def test_groups_that_are_missing_count_as_equal(draw_scores, evaluate, notion, r
     """A batch without the first group, and of the second only the negative rows."""
     data = draw_data(n_groups)
     scores = draw_scores(data)
-    constraint = bound(data, constraint=notion, reference=reference)
+    constraint = bound(data, **named(notion), reference=reference)
     kept = np.flatnonzero((data.codes > 1) | ((data.codes == 1) & (data.y.numpy() < 0)))
     batch = data.at(kept, data.weights[kept])
     on_batch = constraint.on(batch)
     aux = constraint.initial_aux(scores)
     values = evaluate(on_batch, "values", scores[kept], aux)
-    missing = {"g0"} if notion == "demographic_parity" else {"g0", "g1"}
-    equal = np.array([bool(missing & set(re.split(r"[^\w]+", name))) for name in constraint.component_names])
+    # of the second group, what compares all rows or the negative ones is still there
+    is_there = ["y=-1" in name or notion == "demographic_parity" for name in constraint.component_names]
+    missing = [{"g0"} if there else {"g0", "g1"} for there in is_there]
+    sides = [set(re.split(r"[^\w]+", name)) for name in constraint.component_names]
+    equal = np.array([bool(gone & names) for gone, names in zip(missing, sides, strict=True)])
     assert 0 < equal.sum() < equal.size
     share = 0.5 if constraint.n_aux else 1.0
     np.testing.assert_allclose(values[equal], -share * KAPPA)
@@ -539,7 +562,8 @@ def test_groups_that_are_missing_count_as_equal(draw_scores, evaluate, notion, r
     if constraint.n_aux:
         signs = np.arange(values.size).reshape(constraint.n_aux, 2, n_groups)
         _, slopes = on_batch.row_weights(np.isin(np.arange(values.size), signs[:, 0]).astype(float))
-        np.testing.assert_allclose(slopes, -(n_groups - len(missing)))
+        counts = [n_groups - len(gone) for gone in missing[:: 2 * n_groups]]
+        np.testing.assert_allclose(slopes, -np.array(counts, dtype=float))
 
 
 def test_a_batch_knows_merged_groups(draw_scores, evaluate):
@@ -565,6 +589,7 @@ def test_a_batch_knows_merged_groups(draw_scores, evaluate):
         ({"kappa": "1"}, "kappa must be a finite number"),
         ({"constraint": "parity"}, r"constraint must be one of \[.*'equalized_odds'\], got 'parity'"),
         ({"loss": "logistic"}, r"loss must be one of \['absolute', .*\], got 'logistic'"),
+        ({"agg_labels": "mean"}, r"agg_labels must be one of \['max', 'sum'\], got 'mean'"),
         ({"reference": "centre"}, r"reference must be one of \['overall', 'pairwise'\], got 'centre'"),
         ({"small_groups": "drop"}, r"small_groups must be one of \['error', 'ignore', 'merge'\], got 'drop'"),
         ({"min_group_size": -1}, "min_group_size must be an integer of at least 0, got -1"),
@@ -585,6 +610,7 @@ def test_parameters_are_stored_untouched():
         "constraint": "equalized_odds",
         "loss": "hinge",
         "reference": "overall",
+        "agg_labels": "sum",
         "min_group_size": np.int64(3),
         "small_groups": "merge",
     }

@@ -306,6 +306,23 @@ def test_the_scorer_is_the_metric(biased):
     )
 
 
+def test_equalized_odds_bounds_the_larger_gap_or_the_sum(biased):
+    """A bound on the sum is the stricter one: it bounds the larger gap too, and costs more."""
+    larger, summed = (
+        fit(classifier(kappa=0.05, constraint="equalized_odds", agg_labels=over), biased) for over in ("max", "sum")
+    )
+    rows = {"sensitive_features": biased.groups, "constraint": "equalized_odds"}
+    for model, over in ((larger, "max"), (summed, "sum")):
+        gap = loss_parity_gap(biased.y, model.decision_function(biased.X), agg_labels=over, **rows)
+        assert model.constraint_values_["loss_parity"] == pytest.approx(gap)
+        assert gap <= 0.05 + TOLERANCE
+    by_label = larger.group_losses_[["loss_positive", "loss_negative"]]
+    assert (by_label.max() - by_label.min()).max() == pytest.approx(larger.constraint_values_["loss_parity"])
+    scores = larger.decision_function(biased.X)
+    assert loss_parity_gap(biased.y, scores, agg_labels="sum", **rows) > 0.05 + TOLERANCE
+    assert larger.objective_ < summed.objective_
+
+
 # --- modules
 
 

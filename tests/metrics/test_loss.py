@@ -16,6 +16,7 @@ each_reference = pytest.mark.parametrize("reference", ["pairwise", "overall"])
 each_agg = pytest.mark.parametrize("agg", ["max", "mean"])
 
 #: Labels compared by every constraint; None is both at once.
+OVER_LABELS = {"max": max, "sum": sum}
 BLOCKS = {"demographic_parity": [None], "equal_opportunity": [1], "equalized_odds": [1, 0]}
 
 # Absolute losses |s - y| of the toy rows: a has 1 and 3 (positive), 0 and 2 (negative); b has 5 and 1; c has 0 and 4.
@@ -60,12 +61,14 @@ def mean_loss(rows, loss, label, group=None):
     return total / mass
 
 
-def by_hand(rows, constraint, loss, reference, agg):
-    """The definition: a sum over labels of absolute differences, for all pairs of groups or every group and all."""
+def by_hand(rows, constraint, loss, reference, agg, agg_labels):
+    """The definition: absolute differences in every label, for all pairs of groups or every group and all."""
     groups = np.unique(rows["sensitive_features"]).tolist()
     pairs = combinations(groups, 2) if reference == "pairwise" else ((g, None) for g in groups)
     gaps = [
-        sum(abs(mean_loss(rows, loss, v, g) - mean_loss(rows, loss, v, h)) for v in BLOCKS[constraint])
+        OVER_LABELS[agg_labels](
+            [abs(mean_loss(rows, loss, v, g) - mean_loss(rows, loss, v, h)) for v in BLOCKS[constraint]]
+        )
         for g, h in pairs
     ]
     return max(gaps) if agg == "max" else np.mean(gaps)
@@ -85,16 +88,30 @@ def by_hand(rows, constraint, loss, reference, agg):
         ("equal_opportunity", "pairwise", "mean", (3.0 + 2.0 + 5.0) / 3),
         ("equal_opportunity", "overall", "max", 2.75),  # b
         ("equal_opportunity", "overall", "mean", (0.25 + 2.75 + 2.25) / 3),
-        ("equalized_odds", "pairwise", "max", 5.0 + 3.0),  # b and c
-        ("equalized_odds", "pairwise", "mean", (3.0 + 0.0 + 2.0 + 3.0 + 5.0 + 3.0) / 3),
-        ("equalized_odds", "overall", "max", 2.25 + 2.25),  # c
-        ("equalized_odds", "overall", "mean", (0.25 + 0.75 + 2.75 + 0.75 + 2.25 + 2.25) / 3),
+        ("equalized_odds", "pairwise", "max", 5.0),  # the positive rows of b and c
+        ("equalized_odds", "pairwise", "mean", (3.0 + 3.0 + 5.0) / 3),
+        ("equalized_odds", "overall", "max", 2.75),  # the positive rows of b
+        ("equalized_odds", "overall", "mean", (0.75 + 2.75 + 2.25) / 3),
     ],
 )
 def test_by_hand(constraint, reference, agg, expected):
     gap = loss_parity_gap(**TOY, constraint=constraint, reference=reference, agg=agg, loss="absolute")
     assert type(gap) is float
     assert gap == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("reference", "agg", "expected"),
+    [
+        ("pairwise", "max", 5.0 + 3.0),  # b and c
+        ("pairwise", "mean", (3.0 + 0.0 + 2.0 + 3.0 + 5.0 + 3.0) / 3),
+        ("overall", "max", 2.25 + 2.25),  # c
+        ("overall", "mean", (0.25 + 0.75 + 2.75 + 0.75 + 2.25 + 2.25) / 3),
+    ],
+)
+def test_sum_over_labels_by_hand(reference, agg, expected):
+    options = {"constraint": "equalized_odds", "agg_labels": "sum", "reference": reference, "agg": agg}
+    assert loss_parity_gap(**TOY, loss="absolute", **options) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -112,13 +129,14 @@ def test_losses_of_one_row_each(loss, expected):
     assert gap == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("agg_labels", ["max", "sum"])
 @each_agg
 @each_reference
 @each_loss
 @each_constraint
-def test_all_pairs_of_groups(constraint, loss, reference, agg):
+def test_all_pairs_of_groups(constraint, loss, reference, agg, agg_labels):
     rows = draw()
-    options = {"constraint": constraint, "loss": loss, "reference": reference, "agg": agg}
+    options = {"constraint": constraint, "loss": loss, "reference": reference, "agg": agg, "agg_labels": agg_labels}
     expected = by_hand(rows, **options)
     assert expected > 0.1
     assert loss_parity_gap(**rows, **options) == pytest.approx(expected)
@@ -129,7 +147,7 @@ def test_the_sum_over_labels_is_taken_before_the_maximum_over_pairs():
     positive, negative = np.array([0.0, 3.0, 2.0]), np.array([0.0, 2.0, 4.0])  # losses of the groups
     score = np.append(1 + positive, negative - 1)
     options = {"sensitive_features": [*"abcabc"], "loss": "absolute", "constraint": "equalized_odds"}
-    gap, table = loss_parity_gap([1] * 3 + [0] * 3, score, return_groups=True, **options)
+    gap, table = loss_parity_gap([1] * 3 + [0] * 3, score, agg_labels="sum", return_groups=True, **options)
     assert gap == pytest.approx(2 + 4)
     assert table["gap"].tolist() == pytest.approx([2 + 4, 3 + 2, 2 + 4])
 
@@ -215,8 +233,8 @@ def test_one_group_is_fair(constraint, reference):
         ("demographic_parity", "overall", [0.5, 1.0, 0.0]),
         ("equal_opportunity", "pairwise", [3.0, 5.0, 5.0]),
         ("equal_opportunity", "overall", [0.25, 2.75, 2.25]),
-        ("equalized_odds", "pairwise", [5.0, 8.0, 8.0]),
-        ("equalized_odds", "overall", [1.0, 3.5, 4.5]),
+        ("equalized_odds", "pairwise", [3.0, 5.0, 5.0]),
+        ("equalized_odds", "overall", [0.75, 2.75, 2.25]),
     ],
 )
 def test_table_by_hand(constraint, reference, gaps):
@@ -278,6 +296,7 @@ def test_labels_that_are_not_compared_may_be_missing():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"agg_labels": "mean"}, "agg_labels must be one of .*'max', 'sum'.*; got 'mean'"),
         ({"constraint": "independence"}, "constraint must be one of .*'equalized_odds'.*; got 'independence'"),
         ({"loss": "logistic"}, "loss must be one of .*'log_loss'.*; got 'logistic'"),
         ({"reference": "best"}, r"reference must be one of \['overall', 'pairwise'\]; got 'best'"),

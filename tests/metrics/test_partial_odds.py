@@ -71,7 +71,7 @@ def test_the_whole_interval_gives_the_gaps_of_predictions(agg):
         value = partial_equal_opportunity_gap(y_true, score, threshold=0.3, agg=agg, **data)
         assert value == pytest.approx(equal_opportunity_gap(y_true, predicted, agg=agg, **data))
         value = partial_equalized_odds_gap(y_true, score, threshold=0.3, agg=agg, **data)
-        assert value == pytest.approx(separation_gap(y_true, predicted, agg_labels="max", agg=agg, **data))
+        assert value == pytest.approx(separation_gap(y_true, predicted, agg=agg, **data))
 
 
 def test_same_as_fairlearn():

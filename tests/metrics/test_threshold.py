@@ -8,6 +8,9 @@ from fairconstrained.metrics import (
     equal_opportunity_gap,
     inaccuracy,
     independence_gap,
+    loss_parity_gap,
+    partial_equalized_odds_gap,
+    rate_gap,
     separation_gap,
     sufficiency_gap,
 )
@@ -37,7 +40,7 @@ def random_labels():
     ("metric", "expected"),
     [
         (independence_gap, 0.3),  # |2/4 - 4/5|
-        (separation_gap, 2 / 3),  # |1/2 - 2/3| + |1/2 - 1|
+        (separation_gap, 0.5),  # max(|1/2 - 2/3|, |1/2 - 1|)
         (equal_opportunity_gap, 0.5),  # |1/2 - 1|
         (sufficiency_gap, 0.5),  # |1/2 - 0| + |1/2 - 1/2|
         (inaccuracy, 4 / 9),
@@ -47,10 +50,25 @@ def test_two_groups_by_hand(metric, expected):
     assert metric(Y_TRUE, Y_PRED, sensitive_features=GROUP) == pytest.approx(expected)
 
 
-def test_separation_with_the_larger_of_the_two_rates():
-    # max(|1/2 - 2/3|, |1/2 - 1|)
-    gap = separation_gap(Y_TRUE, Y_PRED, sensitive_features=GROUP, agg_labels="max")
-    assert gap == pytest.approx(0.5)
+def test_separation_as_the_sum_of_the_two_differences():
+    # |1/2 - 2/3| + |1/2 - 1|
+    gap = separation_gap(Y_TRUE, Y_PRED, sensitive_features=GROUP, agg_labels="sum")
+    assert gap == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("agg", ["max", "mean"])
+def test_equalized_odds_has_one_meaning(random_labels, agg):
+    """The larger of the differences in both labels, by default and in every metric of that name."""
+    scores = 2.0 * random_labels.pop("y_pred") - 1
+    y_true, rows = random_labels.pop("y_true"), random_labels | {"agg": agg}
+    gap = separation_gap(y_true, (scores > 0).astype(int), **rows)
+    assert gap == pytest.approx(partial_equalized_odds_gap(y_true, scores, **rows))
+    assert gap == pytest.approx(rate_gap(y_true, scores, constraint="equalized_odds", **rows))
+    errors = loss_parity_gap(y_true, scores, constraint="equalized_odds", loss="absolute", **rows)  # losses of 0 and 2
+    assert gap == pytest.approx(errors / 2)
+    summed = separation_gap(y_true, (scores > 0).astype(int), agg_labels="sum", **rows)
+    errors = loss_parity_gap(y_true, scores, constraint="equalized_odds", loss="absolute", agg_labels="sum", **rows)
+    assert gap < summed == pytest.approx(errors / 2)
 
 
 def test_sufficiency_adds_the_two_rates():
@@ -69,7 +87,7 @@ def test_weights_by_hand():
 
     assert value(independence_gap) == pytest.approx(4 / 5 - 1 / 3)
     assert value(equal_opportunity_gap) == pytest.approx(3 / 4)
-    assert value(separation_gap) == pytest.approx(1 / 6 + 3 / 4)
+    assert value(separation_gap) == pytest.approx(3 / 4)
     assert value(sufficiency_gap) == pytest.approx(3 / 4)
     assert value(inaccuracy) == pytest.approx(6 / 11)
 
@@ -123,7 +141,7 @@ def test_same_as_fairlearn(random_labels, weighted):
         del random_labels["sample_weight"]
     pairs = [
         (independence_gap(**random_labels), fairlearn.demographic_parity_difference),
-        (separation_gap(**random_labels, agg_labels="max"), fairlearn.equalized_odds_difference),
+        (separation_gap(**random_labels), fairlearn.equalized_odds_difference),
         (equal_opportunity_gap(**random_labels), fairlearn.equal_opportunity_difference),
     ]
     for value, theirs in pairs:

@@ -1,4 +1,4 @@
-"""Mean losses of the groups' positive rows, and of their negative ones: the two gaps added up."""
+"""Mean losses of the groups' positive rows, and of their negative ones: the two gaps added up, as in the paper."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fairconstrained.metrics import loss_parity_gap
 
 PLACE = 3
 TITLE = "gap of mean losses, added over the labels"
-PARAMS = {"constraint": "equalized_odds"}
+PARAMS = {"constraint": "equalized_odds", "agg_labels": "sum"}
 
 
 def gap(y: np.ndarray, scores: np.ndarray, groups: np.ndarray) -> float:
