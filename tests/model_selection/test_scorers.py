@@ -451,6 +451,9 @@ def test_fairlearn_metric(data):
     scorer = make_fairness_scorer(fairlearn_metrics.equalized_odds_difference, agg="worst_case")
     expected = separation_gap(y, model.predict(X), sensitive_features=groups)
     assert scorer(model, X, y, sensitive_features=groups) == pytest.approx(-expected)
+    ours, summed = (get_fairness_scorer("neg_separation_gap", **options) for options in ({}, {"agg_labels": "sum"}))
+    assert ours(model, X, y, sensitive_features=groups) == pytest.approx(-expected)
+    assert summed(model, X, y, sensitive_features=groups) < -expected
 
 
 def test_fairlearn_models(data, routing):
