@@ -10,8 +10,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
+__all__ = ["MERGED", "GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
+#: What small groups are called when they are put together.
+MERGED = "(small groups)"
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
 

@@ -79,6 +79,7 @@ class AdamLagrangian(StochasticSolver):
     """
 
     name: ClassVar[str] = "adam_lagrangian"
+    keeps_metric: ClassVar[bool] = True
     projects: ClassVar[bool] = False  # in the metric of its steps the nearest point of a domain is another one
 
     max_epochs: int | None = None  # type: ignore[assignment]  # the others have a number
