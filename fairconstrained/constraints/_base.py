@@ -88,7 +88,7 @@ class BoundConstraint(Exact):
             check_sizes(notion, self.kappa, self.resolution, sizes)
         elif self.granularity > self.resolution:
             raise ValueError(
-                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row counts {self.granularity:.3g} in it; "
+                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row counts {self.granularity:.3g}; "
                 "use more rows, or raise kappa."
             )
 

@@ -30,8 +30,8 @@ from fairconstrained.solvers import Solver, SolverResult, Status, best_rescaled,
 
 #: What to say where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = (
-    "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken. Raise kappa, "
-    "give the model more freedom, or raise max_iter."
+    "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken. Raise "
+    "kappa, give the model more freedom, or raise max_iter."
 )
 
 __all__ = ["BaseFairEstimator", "Fitted", "Target"]

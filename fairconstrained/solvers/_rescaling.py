@@ -1,8 +1,8 @@
 r"""The best positive multiple and shift of some scores within the exact bounds.
 
-For scores :math:`s` of an iterate, all :math:`a s + b` with :math:`a \ge 0` are scores of the same model: constant ones,
-smaller ones that hedge more, shifted ones. The search is in two dimensions, whatever the model is, and costs no product
-with the features. Where the bounds depend on which rows are above the threshold, that is on the cut
+For scores :math:`s` of an iterate, all :math:`a s + b` with :math:`a \ge 0` are scores of the same model: constant
+ones, smaller ones that hedge more, shifted ones. The search is in two dimensions, whatever the model is, and costs no
+product with the features. Where the bounds depend on which rows are above the threshold, that is on the cut
 :math:`t = (\theta - b) / a` alone, it is exact for a convex objective: on the ray of a cut the least objective is a
 quasi-convex function of the cut, so that of the cuts that are allowed only those next to the free optimum matter.
 """
@@ -54,9 +54,9 @@ def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndar
         plane = _Plane.of(problem, params)
         for proposal in (params,) if plane is None else (params, *plane.proposals(least)):
             merit = _merit(problem, proposal)
-            if merit < least - _GAIN * abs(least) if np.isfinite(least) else True:
-                if _in_domain(problem, proposal) and problem.holds(problem.scores(proposal)):
-                    best, least = proposal, merit
+            is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
+            if is_better and _in_domain(problem, proposal) and problem.holds(problem.scores(proposal)):
+                best, least = proposal, merit
     return best
 
 
@@ -145,7 +145,7 @@ class _Plane:
             yield from self._by_errors()
             return
         free = self._minimised(np.array([self._spread, self._centre]))
-        if self.objective(free)[0] >= least - _GAIN * abs(least):
+        if np.isfinite(least) and self.objective(free)[0] >= least - _GAIN * abs(least):
             return  # no point of the plane is better
         yield self.at(*free)
         constant = self._minimised(np.array([0.0, self._centre]), largest=0.0)
@@ -207,15 +207,14 @@ class _Plane:
         return np.array([best.x[0], threshold - best.x[0] * cut])
 
     def _by_search(self, free: np.ndarray) -> Iterator[np.ndarray]:
-        """Points on the border of what is allowed, towards the free optimum from those inside, and what is next to them.
+        """Points on the border of what is allowed, on the way from those inside to the free optimum.
 
         The bounds are not convex in general, so this finds a good point and not always the best.
         """
         threshold = self.problem.threshold
         starts = [np.array([self._spread, self._centre])]
-        starts += [
-            np.array([share * free[0], level]) for share in _SHARES for level in {free[1], threshold, self._centre}
-        ]
+        levels = dict.fromkeys([float(free[1]), threshold, self._centre] if self.shift is not None else [0.0])
+        starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
         found = [self._towards(start, free) for start in starts if self._holds(start)]
         yield from sorted(found, key=lambda p: self.objective(p)[0])
         if found:
