@@ -83,7 +83,7 @@ class BoundConstraint(Exact):
 
     def check_resolution(self) -> None:
         """Raise ValueError, with the counts, if one row counts more than `resolution`, or a compared cell is empty."""
-        notion, sizes = self.name.replace("_", " "), self.compared_cells()
+        notion, sizes = self.name, self.compared_cells()
         if sizes is not None:
             check_sizes(notion, self.kappa, self.resolution, sizes)
         elif self.granularity > self.resolution:
