@@ -58,8 +58,9 @@ class Cells:
         return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
 
     def largest_shares(self) -> np.ndarray:
-        """Share of its cell that the heaviest row stands for; ndarray of shape (n_cells,)."""
-        return np.array([float(self.weights[rows].max()) for rows in self.slices])
+        """Share of its cell that the heaviest row stands for, 1 in an empty one; ndarray of shape (n_cells,)."""
+        weights = self.weights.numpy()
+        return np.array([weights[rows].max() if rows.stop > rows.start else 1.0 for rows in self.slices])
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,8 @@ class FairData:
         Overlapping groups that these are the parts of. Mini-batches have none: what is bound on data knows them.
     clusters : ndarray of shape (n_samples,), optional
         Numbers of what rows belong to, such as the queries of pairs; mini-batches then have whole clusters.
+    n_ignored : int
+        The last so many groups take part in the objective, but no constraint compares them.
     """
 
     X: Any
@@ -98,6 +101,7 @@ class FairData:
     codes: np.ndarray
     unions: Unions | None = None
     clusters: np.ndarray | None = None
+    n_ignored: int = 0
 
     @classmethod
     def from_arrays(
@@ -109,6 +113,7 @@ class FairData:
         sample_weight: np.ndarray | None = None,
         unions: Unions | None = None,
         clusters: np.ndarray | None = None,
+        n_ignored: int = 0,
     ) -> FairData:
         """Order validated arrays by group and target.
 
@@ -124,6 +129,8 @@ class FairData:
         unions : Unions, optional
             Of the groups; then a group may be without rows.
         clusters : ndarray of shape (n_samples,), optional
+        n_ignored : int, default=0
+            The number of groups, the last ones, that constraints leave out.
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
@@ -140,6 +147,27 @@ class FairData:
             codes=codes[order],
             unions=unions,
             clusters=None if clusters is None else clusters[order],
+            n_ignored=n_ignored,
+        )
+
+    @cached_property
+    def compared(self) -> FairData:
+        """The rows of the groups that constraints compare, which come first; these very data if that is all."""
+        if not self.n_ignored:
+            return self
+        n_groups = self.n_groups - self.n_ignored
+        rows = slice(0, int(np.searchsorted(self.codes, n_groups)))
+        weights = self.weights[rows]
+        return replace(
+            self,
+            X=_rows(self.X, rows.start, rows.stop),
+            y=self.y[rows],
+            weights=weights / weights.sum(),
+            labels=self.labels[:n_groups],
+            order=self.order[rows],
+            codes=self.codes[rows],
+            clusters=None if self.clusters is None else self.clusters[rows],
+            n_ignored=0,
         )
 
     @property
@@ -208,7 +236,8 @@ class FairData:
     def _cells(self, slices: tuple[slice, ...], labels: tuple[str, ...]) -> Cells:
         weights = torch.zeros_like(self.weights)
         for rows in slices:
-            weights[rows] = self.weights[rows] / self.weights[rows].sum()
+            if rows.stop > rows.start:
+                weights[rows] = self.weights[rows] / self.weights[rows].sum()
         return Cells(slices, weights, labels)
 
     @property
@@ -294,7 +323,8 @@ class FairData:
         every_y, labels = self.y[torch.from_numpy(rows)].unbind(), self.labels
         of_batches = zip(every_y, every_weights, self.order[rows], every_codes, strict=True)
         for k, (y, shares, order, groups) in enumerate(of_batches):
-            yield FairData(_rows(X, k * size, (k + 1) * size), y, shares, labels, order, groups)
+            rows_of_batch = _rows(X, k * size, (k + 1) * size)
+            yield FairData(rows_of_batch, y, shares, labels, order, groups, n_ignored=self.n_ignored)
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

@@ -14,8 +14,10 @@ import scipy.sparse as sp
 from fairconstrained._inputs import as_table
 from fairconstrained._messages import shortened
 
-__all__ = ["GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
+__all__ = ["MERGED", "GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
+#: What small groups are called when they are put together.
+MERGED = "(small groups)"
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 
 

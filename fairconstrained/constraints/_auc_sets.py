@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from fairconstrained._protected import protected_code
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_gaps import difference_aucs
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
@@ -24,6 +25,8 @@ MASKS_NAME = "subset_auc"
 #: Differences of AUCs below this are not told from zero.
 RESOLUTION = 1e-4
 _SET_NAMES = ("G1", "G1'", "G2", "G2'")
+#: Groups of a union that a message names.
+_NAMED = 3
 
 
 class SetRows(NamedTuple):
@@ -71,12 +74,10 @@ class AUCSets:
         Raises
         ------
         ValueError
-            If the metric or the protected group is unknown, masks do not fit the data, targets are not -1 and +1
-            where positives are told from negatives, or a set is empty; the message gives the counts.
+            If the metric or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
+            where positives are told from negatives.
         """
-        sets = cls._find(data, _ask(metric, data) if callable(metric) else metric, protected)
-        sets._check_sets()
-        return sets
+        return cls._find(data, _ask(metric, data) if callable(metric) else metric, protected)
 
     @classmethod
     def _find(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
@@ -183,27 +184,51 @@ class AUCSets:
         pair, row = np.max([np.zeros(2), *grains], axis=0)
         return float(min(max(pair, RESOLUTION), row))
 
-    def _check_sets(self) -> None:
-        """Raise ValueError if a set is empty."""
-        for difference, sides in zip(self.differences, self.sides, strict=True):
-            for name, cells in zip(_SET_NAMES, difference, strict=True):
-                if not cells:
-                    raise ValueError(self._no_rows(name, sides))
+    def sizes(self) -> CellSizes:
+        """Sizes of the sets that are compared; those that are compared with themselves count for nothing."""
+        return self._mask_sizes() if not isinstance(self.metric, str) else self._group_sizes()
 
-    def _no_rows(self, name: str, sides: tuple[str, str]) -> str:
-        """What to say about an empty set: counts of the rows that there are."""
-        if isinstance(self.metric, str):
-            groups = [self.data.groups_with_label(target).counts() for target in (1.0, -1.0)]
-            return (
-                f"metric {self.metric!r} compares sets of rows, but {name} of {' and '.join(sides)} has no rows. Rows "
-                f"by group and target: {groups[0] | groups[1]}. Merge groups, or choose a metric that does not need "
-                "this set ('group' needs no labels)."
-            )
-        counts = {
-            name: int(np.isin(self.codes, cells).sum())
-            for name, cells in zip(_SET_NAMES, self.differences[0], strict=True)
-        }
-        return f"the mask {name} has no rows. Rows of positive weight in the masks: {counts}."
+    def _group_sizes(self) -> CellSizes:
+        """Sizes of the unions of groups' positives and negatives, which may be empty."""
+        data, n_groups = self.data, self.data.n_groups
+        code = None if self.protected is None else protected_code(data.labels, self.protected)
+        cells = data.codes + n_groups * (data.y.numpy() <= 0)
+        unions = _compared(auc_differences(self.metric, n_groups, code)[1])
+        members = [sorted({cell % n_groups for cell in union}) for union in unions]
+        sides = [{cell // n_groups for cell in union} for union in unions]
+        labels = [
+            ("all rows" if len(groups) == n_groups else " or ".join(str(data.labels[g]) for g in groups[:_NAMED]))
+            + (" ..." if len(groups) not in (*range(_NAMED + 1), n_groups) else "")
+            + ("" if len(side) == 2 else ", y=-1" if side == {1} else ", y=+1")
+            for groups, side in zip(members, sides, strict=True)
+        ]
+        groups = np.array([group[0] if len(group) == 1 else -1 for group in members], dtype=int)
+        return CellSizes.of_rows(labels, *_sizes(cells, data, 2 * n_groups, unions), groups)
+
+    def _mask_sizes(self) -> CellSizes:
+        """Sizes of the sets that masks mark."""
+        unions = [cells for difference in self.differences for cells in difference]
+        sizes = _sizes(self.codes, self.data, self.n_cells + 1, unions)
+        return CellSizes.of_rows([f"mask {name}" for name in _SET_NAMES], *sizes)
+
+
+def _compared(differences: Sequence[AUCDifference]) -> list[tuple[int, ...]]:
+    """The sets of the AUCs that depend on the scores, each once."""
+    pairs = [pair for d in differences for pair in ((d.above, d.below), (d.reference_above, d.reference_below))]
+    return list(dict.fromkeys(cells for pair in pairs if pair[0] != pair[1] for cells in pair))
+
+
+def _sizes(
+    codes: np.ndarray, data: FairData, n_cells: int, unions: Sequence[Sequence[int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of every union of cells, and the share of its heaviest row, 1 where there is none; shapes (n_unions,)."""
+    weights = data.weights.numpy()
+    counts, mass = np.bincount(codes, minlength=n_cells), np.bincount(codes, weights, minlength=n_cells)
+    heaviest = np.zeros(n_cells)
+    np.maximum.at(heaviest, codes, weights)
+    rows = [list(union) for union in unions]
+    shares = [float(heaviest[cells].max() / mass[cells].sum()) if counts[cells].any() else 1.0 for cells in rows]
+    return np.array([int(counts[cells].sum()) for cells in rows], dtype=int), np.array(shares)
 
 
 def both_ways(sides: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:

@@ -1,19 +1,19 @@
-"""The contract of a constraint: what the user writes, and what it becomes on data."""
+"""The contract of a constraint that is bound to data, and checks of its bound."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
-from fairconstrained.data import Cells, FairData
+from fairconstrained.constraints._resolution import CellSizes, check_sizes, resolution
+from fairconstrained.data import FairData
 from fairconstrained.views import Exact
 
-__all__ = ["BoundConstraint", "Constraint"]
+__all__ = ["BoundConstraint", "check_bound", "check_kappa"]
 
 
 class BoundConstraint(Exact):
@@ -59,6 +59,40 @@ class BoundConstraint(Exact):
         """A name for every component of the surrogate."""
 
     @property
+    def compares(self) -> bool:
+        """Whether there is anything to compare; otherwise it bounds nothing."""
+        return True
+
+    @property
+    def ignored_groups(self) -> tuple[str, ...]:
+        """Groups that the constraint itself leaves out because they are small."""
+        return ()
+
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        """The metric of the decisions, where ``kappa`` bounds that of a smooth stand-in for them; None elsewhere."""
+        return None
+
+    @property
+    def resolution(self) -> float:
+        """The most that one row may count in the metric: with less, ``kappa`` is not told from twice of it."""
+        return resolution(self.kappa)
+
+    def compared_cells(self) -> CellSizes | None:
+        """Sizes of the cells of rows that are compared; None where there are none, and `granularity` says it all."""
+        return None
+
+    def check_resolution(self) -> None:
+        """Raise ValueError, with the counts, if one row counts more than `resolution`, or a compared cell is empty."""
+        notion, sizes = self.name, self.compared_cells()
+        if sizes is not None:
+            check_sizes(notion, self.kappa, self.resolution, sizes)
+        elif self.granularity > self.resolution:
+            raise ValueError(
+                f"{notion} with kappa={self.kappa:g} cannot be resolved, as one row counts {self.granularity:.3g}; "
+                "use more rows, or raise kappa."
+            )
+
+    @property
     def n_aux(self) -> int:
         """Number of auxiliary variables."""
         return 0
@@ -100,6 +134,22 @@ class BoundConstraint(Exact):
         """
         return np.zeros(self.data.n_groups)
 
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """The metric of positive multiples of the scores, shifted so that the rows above a cut are positive.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        cuts : ndarray of shape (n_cuts,)
+            In units of the scores.
+
+        Returns
+        -------
+        values : ndarray of shape (n_cuts,) or None
+            None where the metric depends on more than the order of the scores and on which of them are positive.
+        """
+        return None
+
     def exact(self, scores: np.ndarray) -> float:
         """What kappa bounds, see `bounds_metric`, minus kappa: positive is a violation."""
         return self.metric(scores) - self.kappa
@@ -128,48 +178,6 @@ class BoundConstraint(Exact):
         )
 
 
-class Constraint(BaseEstimator, ABC):
-    """What the user writes: parameters only, no data and no multipliers.
-
-    A new constraint is one file with a subclass of this and one of `BoundConstraint`.
-    """
-
-    #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
-    is_of_classes: ClassVar[bool] = False
-
-    @abstractmethod
-    def bind(self, data: FairData) -> BoundConstraint:
-        """The constraint on ``data``.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or a group is too small for ``kappa`` to be resolved; the message
-            gives the counts.
-        """
-
-    def in_units(self, offset: float, scale: float) -> Self:
-        """The same constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.
-
-        Raises
-        ------
-        ValueError
-            If it is of classes, whose scores have no such units.
-        """
-        if self.is_of_classes and (offset, scale) != (0.0, 1.0):
-            raise ValueError(
-                f"{type(self).__name__} is about the scores of a classifier, of which positive ones mean the positive "
-                "class; a regressor takes constraints such as StatisticalParity and DemographicParity."
-            )
-        params = self.get_params(deep=False)
-        changed: dict[str, Any] = {}
-        if "threshold" in params:
-            changed["threshold"] = (params["threshold"] - offset) / scale
-        if not isinstance(params.get("surrogate_width", "auto"), str):
-            changed["surrogate_width"] = params["surrogate_width"] / scale
-        return type(self)(**{**params, **changed})
-
-
 def check_kappa(kappa: Any) -> float:
     """``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raises ValueError otherwise."""
     if kappa is None:
@@ -194,30 +202,3 @@ def check_bound(kappa: Any) -> float:
     ):
         raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
     return float(kappa)
-
-
-def check_resolution(blocks: Sequence[Cells], kappa: float | None, lengths: np.ndarray, notion: str) -> None:
-    """Raise ValueError if a cell has too few rows for a gap of ``kappa`` on an interval of its length.
-
-    A single row changes the gap by ``1 / (n_g length)``; a bound below that cannot be told from zero. Without a
-    bound (``kappa=None``) nothing has to be resolved, but every cell needs a row.
-
-    Parameters
-    ----------
-    blocks : sequence of Cells
-    kappa : float or None
-    lengths : ndarray of shape (n_groups,) or (1,)
-    notion : str
-        For the message.
-    """
-    counts = {label: count for cells in blocks for label, count in cells.counts().items()}
-    for cells in blocks:
-        for (_, count), length in zip(cells.counts().items(), np.broadcast_to(lengths, len(cells)), strict=True):
-            finest = length if kappa is None or kappa == 0 else length * min(kappa, 1.0)
-            needed = 1 if kappa is None else int(np.ceil(1 / finest - 1e-9))
-            if count < needed:
-                raise ValueError(
-                    f"{notion} with kappa={kappa} on an interval of length {length:g} needs at least {needed} rows in "
-                    f"every group, but the groups have {counts} rows. Merge small groups, widen the "
-                    "interval or raise kappa."
-                )

@@ -99,9 +99,30 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         """See ``tolerance``."""
         return self.tolerance
 
+    def heaviest_shares(self, of: np.ndarray) -> np.ndarray:
+        """Share of the weight ``of`` every group that its heaviest row has; ndarray of shape (n_groups,)."""
+        heaviest = np.zeros(self.data.n_groups)
+        np.maximum.at(heaviest, self.data.codes, self.data.weights.numpy())
+        return np.divide(heaviest, of, out=np.ones_like(heaviest), where=of > 0)
+
     def metric(self, scores: np.ndarray) -> float:
         """See `BoundConstraint.metric`."""
         return self.of_sums(self._sums(self._exact_values(scores)))
+
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`."""
+        if not self.is_sharp:
+            return None
+        order, weights = np.argsort(scores, kind="stable"), self.data.weights.numpy()
+        by_group = np.zeros((scores.size + 1, self.data.n_groups))
+        by_group[np.arange(scores.size), self.data.codes[order]] = weights[order]
+        above = np.cumsum(by_group[::-1], axis=0)[::-1]  # row k: the sums of the rows from the k-th lowest score on
+        return np.array([self.of_sums(row) for row in above[np.searchsorted(scores[order], cuts, side="right")]])
+
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        """See `BoundConstraint.of_decisions`."""
+        decisions = self.function.decisions
+        return None if decisions is None else self.of_sums(self._sums(decisions(scores, self.data.y.numpy())))
 
     @property
     def row_loss(self) -> Loss:

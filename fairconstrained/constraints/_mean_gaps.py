@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from fairconstrained.constraints._base import BoundConstraint
+from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
-from fairconstrained.groups import Unions
+from fairconstrained.groups import MERGED, Unions
 from fairconstrained.metrics._group_means import (
     Notion,
     blocks_of,
@@ -28,21 +29,47 @@ from fairconstrained.metrics._group_means import (
 from fairconstrained.objectives import Loss
 from fairconstrained.views import RowLosses, Stochastic
 
-__all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "RowFunction", "check_options"]
+__all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "GroupLimits", "RowFunction", "check_options"]
 
 #: Groups up to which every pair is a component. More of them are kept within kappa / 2 of a common centre, which is
 #: the same and takes two components for a group.
 FEW_GROUPS = 8
-#: What small groups are called when they are put together.
-MERGED = "(small groups)"
+#: ``min_group_size`` of as many rows as ``kappa`` needs.
+AUTO = "auto"
 #: What is kept from one mini-batch to the next where the groups of the rows are the same.
 _OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
 #: What else is kept once it is computed.
-_OF_ROWS = ("_block_shares", "granularity")
+_OF_ROWS = ("_block_shares", "_cell_sizes")
 #: Entries up to which tables are dense.
 _SMALL = 10_000
 #: Small groups that a message lists.
 _SHOWN = 10
+
+
+class GroupLimits(NamedTuple):
+    """How small a compared group may be.
+
+    Attributes
+    ----------
+    min_size : int
+        Rows that it needs in every cell.
+    share : float
+        The largest share of a cell that one row may have.
+    """
+
+    min_size: int
+    share: float
+
+    @classmethod
+    def of(cls, constraint: Any, kappa: float, counts_rows: bool) -> Self:
+        """The limits of a constraint with ``kappa`` and ``min_group_size``.
+
+        Where a gap moves with single rows, the rule of `resolution` holds whatever the user says. A mean of losses or
+        of probabilities is met exactly, so there a size that the user gives takes the rule's place.
+        """
+        by_rule = constraint.kappa is not None and (constraint.min_group_size == AUTO or counts_rows)
+        min_size = 1 if constraint.min_group_size == AUTO else int(constraint.min_group_size)
+        return cls(min_size, resolution(kappa) if by_rule else 1.0)
 
 
 def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None:
@@ -51,8 +78,9 @@ def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None
         if getattr(constraint, name) not in known:
             raise ValueError(f"{name} must be one of {sorted(known)}, got {getattr(constraint, name)!r}.")
     least = constraint.min_group_size
-    if isinstance(least, bool) or not isinstance(least, Integral) or least < 0:
-        raise ValueError(f"min_group_size must be an integer of at least 0, got {least!r}.")
+    is_size = isinstance(least, Integral) and not isinstance(least, bool) and int(least) >= 0
+    if least != AUTO and not is_size:
+        raise ValueError(f"min_group_size must be {AUTO!r} or an integer of at least 0, got {least!r}.")
 
 
 class RowFunction(NamedTuple):
@@ -60,6 +88,8 @@ class RowFunction(NamedTuple):
 
     smooth: Loss
     exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    #: The decisions that ``exact`` is a smooth stand-in for, if it is one.
+    decisions: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,21 +116,35 @@ class ComparedGroups:
     unions: Unions | None = None
 
     @classmethod
-    def of(cls, data: FairData, notion: Notion, min_size: int, small: str) -> Self:
-        """Find the groups that have ``min_size`` rows in every cell, and do with the others as ``small`` says.
+    def of(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
+        """Find the groups that are large enough, and do with the others as ``small`` says.
+
+        Parameters
+        ----------
+        data : FairData
+        notion : Notion
+        min_size : int
+            Rows that a group needs in every cell.
+        small : {"error", "merge", "ignore"}
+        limit : float, default=1.0
+            The largest share of a cell that one row may have, see `fairconstrained.constraints._resolution`. A group
+            that breaks this rule is small too; where ``small`` is "error", it is for
+            `BoundConstraint.check_resolution` to say so.
 
         Raises
         ------
         ValueError
-            If a group is too small and ``small`` is "error", or still is when all small ones are merged.
+            If a group has fewer rows and ``small`` is "error", or all small ones together have fewer.
         """
         labels = tuple(str(label) for label in (data.unions or data).labels)
         everything = cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
         sizes = everything.sizes(data, notion).min(axis=0)
         is_small = sizes < min_size
+        if small != "error" and limit < 1:
+            is_small |= everything.cell_sizes(data, notion).is_small(limit)
         if not is_small.any():
             return everything
-        counts = {label: int(size) for label, size in zip(labels, sizes, strict=True) if size < min_size}
+        counts = {label: int(size) for label, size, few in zip(labels, sizes, is_small, strict=True) if few}
         shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
         if small == "error":
             raise ValueError(
@@ -110,7 +154,7 @@ class ComparedGroups:
         if small == "ignore":
             return everything._without(is_small, None)
         merged = everything._without(is_small, MERGED)
-        if merged.sizes(data, notion)[:, -1].min() < min_size:
+        if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
             raise ValueError(
                 f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
                 "small_groups='ignore' or lower min_group_size."
@@ -131,6 +175,11 @@ class ComparedGroups:
             members.append(sp.csr_array(self.unions.members[is_small].max(axis=0)).reshape(1, -1))
         return replace(self, labels=labels, names=names, unions=Unions(labels, sp.csr_array(sp.vstack(members))))
 
+    @property
+    def are_all(self) -> bool:
+        """Whether these are the user's groups, none of them merged or left out."""
+        return self.names == self.labels
+
     def differ(self, notion: Notion) -> bool:
         """Whether there is anything to compare: two groups, or one that is not all rows and these."""
         return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
@@ -140,6 +189,25 @@ class ComparedGroups:
         shape = notion.n_blocks, self.n_parts
         counts = np.bincount(self.cells(data, notion), minlength=shape[0] * shape[1] + 1)[:-1]
         return by_group(counts.reshape(shape), self.unions)
+
+    def cell_sizes(self, data: FairData, notion: Notion) -> CellSizes:
+        """Sizes of the groups' cells of every target, the groups of the first one first."""
+        shape = notion.signs.shape[1], self.n_parts
+        cells, weights = self.cells(data, notion), data.weights.numpy()
+        mass = np.bincount(cells, weights, minlength=shape[0] * shape[1] + 1)[:-1].reshape(shape)
+        heaviest = np.zeros(shape[0] * shape[1] + 1)
+        np.maximum.at(heaviest, cells, weights)
+        by_part = heaviest[:-1].reshape(shape)
+        if self.unions is not None:
+            members = self.unions.members
+            by_part = np.stack([members.multiply(row).tocsr().max(axis=1).toarray().ravel() for row in by_part])
+        of_groups = by_group(mass, self.unions)
+        shares = np.divide(by_part, of_groups, out=np.ones_like(of_groups), where=of_groups > 0)
+        targets = [""] if notion.targets is None else [f", y={target:+g}" for target in notion.targets]
+        labels = [f"{label}{target}" for target in targets for label in self.labels]
+        counts = self.sizes(data, notion).astype(int)
+        groups = np.tile(np.arange(len(self.labels)), shape[0])
+        return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups)
 
     def cells(self, data: FairData, notion: Notion) -> np.ndarray:
         """See `fairconstrained.metrics._group_means.cells_of`."""
@@ -221,6 +289,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     tolerance : float
         What a gap may exceed ``kappa`` by. The means vary continuously with the scores, so they have no grain; this is
         what solvers settle the gap to.
+    limit : float
+        The largest share of a cell that one row may have.
     """
 
     data: FairData
@@ -232,6 +302,31 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     comparisons: Comparisons
     margin: float = 0.0
     tolerance: float = 1e-9
+    limit: float = 1.0
+
+    @property
+    def compares(self) -> bool:
+        """See `BoundConstraint.compares`."""
+        return self.groups.differ(self.notion)
+
+    @property
+    def ignored_groups(self) -> tuple[str, ...]:
+        """See `BoundConstraint.ignored_groups`."""
+        labels = (self.data.unions or self.data).labels
+        return tuple(str(label) for label, name in zip(labels, self.groups.names, strict=True) if name is None)
+
+    @property
+    def resolution(self) -> float:
+        """See `BoundConstraint.resolution`."""
+        return self.limit
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the groups' cells of every target."""
+        return self._cell_sizes
+
+    @cached_property
+    def _cell_sizes(self) -> CellSizes:
+        return self.groups.cell_sizes(self.data, self.notion)
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -267,11 +362,21 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
 
     def metric(self, scores: np.ndarray) -> float:
         """The largest gap, see `fairconstrained.metrics.group_means`."""
-        if not self.groups.differ(self.notion):
-            return 0.0
-        values = self._exact_values(scores)
-        means = self._exact_means(values)
-        return one_gap(gaps_of_means(means, self._block_shares @ values, self.notion), means, self.notion)
+        return self._gap_of(self._exact_values(scores))
+
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        """See `BoundConstraint.of_decisions`."""
+        decisions = self.function.decisions
+        return None if decisions is None else self._gap_of(decisions(scores, self.data.y.numpy()))
+
+    def _gap_of(self, values: np.ndarray) -> float:
+        """The largest gap between the groups' means of values of the rows."""
+        if not self.compares:
+            return np.nan
+        return self._gap_of_means(self._exact_means(values), self._block_shares @ values)
+
+    def _gap_of_means(self, means: np.ndarray, overall: np.ndarray) -> float:
+        return one_gap(gaps_of_means(means, overall, self.notion), means, self.notion)
 
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from fairconstrained.constraints._auc_sets import AUCSets, side_names
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.metrics._auc_sets import AUCDifference
 from fairconstrained.quadratics import PairTerms
@@ -66,6 +67,10 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     def granularity(self) -> float:
         """Numerical tolerance: a surrogate that varies continuously has no grain."""
         return TOLERANCE * max(self.kappa, 1.0)
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the sets of rows."""
+        return self.sets.sizes()
 
     def metric(self, scores: np.ndarray) -> float:
         """The exact AUC gap, ties one half."""

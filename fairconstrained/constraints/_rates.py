@@ -11,8 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import BoundConstraint, Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._base import BoundConstraint, check_kappa
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._offsets import group_offsets, shared_offset
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import Cells, FairData
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import gaps_by_threshold
@@ -107,7 +109,15 @@ class BoundParity(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
     @property
     def granularity(self) -> float:
         """Largest share of a cell that one row stands for, as a gap."""
-        return max(float((cells.largest_shares() / self.lengths).max()) for cells in self.blocks)
+        return float(self.compared_cells().steps.max())
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the groups' cells of every target."""
+        return self._cell_sizes
+
+    @cached_property
+    def _cell_sizes(self) -> CellSizes:
+        return CellSizes.of_blocks(self.blocks, self.lengths)
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""
@@ -183,9 +193,9 @@ class RateParity(Constraint):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
 
-    def bind(self, data: FairData) -> BoundRateParity:
+    def _bind(self, data: FairData) -> BoundRateParity:
         """See `Constraint.bind`."""
-        bound = BoundRateParity(
+        return BoundRateParity(
             data=data,
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
@@ -196,8 +206,6 @@ class RateParity(Constraint):
             name=self._name,
             threshold=float(self.threshold),
         )
-        check_resolution(bound.blocks, self.kappa, bound.lengths, self._name.replace("_", " "))
-        return bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,6 +224,10 @@ class BoundRateParity(BoundParity):
     def metric(self, scores: np.ndarray) -> float:
         """The largest gap over pairs of groups (and targets)."""
         return float(self._gaps(scores, np.array([self.threshold]))[0])
+
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`."""
+        return self._gaps(scores, cuts)
 
     def _gaps(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         """Largest gap at every threshold; ndarray of shape (n_thresholds,)."""

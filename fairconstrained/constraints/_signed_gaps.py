@@ -63,6 +63,10 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         """The largest gap."""
         return float(np.abs(self._exact_gaps(scores)).max(initial=0.0))
 
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
+        return np.full(cuts.size, self.metric(scores))
+
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
         surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)

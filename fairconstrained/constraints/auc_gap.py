@@ -11,8 +11,10 @@ import torch
 from torch import Tensor
 
 from fairconstrained.constraints._auc_sets import AUCSets, both_ways, side_names
-from fairconstrained.constraints._base import Constraint, check_kappa
+from fairconstrained.constraints._base import check_kappa
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import pair_mean
@@ -79,8 +81,8 @@ class AUCGap(Constraint):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
 
-    def bind(self, data: FairData) -> BoundAUCGap:
-        """See `Constraint.bind`; also raises ValueError if a set of rows is empty, with the counts."""
+    def _bind(self, data: FairData) -> BoundAUCGap:
+        """See `Constraint.bind`."""
         kappa = check_kappa(self.kappa)
         if self.kappa is not None and kappa > 0.5:
             raise ValueError(f"kappa must be in [0, 0.5] or None (unconstrained), got {kappa}: it bounds an AUC gap.")
@@ -118,6 +120,10 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
     def granularity(self) -> float:
         """What one pair of rows counts."""
         return self.sets.granularity
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the sets of rows."""
+        return self.sets.sizes()
 
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""

@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._base import check_kappa
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._rates import make_surrogate
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
@@ -69,7 +71,7 @@ class GroupAUC(Constraint):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
 
-    def bind(self, data: FairData) -> BoundGroupAUC:
+    def _bind(self, data: FairData) -> BoundGroupAUC:
         """See `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
         kappa = check_kappa(self.kappa)
         if self.kappa is not None and kappa > 0.5:
@@ -78,7 +80,6 @@ class GroupAUC(Constraint):
                 "Use kappa=None for no bound."
             )
         intervals = PercentileIntervals.parse(self.interval, data.labels)
-        check_resolution((data.groups,), self.kappa, intervals.length, "group AUC")
         whole = intervals.length.min() > 1 - RANK_TOLERANCE
         bound = BoundWholeGroupAUC if whole else BoundGroupAUC
         return bound(
@@ -135,7 +136,15 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
     @property
     def granularity(self) -> float:
         """Largest share of a group's rows in the interval that one row stands for."""
-        return float((self.data.groups.largest_shares() / self.intervals.length).max())
+        return float(self.compared_cells().steps.max())
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the groups."""
+        return self._cell_sizes
+
+    @cached_property
+    def _cell_sizes(self) -> CellSizes:
+        return CellSizes.of_blocks((self.data.groups,), self.intervals.length)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         r"""Convex part, tighter than that of Example D.7; see `minus`.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar, cast
 
-from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._base import check_bound
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._mean_gaps import (
+    AUTO,
     BoundMeanGaps,
     ComparedGroups,
     Comparisons,
+    GroupLimits,
     RowFunction,
     check_options,
 )
@@ -52,8 +55,9 @@ class LossParity(Constraint):
     reference : {"pairwise", "overall"}, default="pairwise"
     agg_labels : {"max", "sum"}, default="max"
         What is bounded in "equalized_odds": the larger of the gaps of the two labels, or their sum as in the paper.
-    min_group_size : int, default=1
-        Rows that every cell (a group, or its rows of a label that is compared) needs to take part.
+    min_group_size : int or "auto", default="auto"
+        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
+        it takes for no row to count more than ``max(kappa, 0.02)``.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
         named "(small groups)", and "ignore" leaves them out of the constraint.
@@ -74,7 +78,7 @@ class LossParity(Constraint):
         loss: str = "log_loss",
         reference: str = "pairwise",
         agg_labels: str = "max",
-        min_group_size: int = 1,
+        min_group_size: int | str = AUTO,
         small_groups: str = "error",
     ) -> None:
         self.kappa = kappa
@@ -85,17 +89,19 @@ class LossParity(Constraint):
         self.min_group_size = min_group_size
         self.small_groups = small_groups
 
-    def bind(self, data: FairData) -> BoundMeanGaps:
+    def _bind(self, data: FairData) -> BoundMeanGaps:
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         kappa = check_bound(self.kappa)
         check_options(self, _CHOICES)
         notion = LOSS_NOTIONS[self.constraint]._replace(
             reference=cast(Reference, self.reference), agg_labels=cast(AggregateLabels, self.agg_labels)
         )
-        groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
+        limits = GroupLimits.of(self, kappa, counts_rows=False)
+        groups = ComparedGroups.of(data, notion, limits.min_size, self.small_groups, limits.share)
         return BoundMeanGaps(
             data=data,
             kappa=kappa,
+            limit=limits.share,
             name="loss_parity",
             function=RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss]),
             notion=notion,

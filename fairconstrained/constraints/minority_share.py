@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fairconstrained.constraints._base import Constraint, check_kappa
+from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.metrics._group_means import RATES
 from fairconstrained.metrics._validation import check_option
@@ -65,7 +67,7 @@ class MinorityShare(Constraint):
         """Bound on the share of the others."""
         return None if self.min_share is None else 1 - self.min_share
 
-    def bind(self, data: FairData) -> BoundMinorityShare:
+    def _bind(self, data: FairData) -> BoundMinorityShare:
         """See `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
         if self.min_share is not None and not 0 < self.min_share < 1:
             raise ValueError(f"min_share must be in (0, 1) or None (unconstrained), got {self.min_share!r}.")
@@ -84,7 +86,7 @@ class MinorityShare(Constraint):
             data=data,
             kappa=check_kappa(self.kappa),
             name="majority_share",
-            function=RowFunction(PositiveRate(), RATES[self.rate]),
+            function=RowFunction(PositiveRate(), RATES[self.rate], None if is_sharp else RATES["indicator"]),
             is_sharp=is_sharp,
             tolerance=float(weights.max() / mass) if is_sharp else TOLERANCE,
             takes_part=takes_part / mass,
@@ -120,6 +122,16 @@ class BoundMinorityShare(BoundCellSums):
     def component_names(self) -> tuple[str, ...]:
         """One."""
         return (self.name,)
+
+    @property
+    def resolution(self) -> float:
+        """See `BoundConstraint.resolution`; the bound is as far from nothing as from everything."""
+        return resolution(min(self.kappa, 1 - self.kappa))
+
+    def compared_cells(self) -> CellSizes:
+        """Number of all rows, whose positive predictions are shared out."""
+        weights = self.data.weights.numpy() * self.takes_part[self.data.codes]
+        return CellSizes.of_rows(["all rows"], np.array([np.count_nonzero(weights)]), np.array([weights.max()]))
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""

@@ -13,9 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import BoundConstraint, Constraint, check_bound, check_kappa
+from fairconstrained.constraints._base import BoundConstraint, check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import BoundCellSums, smooth_indicator
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss
 from fairconstrained.views import FullBatch, Stochastic
@@ -54,7 +56,7 @@ class ClassLoss(Constraint):
         self.bound = bound
         self.loss = loss
 
-    def bind(self, data: FairData) -> BoundClassLoss:
+    def _bind(self, data: FairData) -> BoundClassLoss:
         """See `Constraint.bind`."""
         code = data.labels.index(self.label)
         return BoundClassLoss(
@@ -101,6 +103,13 @@ class BoundClassLoss(BoundCellSums):
         """See `BoundCellSums.bounds`."""
         return np.array([kappa])
 
+    def compared_cells(self) -> CellSizes:
+        """Samples of the class."""
+        rows, n_margins = self.data.slices[self.code], self.data.n_groups - 1
+        share = self.factor * float(self.data.weights[rows].max())
+        counts, shares = np.array([(rows.stop - rows.start) // n_margins]), np.array([share])
+        return CellSizes.of_rows([f"class {self.label}"], counts, shares)
+
     def of_sums(self, sums: np.ndarray) -> float:
         """See `BoundCellSums.of_sums`."""
         return float(self.factor * sums[self.code])
@@ -146,11 +155,11 @@ class ClassError(Constraint):
         self.bound = bound
         self.loss = loss
 
-    def bind(self, data: FairData) -> BoundClassError:
+    def _bind(self, data: FairData) -> BoundClassError:
         """See `Constraint.bind`."""
         # the class's loss in units of what one margin of zero has, so that it is an upper bound of the error
         unit = float(self.loss.of(torch.zeros(1), torch.ones(1)))
-        loss = ClassLoss(self.label, 0.0, self.loss).bind(data)
+        loss = ClassLoss(self.label, 0.0, self.loss)._bind(data)
         heaviest = float(data.weights[data.slices[loss.code]].max())
         return BoundClassError(
             data=data,
@@ -192,6 +201,10 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
     def granularity(self) -> float:
         """See ``tolerance``."""
         return self.tolerance
+
+    def compared_cells(self) -> CellSizes:
+        """Samples of the class."""
+        return self.loss.compared_cells()
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `FullBatch.values`."""

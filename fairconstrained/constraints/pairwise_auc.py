@@ -7,7 +7,8 @@ from itertools import permutations
 from typing import Any, NamedTuple
 
 from fairconstrained.constraints._auc_sets import AUCSets
-from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._base import check_bound
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._quadratic import BoundQuadratic, Term, pair_terms
 from fairconstrained.data import FairData
 
@@ -69,7 +70,7 @@ class PairwiseParity(Constraint):
         self.kappa = kappa
         self.notion = notion
 
-    def bind(self, data: FairData) -> BoundQuadratic:
+    def _bind(self, data: FairData) -> BoundQuadratic:
         """See `Constraint.bind`; also raises ValueError for targets other than -1 / +1 where labels are compared."""
         kappa = check_bound(self.kappa)
         if self.notion not in PAIRWISE_NOTIONS:

@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.metrics._group_means import RATES
 from fairconstrained.metrics._validation import check_option
@@ -53,7 +55,7 @@ class ParityPair(Constraint):
         self.beta = beta
         self.rate = rate
 
-    def bind(self, data: FairData) -> BoundParityPair:
+    def _bind(self, data: FairData) -> BoundParityPair:
         """See `Constraint.bind`."""
         if not self.beta > 0:
             raise ValueError(f"beta must be positive, got {self.beta!r}.")
@@ -67,7 +69,7 @@ class ParityPair(Constraint):
             data=data,
             kappa=check_bound(self.kappa),
             name="parity_pair",
-            function=RowFunction(PositiveRate(), RATES[self.rate]),
+            function=RowFunction(PositiveRate(), RATES[self.rate], None if is_sharp else RATES["indicator"]),
             is_sharp=is_sharp,
             tolerance=max(self.beta, 1.0) * float((weights / mass[data.codes]).max()) if is_sharp else TOLERANCE,
             mass=mass,
@@ -88,6 +90,18 @@ class BoundParityPair(BoundCellSums):
 
     mass: np.ndarray
     beta: float
+
+    @property
+    def resolution(self) -> float:
+        """See `BoundConstraint.resolution`; of the bound, what exceeds the least value of two equal rates."""
+        return resolution(self.kappa - min(self.beta, 1.0))
+
+    def compared_cells(self) -> CellSizes:
+        """Sizes of the groups."""
+        data, unit = self.data, max(self.beta, 1.0)
+        counts, shares = np.bincount(data.codes, minlength=data.n_groups), self.heaviest_shares(self.mass)
+        sizes = CellSizes.of_rows(data.groups.labels, counts, shares, np.arange(data.n_groups))
+        return sizes._replace(units=np.full(data.n_groups, unit))
 
     @property
     def _pairs(self) -> np.ndarray:

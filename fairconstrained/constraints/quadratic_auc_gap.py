@@ -6,7 +6,8 @@ from collections.abc import Hashable
 from typing import Any
 
 from fairconstrained.constraints._auc_sets import AUCSets, both_ways
-from fairconstrained.constraints._base import Constraint, check_bound
+from fairconstrained.constraints._base import check_bound
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._quadratic import BoundQuadratic, pair_terms, quadratic_components
 from fairconstrained.data import FairData
 
@@ -50,8 +51,8 @@ class QuadraticAUCGap(Constraint):
         self.protected = protected
         self.c1 = c1
 
-    def bind(self, data: FairData) -> BoundQuadratic:
-        """See `Constraint.bind`; also raises ValueError if a set of rows is empty, with the counts."""
+    def _bind(self, data: FairData) -> BoundQuadratic:
+        """See `Constraint.bind`."""
         kappa = check_bound(self.kappa)
         if not self.c1 > 0:
             raise ValueError(f"c1 must be positive, got {self.c1!r}.")

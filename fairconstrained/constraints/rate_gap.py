@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from fairconstrained.constraints._base import Constraint, check_bound, check_kappa
+from fairconstrained.constraints._base import check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, sharpened
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._mean_gaps import (
+    AUTO,
     BoundMeanGaps,
     ComparedGroups,
     Comparisons,
+    GroupLimits,
     RowFunction,
     check_options,
 )
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES, ROW_LOSSES, rate_notion
+from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES, ROW_LOSSES, by_group, rate_notion
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, PositiveRate
 
 __all__ = ["RateGap"]
@@ -55,13 +57,14 @@ class RateGap(Constraint):
         Bound on the gap, in [0, 1] unless the rate is a hinge. None is no bound: the gap is only reported.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds", "intersectional"}, \
             default="demographic_parity"
-    rate : {"sigmoid", "hinge", "indicator"}, default="sigmoid"
-        The function r of a score s and a label y: :math:`1 / (1 + e^{-s})`, :math:`\max(1 - ys, 0)`, or whether s is
-        positive. The indicator is bounded exactly too, up to its granularity.
+    rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
+        The function r of a score s and a label y: whether s is positive, :math:`1 / (1 + e^{-s})`, or
+        :math:`\max(1 - ys, 0)`. The indicator is bounded exactly, up to its granularity.
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean of :math:`R_g - R` over the groups (eq. 18).
-    min_group_size : int, default=1
-        Rows that every cell (a group, or its rows of a label that is compared) needs to take part.
+    min_group_size : int or "auto", default="auto"
+        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
+        it takes for no row to count more than ``max(kappa, 0.02)``. The indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of groups with smaller cells, see `LossParity`.
 
@@ -78,9 +81,9 @@ class RateGap(Constraint):
         kappa: float | None = 0.05,
         *,
         constraint: str = "demographic_parity",
-        rate: str = "sigmoid",
+        rate: str = "indicator",
         agg: str = "max",
-        min_group_size: int = 1,
+        min_group_size: int | str = AUTO,
         small_groups: str = "error",
     ) -> None:
         self.kappa = kappa
@@ -90,7 +93,7 @@ class RateGap(Constraint):
         self.min_group_size = min_group_size
         self.small_groups = small_groups
 
-    def bind(self, data: FairData) -> BoundMeanGaps:
+    def _bind(self, data: FairData) -> BoundMeanGaps:
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         check_options(self, _CHOICES)
         notion = rate_notion(self.constraint, self.rate)
@@ -98,10 +101,13 @@ class RateGap(Constraint):
             if notion.reference != "excess":
                 raise ValueError("agg='mean' is for constraint='intersectional' with rate='hinge'; set agg='max'.")
             notion = notion._replace(agg="mean")
-        groups = ComparedGroups.of(data, notion, self.min_group_size, self.small_groups)
+        kappa = check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa)
+        limits = GroupLimits.of(self, kappa, counts_rows=self.rate == "indicator")
+        groups = ComparedGroups.of(data, notion, limits.min_size, self.small_groups, limits.share)
         common: dict[str, Any] = {
             "data": data,
-            "kappa": check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa),
+            "kappa": kappa,
+            "limit": limits.share,
             "name": self.constraint,
             "notion": notion,
             "groups": groups,
@@ -123,16 +129,25 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
     correction: Any = 0.0
 
-    @cached_property
-    def granularity(self) -> float:  # cached, as it visits all rows
+    @property
+    def granularity(self) -> float:
         """Largest share of a cell that one row stands for."""
+        return float(self.compared_cells().steps.max(initial=0.0))
+
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`."""
         n_blocks, n_parts = self._shape
-        heaviest = np.zeros(n_blocks * n_parts + 1)
-        np.maximum.at(heaviest, self._cells, self.data.weights.numpy())
-        by_part = heaviest[:-1].reshape(self._shape)
-        if self._members is not None:
-            by_part = np.stack([self._members.multiply(row).tocsr().max(axis=1).toarray().ravel() for row in by_part])
-        return float((by_part.ravel() / self._mass).max(initial=0.0))
+        highest_first = np.argsort(-scores, kind="stable")
+        n_above = np.searchsorted(-scores[highest_first], -cuts)
+        numbers = np.arange(1, scores.size + 1)
+        by_cell = np.zeros((scores.size + 1, n_blocks * n_parts + 1))
+        by_cell[numbers, self._cells[highest_first]] = self.data.weights.numpy()[highest_first]
+        by_block = np.zeros((scores.size + 1, n_blocks))
+        by_block[numbers] = self._block_shares[:, highest_first].T
+        totals, overall = (np.cumsum(added, axis=0)[n_above] for added in (by_cell[:, :-1], by_block))
+        mass = self._mass.reshape(n_blocks, -1)
+        means = (by_group(total.reshape(self._shape), self.groups.unions) / mass for total in totals)
+        return np.array([self._gap_of_means(of_cut, whole) for of_cut, whole in zip(means, overall, strict=True)])
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
         """See `Exact.refined`."""
@@ -144,7 +159,8 @@ class BoundIndicatorGaps(BoundMeanGaps):
 
 
 def _sigmoid(common: dict[str, Any]) -> BoundMeanGaps:
-    return BoundMeanGaps(**common, function=RowFunction(PositiveRate(), RATES["sigmoid"]), tolerance=TOLERANCE)
+    function = RowFunction(PositiveRate(), RATES["sigmoid"], RATES["indicator"])
+    return BoundMeanGaps(**common, function=function, tolerance=TOLERANCE)
 
 
 def _hinge(common: dict[str, Any]) -> BoundMeanGaps:

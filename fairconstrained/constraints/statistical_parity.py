@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import Constraint, check_kappa, check_resolution
+from fairconstrained.constraints._base import check_kappa
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate
 from fairconstrained.data import FairData
@@ -81,7 +82,7 @@ class StatisticalParity(Constraint):
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
 
-    def bind(self, data: FairData) -> BoundStatisticalParity:
+    def _bind(self, data: FairData) -> BoundStatisticalParity:
         """See `Constraint.bind`."""
         n_levels = AUTO_LEVELS if self.n_levels == "auto" else self.n_levels
         if isinstance(n_levels, str) or n_levels < 1:
@@ -96,7 +97,6 @@ class StatisticalParity(Constraint):
             name="statistical_parity",
             levels=(np.arange(n_levels) + 0.5) / n_levels,
         )
-        check_resolution(bound.blocks, self.kappa, bound.lengths, "statistical parity")
         return bound if bound.kappa < 1 else replace(bound, levels=np.empty(0))
 
 
@@ -152,6 +152,10 @@ class BoundStatisticalParity(BoundParity):
         """Partial statistical parity gap."""
         _, ranks = self._rank_table(scores)
         return float(gaps_by_threshold(ranks, self.intervals, self.normalize).max())
+
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
+        return np.full(cuts.size, self.metric(scores))
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
         """Thresholds at which the groups' ranks lie around the centre of what the level allows.

@@ -15,21 +15,26 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from fairconstrained._messages import shortened
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
+from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
-from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult, Status, make_solver, solver_class
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers import Solver, SolverResult, Status, best_rescaled, make_solver, solver_class
 
-__all__ = ["BaseFairEstimator", "Fitted", "Target", "as_labels", "encode_groups"]
+#: What to say where no iterate is within the bounds, but a multiple or a shift of one is.
+_RESCUED = (
+    "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken. Raise "
+    "kappa, give the model more freedom, or raise max_iter."
+)
+
+__all__ = ["BaseFairEstimator", "Fitted", "Target"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,7 @@ class Fitted:
     start: Start
     offset: float
     scale: float
+    small: SmallGroups = NO_SMALL_GROUPS
 
 
 class BaseFairEstimator(BaseEstimator, ABC):
@@ -67,6 +73,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
     _default_solver: ClassVar[str] = "augmented_lagrangian"
     #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
     _takes_overlapping_groups: ClassVar[bool] = False
+    #: Whether the constraints themselves merge or ignore small groups, which may overlap.
+    _constraints_choose_groups: ClassVar[bool] = False
     #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
@@ -151,7 +159,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         if self._holds_vacuously(data):
             return {}
         target = Target(data.y.numpy(), self._fitted.offset, self._fitted.scale)
-        return {c.name: c.metric(scores) for c in self._without_bound()._bound_constraints(data, target)}
+        bound = self._without_bound()._bound_constraints(data, target)
+        return {c.name: c.metric(scores) for c in bound if c.compares}
 
     def _measured_rows(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
@@ -160,7 +169,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
         target = self._known_target(y)
-        data = copy.copy(self)._data(X, target, sensitive_features, sample_weight)
+        data = copy.copy(self)._data(X, target, sensitive_features, sample_weight, self._fitted.small)
         scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
         return data, scores[data.order]
 
@@ -180,7 +189,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
                     "This model has coefficients of its own for every group (group_interactions=True): pass "
                     "sensitive_features to predict."
                 )
-            codes = GroupEncoder.encode(sensitive_features, fitted.labels)
+            codes = fitted.small.encode(sensitive_features, fitted.labels)
             check_consistent_length(X, codes)
         return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.params, X, codes)
 
@@ -237,7 +246,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
             raise ValueError("sample_weight is zero for every row; at least one must be positive.")
         sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
         target = self._encode_target(y, sample_weight)
-        data = self._data(X, target, sensitive_features, sample_weight)
+        self._small = self._small_groups(target, sensitive_features, sample_weight)
+        data = self._data(X, target, sensitive_features, sample_weight, self._small)
         problem = self._problem(data, target)
         self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
 
@@ -249,8 +259,17 @@ class BaseFairEstimator(BaseEstimator, ABC):
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
         result = replace(result, params=problem.finish(result.params))
+        if solver.keeps_metric:
+            result = self._rescaled(problem, result)
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._warn(problem, solver.name, excess, result.message)
+
+    @staticmethod
+    def _rescaled(problem: Problem, result: SolverResult) -> SolverResult:
+        """The result with the best multiple and shift of its scores, or of those of another iterate."""
+        params = best_rescaled(problem, [result.params, *result.candidates])
+        rescued = result.status.is_infeasible and problem.holds(problem.scores(params))
+        return replace(result, params=params, message=_RESCUED if rescued else result.message)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Set the fitted attributes; returns what `_report` returns."""
@@ -262,7 +281,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
         start = replace(result.start or Start(params), params=params)
-        self._fitted = Fitted(problem.model.portable(), labels, start, target.offset, target.scale)
+        small = self.__dict__.pop("_small", NO_SMALL_GROUPS)
+        self._fitted = Fitted(problem.model.portable(), labels, start, target.offset, target.scale, small)
         return excess
 
     def _set_aside(
@@ -271,39 +291,76 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """The weights to fit with; rows that are not to be seen have none."""
         return sample_weight
 
-    def _data(self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> FairData:
+    def _small_groups(self, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> SmallGroups:
+        """The groups that are too small for the bounds, where ``small_groups`` says what is to become of them."""
+        what = getattr(self, "small_groups", "error")
+        if what == "error" or sensitive_features is None or self._constraints_choose_groups:
+            return NO_SMALL_GROUPS
+        rows = np.empty((target.values.size, 0))
+        data = copy.copy(self)._data(rows, target, sensitive_features, sample_weight)
+        return SmallGroups.found(self._bound_constraints(data, target, checked=False), data.labels, what)
+
+    def _data(
+        self,
+        X: Any,
+        target: Target,
+        sensitive_features: Any,
+        sample_weight: np.ndarray | None,
+        small: SmallGroups = NO_SMALL_GROUPS,
+    ) -> FairData:
         """What the terms are bound to; sets ``groups_``."""
         groups = encode_groups(sensitive_features, target.values, sample_weight, self._takes_overlapping_groups)
+        groups = small.applied(groups)
         self.groups_ = as_labels(() if sensitive_features is None else groups.names)
-        return FairData.from_arrays(X, target.values, groups.codes, groups.labels, sample_weight, groups.unions)
+        return FairData.from_arrays(
+            X,
+            target.values,
+            groups.codes,
+            groups.labels,
+            sample_weight,
+            groups.unions,
+            n_ignored=small.n_ignored(groups),
+        )
 
     def _problem(self, data: FairData, target: Target) -> Problem:
         model = self._model(data)
         data = model.placed(data)
-        constraints = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
+        bound = () if self._holds_vacuously(data) else self._bound_constraints(data, target)
         return Problem(
             model=model,
             objective=self._objective().bind(data),
-            constraints=constraints,
+            constraints=self._comparing(bound, data),
             data=data,
             domain=self._domain(data),
             threshold=self._decision_threshold(),
         )
 
+    def _comparing(self, bound: tuple[BoundConstraint, ...], data: FairData) -> tuple[BoundConstraint, ...]:
+        """The constraints that have anything to compare; sets ``ignored_groups_``."""
+        if hasattr(self, "small_groups"):
+            ignored = dict.fromkeys(label for constraint in bound for label in constraint.ignored_groups)
+            self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
+        return tuple(constraint for constraint in bound if constraint.compares)
+
     def _domain(self, data: FairData) -> Domain | None:
         """The set of the parameters; None for all."""
         return None
 
-    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
-        return tuple(constraint.bind(data) for constraint in self._constraints(target))
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        """The constraints on ``data``; unless ``checked``, whose cells may be too small for ``kappa``."""
+        return tuple((c.bind if checked else c.unchecked)(data) for c in self._constraints(target))
 
     def _holds_vacuously(self, data: FairData) -> bool:
         """Whether there is nothing to compare: a single group."""
-        return data.n_groups == 1
+        return data.n_groups - data.n_ignored <= 1
 
     def _asks_for_fairness(self) -> bool:
-        """Whether anything is bounded."""
+        """Whether anything is to be bounded."""
         return self.kappa is not None
+
+    def _bounds_nothing(self) -> bool:
+        """Whether the user's list of constraints is empty."""
+        return False
 
     def _auto_solver(self, problem: Problem) -> str:
         """Name of the solver that "auto" stands for."""
@@ -333,54 +390,54 @@ class BaseFairEstimator(BaseEstimator, ABC):
         return last.start
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """Set the fitted attributes that tell how it went, from the *exact* metrics at ``params``.
+        """Set the fitted attributes that tell how it went, all of them from what is at ``params``.
 
         Returns what the bounded quantities exceed ``kappa`` by, for every constraint.
         """
-        scores = problem.scores(params)
+        point = FullBatchView(problem.without_constraints()).at(params)
+        scores = point.scores
         excess = {c.name: c.exact(scores) for c in problem.constraints}
-        feasible = problem.holds(scores)
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
         self.granularity_ = {c.name: c.granularity for c in problem.constraints}
+        if hasattr(self, "small_groups"):
+            self.constraint_values_all_groups_ = self._values_over_all_groups(problem, scores, target)
         self.violation_ = max([0.0, *excess.values()])
-        said = feasible or result.status.is_infeasible
-        self.status_ = (result.status if said else Status.INFEASIBLE).value
+        self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
-        self.objective_ = result.objective * target.scale**2
+        self.objective_ = point.objective * target.scale**2
         self.multipliers_ = result.multipliers
         self.prices_ = {c.name: c.price(result.multipliers) * target.scale**2 for c in problem.constraints}
         self.history_ = list(result.history)
         return excess
 
+    def _judged(self, status: Status, problem: Problem, scores: np.ndarray) -> Status:
+        """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
+        if not problem.constraints and self._asks_for_fairness():
+            return Status.UNCONSTRAINED
+        if problem.holds(scores):
+            return Status.MAX_ITER if status.is_infeasible else status
+        return status if status.is_infeasible else Status.INFEASIBLE
+
+    def _values_over_all_groups(self, problem: Problem, scores: np.ndarray, target: Target) -> dict[str, float]:
+        """``constraint_values_`` with the ignored groups compared as well; NaN where one of them has an empty cell."""
+        if not self.ignored_groups_:
+            return dict(self.constraint_values_)
+        free = self._without_bound()
+        sizes = {"small_groups": "error", "min_group_size": 0}
+        free.set_params(**{name: value for name, value in sizes.items() if hasattr(free, name)})
+        everything = free._bound_constraints(replace(problem.data, n_ignored=0), target, checked=False)
+        known = [(bound, bound.compared_cells()) for bound in everything]
+        return {
+            bound.name: np.nan if cells is not None and not cells.counts.all() else bound.metric(scores)
+            for bound, cells in known
+        }
+
     def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
         """The one place that warns; ``message`` is what the solver has to say."""
-        if message:
-            warnings.warn(f"solver {solver!r}: {message}", ConvergenceWarning, stacklevel=6)
-        if self._asks_for_fairness() and self._holds_vacuously(problem.data):
-            warnings.warn(
-                "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
-                f"was fitted. Pass sensitive_features with at least two groups to fit, or set {self._unconstrained}.",
-                FairnessWarning,
-                stacklevel=6,
-            )
-        if Status(self.status_).is_infeasible:
-            for constraint in problem.constraints:
-                if excess[constraint.name] > constraint.granularity:
-                    advice = (
-                        self._remedy
-                        if solver == self._auto_solver(problem) or not constraint.bounds_metric
-                        else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
-                    )
-                    complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
-                    warnings.warn(f"{complaint} {advice}", ConvergenceWarning, stacklevel=6)
-        elif self.status_ == Status.MAX_ITER.value:
-            warnings.warn(
-                f"Solver {solver!r} kept the bound but stopped at max_iter before its objective settled. "
-                "Raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+        scores = problem.scores(self._fitted.start.params)
+        for text, category in notices(self, problem, scores, solver, excess, message):
+            warnings.warn(text, category, stacklevel=6)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
@@ -389,35 +446,3 @@ class BaseFairEstimator(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def encode_groups(
-    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None, overlapping: bool = False
-) -> Groups:
-    """The groups of the rows, a single one if there are no features; see `Groups.of`.
-
-    Raises
-    ------
-    ValueError
-        If lengths differ, or all rows of a group have no weight.
-    """
-    if sensitive_features is None:
-        return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
-    groups = Groups.of(sensitive_features, overlapping)
-    check_consistent_length(y, groups.codes)
-    if sample_weight is not None:
-        empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
-        if empty:
-            raise ValueError(f"groups {shortened(empty)} have no row with a positive sample_weight; drop their rows.")
-    return groups
-
-
-def as_labels(labels: tuple) -> np.ndarray:
-    """Labels as a vector; tuples, and labels of several types, stay as they are."""
-    if not any(isinstance(label, tuple) for label in labels):
-        plain = np.array(labels)
-        if plain.tolist() == list(labels):
-            return plain
-    vector = np.empty(len(labels), dtype=object)
-    vector[:] = labels
-    return vector

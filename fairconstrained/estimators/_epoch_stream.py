@@ -13,7 +13,8 @@ from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target, as_labels
+from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target
+from fairconstrained.estimators._grouping import as_labels
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, Status, StochasticSolver

@@ -90,6 +90,7 @@ class PartialParity(ModuleScores):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         **PARITY_PARAMETERS,
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }
     #: Of an estimator without such a parameter.
     constraints: Sequence[tuple[str, Constraint]] | None = None
@@ -97,8 +98,8 @@ class PartialParity(ModuleScores):
     def _constraints(self, target: Target) -> list[Constraint]:
         return [constraint.in_units(target.offset, target.scale) for constraint in self._named_constraints().values()]
 
-    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
-        bound = super()._bound_constraints(data, target)
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        bound = super()._bound_constraints(data, target, checked)
         if self.constraints is None:
             return bound
         names = self._named_constraints()
@@ -111,7 +112,10 @@ class PartialParity(ModuleScores):
         return {f"constraints__{name}__kappa": kappa for name in self._named_constraints()}
 
     def _asks_for_fairness(self) -> bool:
-        return any(constraint.kappa is not None for constraint in self._named_constraints().values())
+        return self._bounds_nothing() or any(c.kappa is not None for c in self._named_constraints().values())
+
+    def _bounds_nothing(self) -> bool:
+        return self.constraints is not None and not len(self.constraints)
 
     def _named_constraints(self) -> dict[str, Constraint]:
         """The user's constraints by name, or the single one that the other parameters describe."""

@@ -13,7 +13,8 @@ from fairconstrained._protected import protected_code
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints._auc_sets import side_names
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator, Fitted, as_labels
+from fairconstrained.estimators._base import BaseFairEstimator, Fitted
+from fairconstrained.estimators._grouping import as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.models import LinearModel

@@ -86,6 +86,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
     alpha : float, default=0.0
         Weight of the l2 penalty on the coefficients.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        See `PartialParityClassifier`; where labels are compared, a group's cells are its positives and its negatives.
     validation_fraction : float or None, default=None
         Set this share of every group and class aside, and take among the iterates that the solver records the feasible
         one of best AUC on it (the paper's way to tune). None: the solver's own result, on all rows.
@@ -112,7 +114,9 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
     classes_ : ndarray of shape (2,)
         The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
-    status_ : {"optimal", "completed", "max_iter", "infeasible"}
+    ignored_groups_, constraint_values_all_groups_
+        See `PartialParityClassifier`.
+    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
         "infeasible": what ``kappa`` bounds exceeds it.
     constraint_values_ : dict
         The *exact* AUC gap on the training data, by the metric's name. After `partial_fit`, which keeps no rows to
@@ -164,6 +168,7 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         "protected": [object],
         "objective": [StrOptions(set(OBJECTIVES))],
         "surrogate": [StrOptions(set(SURROGATES))],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
     }
 
@@ -182,6 +187,7 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         activation: str = "logistic",
         fit_intercept: bool = True,
         alpha: float = 0.0,
+        small_groups: str = "error",
         validation_fraction: float | None = None,
         max_iter: int | None = None,
         tol: float = 5e-4,
@@ -201,6 +207,7 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         self.activation = activation
         self.fit_intercept = fit_intercept
         self.alpha = alpha
+        self.small_groups = small_groups
         self.validation_fraction = validation_fraction
         self.max_iter = max_iter
         self.tol = tol

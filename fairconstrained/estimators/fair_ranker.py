@@ -17,7 +17,8 @@ from fairconstrained._queries import check_queries, query_pairs
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target, as_labels, encode_groups
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._grouping import as_labels, encode_groups
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.groups import Groups, Unions
@@ -102,6 +103,9 @@ class FairRanker(ModuleScores):
     batches : {"pairs", "queries"}, default="pairs"
         What solvers on mini-batches draw: pairs, as many of each kind, or all pairs of some queries, ``batch_size`` of
         them about. Pairs of one query have documents in common, so that a mini-batch of them tells less.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of kinds of pairs of which one pair counts more than ``max(kappa, 0.02)``, see
+        `PartialParityClassifier`.
     alpha, module, hidden_layer_sizes, activation
         See `PartialParityClassifier`.
     solver : str, default="auto"
@@ -118,7 +122,10 @@ class FairRanker(ModuleScores):
     groups_ : ndarray of shape (n_groups,)
     pair_accuracies_ : DataFrame
         By group of the better and of the worse document: number of pairs, and share that is ranked right.
-    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
+    ignored_groups_ : list
+        Kinds of pairs that ``small_groups="ignore"`` left out.
+    constraint_values_all_groups_, status_, constraint_values_, violation_, objective_, granularity_, multipliers_,
+    prices_, n_iter_, n_evaluations_,
     history_
         See `PartialParityClassifier`.
     n_features_in_ : int
@@ -155,6 +162,7 @@ class FairRanker(ModuleScores):
         "pairs": [StrOptions(set(PAIRS))],
         "rate": [StrOptions({"indicator", "sigmoid", "hinge"})],
         "batches": [StrOptions({"pairs", "queries"})],
+        "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }
 
     def __init__(
@@ -164,6 +172,7 @@ class FairRanker(ModuleScores):
         pairs: str = "between",
         rate: str = "indicator",
         batches: str = "pairs",
+        small_groups: str = "error",
         alpha: float = 1e-4,
         module: ModuleSpec | None = None,
         hidden_layer_sizes: Sequence[int] | None = None,
@@ -180,6 +189,7 @@ class FairRanker(ModuleScores):
         self.pairs = pairs
         self.rate = rate
         self.batches = batches
+        self.small_groups = small_groups
         self.alpha = alpha
         self.module = module
         self.hidden_layer_sizes = hidden_layer_sizes
@@ -270,10 +280,13 @@ class FairRanker(ModuleScores):
         data = pairs.as_rows(items, self.pairs, self.batches == "queries")
         constraints: tuple[BoundConstraint, ...] = ()
         if not self._holds_vacuously(data):
-            (constraint,) = self._constraints(Target(np.ones(data.n_samples)))
-            constraints = (constraint.bind(data).renamed("pairwise_ranking"),)
+            constraints = self._bound_constraints(data, Target(np.ones(data.n_samples)))
+        constraints = self._comparing(constraints, data)
         model = PairModel(self._model(items), items)
         return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
+
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        return tuple(c.renamed("pairwise_ranking") for c in super()._bound_constraints(data, target, checked))
 
     def _holds_vacuously(self, data: FairData) -> bool:
         return data.unions is None or len(data.unions.labels) < 2
@@ -286,7 +299,7 @@ class FairRanker(ModuleScores):
         return Logistic()
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        return [RateGap(self.kappa, rate=self.rate)]
+        return [RateGap(self.kappa, rate=self.rate, small_groups=self.small_groups)]
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         return Target(y)

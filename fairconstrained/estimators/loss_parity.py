@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
-from fairconstrained.constraints._mean_gaps import BoundMeanGaps
+from fairconstrained.constraints._mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
@@ -82,8 +82,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         None is the solver's own default.
     alpha : float, default=0.0
         Weight of the l2 penalty on the weights.
-    min_group_size : int, default=1
-        Rows that a group (or its rows of a label that is compared) needs to be compared.
+    min_group_size : int or "auto", default="auto"
+        Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
+        for no row to have more than ``max(kappa, 0.02)`` of the group's weight.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of smaller groups: an error with their sizes, one group of all of them, or no constraint on them.
     early_stopping : bool, default=False
@@ -126,6 +127,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     multipliers_ : dict
         Multipliers of the active comparisons: objective per unit of ``kappa``.
     granularity_, prices_ : dict
+        See `PartialParityClassifier`.
+    ignored_groups_, constraint_values_all_groups_
         See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
         Epochs, and passes over as many rows as there are.
@@ -171,6 +174,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _takes_overlapping_groups: ClassVar[bool] = True
+    _constraints_choose_groups: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -187,7 +191,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -213,7 +217,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         max_time: float | None = None,
         learning_rate: float | None = None,
         alpha: float = 0.0,
-        min_group_size: int = 1,
+        min_group_size: int | str = AUTO,
         small_groups: str = "error",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,

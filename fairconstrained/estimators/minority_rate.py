@@ -18,7 +18,8 @@ from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
-from fairconstrained.estimators._base import Target, as_labels, encode_groups
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
@@ -272,7 +273,14 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         self.__dict__ = fitted.__dict__
         return self
 
-    def _data(self, X: Any, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> FairData:
+    def _data(
+        self,
+        X: Any,
+        target: Target,
+        sensitive_features: Any,
+        sample_weight: np.ndarray | None,
+        small: SmallGroups = NO_SMALL_GROUPS,
+    ) -> FairData:
         """See `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
         rows: _ConstraintRows | None = getattr(self, "_rows", None)
         if rows is None:

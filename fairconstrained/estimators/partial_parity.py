@@ -113,6 +113,10 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         (the paper's) for the others.
     n_levels : int or "auto", default="auto"
         Number of ranks p at which statistical parity is imposed to begin with (10). The "auto" solver adds more.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of groups with a cell of rows in which one row counts more than ``max(kappa, 0.02)`` in a gap that
+        is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
+        "(small groups)", and "ignore" leaves them out of the constraints.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
         gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
@@ -146,18 +150,24 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         The second one is the positive class.
     groups_ : ndarray of shape (n_groups,)
         The groups, in the order of the rows of ``coef_`` or the outputs of ``module_``; empty if none were given.
-    status_ : {"optimal", "completed", "max_iter", "infeasible"}
+    ignored_groups_ : list
+        Labels of the groups that ``small_groups="ignore"`` left out of the constraints.
+    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
         "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
-        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa.
+        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa;
+        "unconstrained": a bound was asked for, but there is nothing to compare.
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name: that of ``constraints``, or
         "statistical_parity", "demographic_parity", "group_auc", "equal_opportunity" or "equalized_odds".
+    constraint_values_all_groups_ : dict
+        The same gaps with the ignored groups compared as well; NaN where one of them has an empty cell.
     granularity_ : dict
-        The change that a single row can make in each of these gaps.
+        The change that a single row can make in each of these gaps, which it may exceed ``kappa`` by; at most
+        ``max(kappa, 0.02)``.
     violation_ : float
         The most that an exact gap exceeds its ``kappa`` by, at least 0.
     objective_ : float
-        Objective with its penalty at the solution of the solver.
+        Objective with its penalty.
     multipliers_ : dict
         Multipliers of the surrogate's active components.
     prices_ : dict
@@ -224,6 +234,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         surrogate: str = "smoothstep",
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
+        small_groups: str = "error",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int | None = None,
@@ -251,6 +262,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
+        self.small_groups = small_groups
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter
@@ -293,7 +305,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         As in `PartialParityClassifier`.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of ``y``.
-    surrogate, n_levels, solver, solver_options, max_iter, tol, random_state, verbose, warm_start
+    surrogate, n_levels, small_groups, solver, solver_options, max_iter, tol, random_state, verbose, warm_start
         As in `PartialParityClassifier`.
 
     Attributes
@@ -304,7 +316,8 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         Only of linear predictions.
     module_ : torch.nn.Module
         The trained module, whose outputs are the standardised predictions. Only of models with a module.
-    groups_, status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_,
+    groups_, ignored_groups_, status_, constraint_values_, constraint_values_all_groups_, granularity_, violation_,
+    objective_, multipliers_, prices_, n_iter_,
     n_evaluations_, history_
         As in `PartialParityClassifier`; multipliers refer to the standardised target.
 
@@ -349,6 +362,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         surrogate: str = "smoothstep",
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
+        small_groups: str = "error",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int | None = None,
@@ -372,6 +386,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
+        self.small_groups = small_groups
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter

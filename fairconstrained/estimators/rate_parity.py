@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from itertools import starmap
 from numbers import Integral, Real
 from typing import Any, ClassVar, cast
@@ -19,6 +18,7 @@ from fairconstrained.constraints import (
     EqualOpportunity,
     RateGap,
 )
+from fairconstrained.constraints._mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
@@ -52,7 +52,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
               \qquad R_g = \frac{1}{|g|} \sum_{i \in g} r(h_w(x_i))
 
     for demographic parity, with the mean loss f of the rows and scores :math:`h_w` that are linear or those of a torch
-    module. The rate r is a sigmoid, the smooth stand-in of the literature, or the prediction itself.
+    module. The rate r is the prediction itself, or a sigmoid, the smooth stand-in of the literature.
 
     Parameters
     ----------
@@ -69,17 +69,19 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         - "equalized_odds": those among the positive rows, and those among the negative ones;
         - "intersectional": the rate of every group and that of all rows. Of a hinge, which is a loss, only what groups
           have more of than all rows is bounded.
-    rate : {"sigmoid", "hinge", "indicator"}, default="sigmoid"
-        The function r of a score s and a label y, -1 or +1: :math:`1 / (1 + e^{-s})`, :math:`\max(1 - ys, 0)`, or
-        whether s is positive, so that ``kappa`` bounds the gap of the predictions themselves.
+    rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
+        The function r of a score s and a label y, -1 or +1: whether s is positive, so that ``kappa`` bounds the gap of
+        the predictions themselves; :math:`1 / (1 + e^{-s})`, the smooth stand-in of the literature, for which `fit`
+        warns where the predictions' own gap exceeds ``kappa``; or :math:`\max(1 - ys, 0)`.
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
         What is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
     group_interactions, fit_intercept, alpha, truncation, module, hidden_layer_sizes, activation
         See `PartialParityClassifier`.
-    min_group_size : int, default=1
-        Rows that every group (or its rows of a label that is compared) needs to take part.
+    min_group_size : int or "auto", default="auto"
+        Rows that every group (or its rows of a label that is compared) needs to take part. "auto": as many as it takes
+        for no row to count more than ``max(kappa, 0.02)`` in the gap; the indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
         out of the constraint.
@@ -103,6 +105,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
+    ignored_groups_, constraint_values_all_groups_
+        See `PartialParityClassifier`.
     status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
     history_
         See `PartialParityClassifier`; values and multipliers by the constraint's name.
@@ -126,13 +130,14 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     >>> from fairconstrained import RateParityClassifier
     >>> from fairconstrained.datasets import make_biased_classification
     >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
-    >>> model = RateParityClassifier(kappa=0.02, rate="indicator").fit(X, y, sensitive_features=group)
+    >>> model = RateParityClassifier(kappa=0.02).fit(X, y, sensitive_features=group)
     >>> model.constraint_values_["demographic_parity"] <= 0.02 + 0.01
     True
     """
 
     threshold: ClassVar[float] = 0.0
     _takes_overlapping_groups: ClassVar[bool] = True
+    _constraints_choose_groups: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), "array-like", None],
@@ -141,7 +146,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         "agg": [StrOptions({"max", "mean"})],
         "objective": [StrOptions(set(_OBJECTIVES))],
         "truncation": [Interval(Real, 0, None, closed="neither")],
-        "min_group_size": [Interval(Integral, 1, None, closed="left")],
+        "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }
 
@@ -150,7 +155,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         kappa: float | Sequence[float] | None = 0.05,
         *,
         constraint: str | Sequence[str] = "demographic_parity",
-        rate: str = "sigmoid",
+        rate: str = "indicator",
         agg: str = "max",
         objective: str = "logistic",
         group_interactions: bool = False,
@@ -160,7 +165,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         module: ModuleSpec | None = None,
         hidden_layer_sizes: Sequence[int] | None = None,
         activation: str = "relu",
-        min_group_size: int = 1,
+        min_group_size: int | str = AUTO,
         small_groups: str = "error",
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
@@ -226,12 +231,14 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         options = {option: getattr(self, option) for option in ("rate", "agg", "min_group_size", "small_groups")}
         return RateGap(kappa, constraint=name, **options)
 
-    def _bound_constraints(self, data: FairData, target: Target) -> tuple[BoundConstraint, ...]:
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
         """See `BaseFairEstimator._bound_constraints`; the exact rates of a partition have constraints of their own."""
-        if self.rate != "indicator" or data.unions is not None or self.min_group_size > 1 or self.agg != "max":
-            return super()._bound_constraints(data, target)
+        bound = super()._bound_constraints(data, target, checked)
+        if self.rate != "indicator" or data.unions is not None or self.agg != "max":
+            return bound
         return tuple(
-            _EXACT.get(name, partial(self._rate_gap, name))(kappa).bind(data) for name, kappa in self._bounds().items()
+            _EXACT[c.name](kappa).unchecked(data) if c.name in _EXACT and cast(BoundMeanGaps, c).groups.are_all else c
+            for c, kappa in zip(bound, self._bounds().values(), strict=True)
         )
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:

@@ -155,6 +155,11 @@ class Model(ABC):
         """The last layer at ``params``, if there is one by itself that gives one score for all groups."""
         return None
 
+    def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
+        """Numbers of the parameters that all scores are proportional to; None where there are no such parameters."""
+        layer = self.last_layer(params, data)
+        return None if layer is None else layer.entries
+
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.
 

@@ -166,6 +166,10 @@ class LinearModel(OutputModel, LinearMoments):
                 covariance += weight * np.outer(part - mean, part - mean)
         return means, covariances
 
+    def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
+        """See `Model.scaling_entries`: all of them."""
+        return np.arange(self.n_params)
+
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """See `Model.shift_directions`.
 

@@ -73,6 +73,10 @@ class ItemModel(Model):
         """See `Model.penalty`."""
         return self.base.penalty(params)
 
+    def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
+        """See `Model.scaling_entries`."""
+        return self.base.scaling_entries(params, self.items)
+
     def _needed(self, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
         """The items of these numbers if they are few, otherwise all, and the numbers counted among them."""
         if not are_few:

@@ -107,7 +107,8 @@ def smallest_group(estimator: Any, rows: Rows, parts: Sequence[tuple[np.ndarray,
     counted = np.ones(groups.codes.size) if weights is None else (np.asarray(weights) > 0).astype(float)
     every = np.arange(counted.size)
     params = estimator.get_params()
-    least = min((params[name] for name in params if name.rpartition("__")[2] == "min_group_size"), default=1)
+    given = [params[name] for name in params if name.rpartition("__")[2] == "min_group_size"]
+    least = min((size for size in given if not isinstance(size, str)), default=1)
     smallest = []
     for part in [every, *(train for train, _ in parts)]:
         sizes = groups.sums(np.where(np.isin(every, part), counted, 0.0))

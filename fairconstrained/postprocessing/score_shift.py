@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
 from fairconstrained._protected import one_of_two
-from fairconstrained.estimators._base import as_labels, encode_groups
+from fairconstrained.estimators._grouping import as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder

@@ -12,6 +12,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import near_stationarity
 from fairconstrained.solvers._stochastic import StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
@@ -72,6 +73,7 @@ __all__ = [
     "StochasticSolver",
     "StochasticSwitching",
     "SwitchingSubgradient",
+    "best_rescaled",
     "make_solver",
     "minimise_quadratic",
     "near_stationarity",

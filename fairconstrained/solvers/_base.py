@@ -38,6 +38,8 @@ class Status(StrEnum):
     COMPLETED = "completed"
     MAX_ITER = "max_iter"
     INFEASIBLE = "infeasible"
+    #: Fairness was asked for, but there is nothing to compare, so nothing is bounded.
+    UNCONSTRAINED = "unconstrained"
     #: Infeasible at a stationary point of the violation, which no small change of the parameters reduces.
     INFEASIBLE_STATIONARY = "infeasible_stationary"
 
@@ -73,6 +75,8 @@ class SolverResult:
         From where to go on, with another ``kappa`` or on other rows; None is from ``params``.
     message : str
         Why it ended early, if the user should know.
+    candidates : tuple of ndarray of shape (n_params,)
+        Other parameters whose scores may be worth rescaling into the bounds.
     """
 
     params: np.ndarray
@@ -86,6 +90,7 @@ class SolverResult:
     history: tuple[dict[str, Any], ...]
     start: Start | None = None
     message: str = ""
+    candidates: tuple[np.ndarray, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,8 @@ class Solver(ABC):
     projects: ClassVar[bool] = True
     #: Whether it takes many rows at a time, so that another thread may be worth while.
     takes_all_rows: ClassVar[bool] = True
+    #: Whether it promises the metric itself, so that the result may be improved by what keeps the metric.
+    keeps_metric: ClassVar[bool] = False
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
 

@@ -79,6 +79,7 @@ class AdamLagrangian(StochasticSolver):
     """
 
     name: ClassVar[str] = "adam_lagrangian"
+    keeps_metric: ClassVar[bool] = True
     projects: ClassVar[bool] = False  # in the metric of its steps the nearest point of a domain is another one
 
     max_epochs: int | None = None  # type: ignore[assignment]  # the others have a number
@@ -119,8 +120,9 @@ class AdamLagrangian(StochasticSolver):
         else:
             head = _head(problem, layer)
             polished = exact.solve(head, _start(head, result, result.params[layer.entries]), random_state)
-            params = result.params.copy()
-            params[layer.entries] = polished.params
+            params = _with_layer(result.params, layer, polished.params)
+            candidates = tuple(_with_layer(result.params, layer, found) for found in polished.candidates)
+            polished = replace(polished, candidates=candidates)
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
                 params[layer.entries] = _made_fair(head, polished.params)
                 if not _is_fair(problem, params):  # scores so large that rounding decides
@@ -226,6 +228,13 @@ def _head(problem: Problem, layer: LastLayer) -> Problem:
     features, one = np.ascontiguousarray(layer.features), np.zeros(n_samples, dtype=int)
     data = replace(problem.data, X=features, labels=(None,), codes=one)
     return replace(problem, model=model, data=data)
+
+
+def _with_layer(params: np.ndarray, layer: LastLayer, found: np.ndarray) -> np.ndarray:
+    """``params`` with those of the last layer replaced."""
+    changed = params.copy()
+    changed[layer.entries] = found
+    return changed
 
 
 def _is_fair(problem: Problem, params: np.ndarray, share: float = 1.0) -> bool:

@@ -32,6 +32,8 @@ _COMPONENTS = 20
 _PATH_PENALTY = 20.0
 #: Rows from which on fewer are solved first, in multiples of ``coarse_rows``.
 _MANY = 3
+#: Infeasible iterates that are kept for another scale of their scores.
+_CANDIDATES = 4
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class AugmentedLagrangian(Solver):
 
     name: ClassVar[str] = "augmented_lagrangian"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    keeps_metric: ClassVar[bool] = True
 
     max_iter: int = 50
     tol: float = 5e-4
@@ -171,6 +174,7 @@ class _Run:
         self.best: Iterate | None = None
         self.nearest: Iterate | None = None
         self.last: Iterate | None = None
+        self.outside: list[Iterate] = []
         #: The solution for another kappa that this run began from, if any.
         self.origin: Iterate | None = None
         #: Where this run stood when its surrogate was widest.
@@ -360,6 +364,7 @@ class _Run:
         self.last = iterate = self._iterate(self.z[: self.problem.n_params].copy(), point)
         self.violations = iterate.violations
         self._keep(iterate)
+        self._remember(iterate)
         if previous is not None and (previous.excess <= 0) != (iterate.excess <= 0):
             inside, outside = (previous, iterate) if previous.excess <= 0 else (iterate, previous)
             self._land(inside, outside)
@@ -385,6 +390,11 @@ class _Run:
     def _keep(self, iterate: Iterate) -> None:
         if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
             self.best = iterate
+
+    def _remember(self, iterate: Iterate) -> None:
+        """Keep the infeasible iterates of least objective, which a smaller multiple may make feasible."""
+        if iterate.excess > 0:
+            self.outside = sorted([*self.outside, iterate], key=lambda kept: kept.objective)[:_CANDIDATES]
 
     def _land(self, inside: Iterate, outside: Iterate) -> None:
         """Look for a better feasible point between a feasible and an infeasible iterate, by bisection."""
@@ -428,6 +438,7 @@ class _Run:
             multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
             history=tuple(self.recorder.records),
             start=replace(start, state=self.coarse),
+            candidates=tuple(kept.params for kept in [*self.outside, self.nearest] if kept is not None),
         )
 
     def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:

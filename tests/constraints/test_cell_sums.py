@@ -48,7 +48,7 @@ def measured(kind, data, scores, rate):
 
 @each_rate
 def test_the_metric_is_that_of_the_package(kind, data, scores, rate):
-    bound = constraint_of(kind, rate).bind(data)
+    bound = constraint_of(kind, rate).unchecked(data)
     value = measured(kind, data, scores, rate)
     assert bound.metric(scores) == pytest.approx(value)
     assert bound.exact(scores) == pytest.approx(value - bound.kappa)
@@ -57,7 +57,7 @@ def test_the_metric_is_that_of_the_package(kind, data, scores, rate):
 
 
 def test_the_minority_component_is_the_formula_of_the_paper(data, scores):
-    bound = constraint_of("minority").bind(data)
+    bound = constraint_of("minority").unchecked(data)
     rates = data.weights.numpy() * expit(scores)
     by_hand = 0.4 * rates.sum() - rates[data.slices[1]].sum()
     (value,) = bound.of_losses(expit(scores), NOTHING)
@@ -66,12 +66,12 @@ def test_the_minority_component_is_the_formula_of_the_paper(data, scores):
 
 
 def test_a_refined_minority_component_is_about_the_share(data, scores):
-    bound = constraint_of("minority").bind(data).refined(scores, blur=0.1, margin=0.0)
+    bound = constraint_of("minority").unchecked(data).refined(scores, blur=0.1, margin=0.0)
     assert bound.of_losses(expit(scores), NOTHING) == pytest.approx([bound.exact(scores)])
 
 
 def test_the_largest_pair_component_is_the_metric(data, scores):
-    bound = constraint_of("pair").bind(data)
+    bound = constraint_of("pair").unchecked(data)
     values = bound.of_losses(expit(scores), NOTHING)
     assert values.size == len(bound.component_names) == 6
     assert values.max() == pytest.approx(bound.exact(scores))
@@ -79,7 +79,7 @@ def test_the_largest_pair_component_is_the_metric(data, scores):
 
 
 def test_a_refined_indicator_has_the_values_of_the_metric(kind, data, scores):
-    bound = constraint_of(kind, "indicator").bind(data).refined(scores, blur=0.05, margin=0.03)
+    bound = constraint_of(kind, "indicator").unchecked(data).refined(scores, blur=0.05, margin=0.03)
     values = bound.values(torch.from_numpy(scores), torch.empty(0)).numpy()
     assert values.max() == pytest.approx(bound.exact(scores) + 0.03)
     assert bound.row_loss.width < 0.1
@@ -89,7 +89,7 @@ def test_a_refined_indicator_has_the_values_of_the_metric(kind, data, scores):
 
 @each_rate
 def test_gradients(kind, data, scores, rate):
-    bound = constraint_of(kind, rate).bind(data).refined(scores, blur=0.5, margin=0.01)
+    bound = constraint_of(kind, rate).unchecked(data).refined(scores, blur=0.5, margin=0.01)
     multipliers = np.random.default_rng(2).uniform(size=len(bound.component_names))
     slope = bound.row_weights(multipliers)[0] * bound.row_loss.slope(torch.from_numpy(scores), data.y).numpy()
     for row in (0, 31, 60):
@@ -100,7 +100,7 @@ def test_gradients(kind, data, scores, rate):
 
 
 def test_mini_batches_are_unbiased(kind, data, scores):
-    bound = constraint_of(kind).bind(data)
+    bound = constraint_of(kind).unchecked(data)
     place = np.empty(data.n_samples, dtype=int)
     place[data.order] = np.arange(data.n_samples)
     values = [
@@ -112,7 +112,7 @@ def test_mini_batches_are_unbiased(kind, data, scores):
 
 
 def test_ignored_groups_do_not_take_part(data, scores):
-    bound = MinorityShare(0.4, minority="b", ignored_groups=("c",)).bind(data)
+    bound = MinorityShare(0.4, minority="b", ignored_groups=("c",)).unchecked(data)
     moved = scores.copy()
     moved[data.slices[2]] += 5.0
     assert bound.metric(moved) == bound.metric(scores)
@@ -124,26 +124,26 @@ def test_ignored_groups_do_not_take_part(data, scores):
 
 
 def test_the_smallest_group_is_the_minority(data, scores):
-    assert MinorityShare(0.4).bind(data).minority == "b"
-    assert MinorityShare(None).bind(data).exact(scores) <= 0
+    assert MinorityShare(0.4).unchecked(data).minority == "b"
+    assert MinorityShare(None).unchecked(data).exact(scores) <= 0
 
 
 @each_rate
 def test_granularity(kind, data, rate):
-    bound, weights = constraint_of(kind, rate).bind(data), data.weights.numpy()
+    bound, weights = constraint_of(kind, rate).unchecked(data), data.weights.numpy()
     of_rows = {"minority": weights, "pair": weights / np.bincount(data.codes, weights)[data.codes]}[kind]
     assert bound.granularity == pytest.approx(1e-6 if rate == "sigmoid" else of_rows.max())
 
 
 def test_without_a_bound_there_is_no_component(data, scores):
-    bound = ParityPair(None).bind(data)
+    bound = ParityPair(None).unchecked(data)
     assert bound.component_names == ()
     assert bound.of_losses(expit(scores), NOTHING).size == 0
     assert bound.metric(scores) > 0
 
 
 def test_the_complaint_is_about_the_minority(data):
-    text = constraint_of("minority").bind(data).complaint(0.75)
+    text = constraint_of("minority").unchecked(data).complaint(0.75)
     assert "the minority 'b' has a share of 0.25" in text
     assert "min_share=0.4" in text
 
@@ -163,13 +163,13 @@ def test_the_complaint_is_about_the_minority(data):
 )
 def test_bad_input(data, constraint, message):
     with pytest.raises(ValueError, match=message):
-        constraint.bind(data)
+        constraint.unchecked(data)
 
 
 def test_overlapping_groups_are_refused(kind, data):
     overlapping = replace(data, unions=object())
     with pytest.raises(ValueError, match="overlap"):
-        constraint_of(kind).bind(overlapping)
+        constraint_of(kind).unchecked(overlapping)
 
 
 def test_parameters_are_stored_untouched(kind):

@@ -66,7 +66,7 @@ def auc_by_pairs(constraint, scores, first, second, pieces):
 
 @each_interval
 def test_metric_and_granularity_are_those_of_the_metrics_package(data, draw_scores, interval):
-    constraint = GroupAUC(0.3, interval=interval).bind(data)
+    constraint = GroupAUC(0.3, interval=interval).unchecked(data)
     for seed in range(3):
         scores = draw_scores(data, seed).round(seed)  # with and without ties
         assert constraint.metric(scores) == pytest.approx(gap(data, scores, interval), abs=1e-12)
@@ -76,7 +76,7 @@ def test_metric_and_granularity_are_those_of_the_metrics_package(data, draw_scor
 
 
 def test_intervals_by_group(pair, draw_scores):
-    constraint = GroupAUC(0.3, interval=BY_GROUP).bind(pair)
+    constraint = GroupAUC(0.3, interval=BY_GROUP).unchecked(pair)
     scores = draw_scores(pair)
     assert constraint.metric(scores) == pytest.approx(gap(pair, scores, BY_GROUP))
     expected = granularity(np.array(pair.labels)[pair.codes], sample_weight=pair.weights.numpy(), interval=BY_GROUP)
@@ -89,7 +89,7 @@ def test_intervals_by_group(pair, draw_scores):
 @each_interval
 @each_surrogate
 def test_values_are_means_over_pairs(data, draw_scores, evaluate, interval, surrogate):
-    constraint = GroupAUC(0.2, interval=interval, surrogate=surrogate, surrogate_width=0.4).bind(data)
+    constraint = GroupAUC(0.2, interval=interval, surrogate=surrogate, surrogate_width=0.4).unchecked(data)
     scores = draw_scores(data)
     pieces = [np.atleast_2d(interval)] * data.n_groups
     first, second = np.triu_indices(data.n_groups, 1)
@@ -100,7 +100,7 @@ def test_values_are_means_over_pairs(data, draw_scores, evaluate, interval, surr
 
 
 def test_values_with_intervals_by_group(pair, draw_scores, evaluate):
-    constraint = GroupAUC(0.2, interval=BY_GROUP, surrogate_width=0.4).bind(pair)
+    constraint = GroupAUC(0.2, interval=BY_GROUP, surrogate_width=0.4).unchecked(pair)
     scores = draw_scores(pair)
     auc = auc_by_pairs(constraint, scores, 0, 1, [[(0.0, 0.5)], BY_GROUP["b"]])
     np.testing.assert_allclose(evaluate(constraint, "values", scores), [auc - 0.7, 0.3 - auc], atol=1e-9)
@@ -110,12 +110,12 @@ def test_values_with_intervals_by_group(pair, draw_scores, evaluate):
 @each_surrogate
 def test_a_narrow_surrogate_is_the_metric(data, draw_scores, evaluate, interval, surrogate):
     scores = draw_scores(data)
-    constraint = GroupAUC(0.2, interval=interval, surrogate=surrogate, surrogate_width=1e-9).bind(data)
+    constraint = GroupAUC(0.2, interval=interval, surrogate=surrogate, surrogate_width=1e-9).unchecked(data)
     assert evaluate(constraint, "values", scores).max() == pytest.approx(constraint.exact(scores), abs=1e-6)
 
 
 def test_names(data):
-    names = GroupAUC(0.2).bind(data).component_names
+    names = GroupAUC(0.2).unchecked(data).component_names
     if data.n_groups == 2:
         assert names == ("group_auc[a over b]", "group_auc[b over a]")
     else:
@@ -127,7 +127,7 @@ def test_names(data):
 def test_one_group_has_no_components(make_data, evaluate):
     data = make_data(counts=(30,))
     scores = np.arange(30.0)
-    constraint = GroupAUC(0.2, interval=(0.1, 0.5)).bind(data).refined(scores, blur=0.1, margin=0.0)
+    constraint = GroupAUC(0.2, interval=(0.1, 0.5)).unchecked(data).refined(scores, blur=0.1, margin=0.0)
     assert constraint.component_names == ()
     assert constraint.metric(scores) == 0.0
     for view in ("values", "plus", "minus"):
@@ -140,7 +140,7 @@ def test_one_group_has_no_components(make_data, evaluate):
 def test_mini_batches_only_on_the_whole_interval(data):
     always = (FullBatch, DifferenceOfConvex, Exact)
     for interval, batches in [((0.0, 1.0), True), ([(0.0, 0.3), (0.3, 1.0)], True), ((0.0, 0.9), False)]:
-        constraint = GroupAUC(0.3, interval=interval).bind(data)
+        constraint = GroupAUC(0.3, interval=interval).unchecked(data)
         assert all(isinstance(constraint, view) for view in always)
         assert isinstance(constraint, Stochastic) is batches
 
@@ -148,7 +148,9 @@ def test_mini_batches_only_on_the_whole_interval(data):
 @pytest.mark.parametrize("interval", [*INTERVALS, BY_GROUP], ids=str)
 @each_surrogate
 def test_plus_minus_minus_is_the_value(pair, draw_scores, evaluate, interval, surrogate):
-    constraint = GroupAUC(0.1 if interval == (0.0, 1.0) else 0.3, interval=interval, surrogate=surrogate).bind(pair)
+    constraint = GroupAUC(0.1 if interval == (0.0, 1.0) else 0.3, interval=interval, surrogate=surrogate).unchecked(
+        pair
+    )
     for seed, shift, decimals in [(0, 0.3, 8), (1, -1.0, 1), (2, 6.0, 8)]:
         scores = draw_scores(pair, seed, shift).round(decimals)
         for refined in (constraint, constraint.refined(scores + 0.1 * scores**2, blur=0.3, margin=0.05)):
@@ -161,7 +163,7 @@ def test_plus_minus_minus_is_the_value(pair, draw_scores, evaluate, interval, su
 @each_surrogate
 @pytest.mark.parametrize("view", ["plus", "minus"])
 def test_parts_are_convex(pair, draw_scores, evaluate, interval, surrogate, view):
-    constraint = GroupAUC(0.3, interval=interval, surrogate=surrogate, surrogate_width=0.5).bind(pair)
+    constraint = GroupAUC(0.3, interval=interval, surrogate=surrogate, surrogate_width=0.5).unchecked(pair)
     bends = []
     for seed in range(4):
         # half of the segments are long, half so short that few rows change their order
@@ -178,14 +180,14 @@ def test_parts_are_convex(pair, draw_scores, evaluate, interval, surrogate, view
 @pytest.mark.parametrize("view", ["values", "plus", "minus"])
 def test_gradients(make_data, draw_scores, interval, surrogate, view):
     data = make_data(counts=(7, 9), weighted=True)
-    constraint = GroupAUC(0.5, interval=interval, surrogate=surrogate, surrogate_width=0.7).bind(data)
+    constraint = GroupAUC(0.5, interval=interval, surrogate=surrogate, surrogate_width=0.7).unchecked(data)
     scores = torch.from_numpy(draw_scores(data, shift=0.2)).requires_grad_()
     assert torch.autograd.gradcheck(lambda s: getattr(constraint, view)(s, NO_AUX), (scores,), atol=1e-6)
 
 
 def test_batches_are_unbiased(make_data, draw_scores):
     data = make_data(counts=(14, 18, 25), weighted=True)
-    constraint = GroupAUC(0.3, surrogate_width=0.3).bind(data)
+    constraint = GroupAUC(0.3, surrogate_width=0.3).unchecked(data)
     scores = draw_scores(data)
     constraint = constraint.refined(scores, blur=0.1, margin=0.05)
     full = constraint.values(torch.from_numpy(scores), NO_AUX).numpy()
@@ -210,7 +212,7 @@ def test_integer_weights_are_repeated_rows(make_data, draw_scores, evaluate, int
     weighted = FairData.from_arrays(X, y, data.codes, data.labels, repeats.astype(float))
     columns = [np.repeat(column, repeats, axis=0) for column in (X, y, data.codes, scores)]
     repeated = FairData.from_arrays(*columns[:3], data.labels)
-    one, other = (GroupAUC(0.3, interval=interval).bind(d) for d in (weighted, repeated))
+    one, other = (GroupAUC(0.3, interval=interval).unchecked(d) for d in (weighted, repeated))
     assert one.metric(scores) == pytest.approx(other.metric(columns[3]))
     one, other = one.refined(scores, blur=0.1, margin=0.0), other.refined(columns[3], blur=0.1, margin=0.0)
     for view in ("values", "plus", "minus"):
@@ -226,7 +228,7 @@ def test_integer_weights_are_repeated_rows(make_data, draw_scores, evaluate, int
 def test_refined_surrogate_takes_its_value_from_the_metric(data, draw_scores, evaluate, interval, surrogate):
     scores = draw_scores(data, shift=0.2)
     for blur, margin in [(1.0, 0.0), (0.05, 0.1)]:
-        refined = GroupAUC(0.25, interval=interval, surrogate=surrogate).bind(data)
+        refined = GroupAUC(0.25, interval=interval, surrogate=surrogate).unchecked(data)
         refined = refined.refined(scores, blur=blur, margin=margin)
         assert evaluate(refined, "values", scores).max() == pytest.approx(refined.exact(scores) + margin, abs=1e-9)
         assert refined.surrogate.width * refined.surrogate.spread == pytest.approx(
@@ -235,13 +237,13 @@ def test_refined_surrogate_takes_its_value_from_the_metric(data, draw_scores, ev
 
 
 def test_a_width_that_the_user_chose_stays(data, draw_scores):
-    constraint = GroupAUC(0.3, surrogate_width=0.7).bind(data)
+    constraint = GroupAUC(0.3, surrogate_width=0.7).unchecked(data)
     assert constraint.refined(draw_scores(data), blur=0.01, margin=0.0).surrogate.width == 0.7
 
 
 def test_constant_scores_are_feasible_and_can_be_refined(data, evaluate):
     scores = np.full(data.n_samples, 0.4)
-    constraint = GroupAUC(0.2, interval=(0.1, 0.4)).bind(data)
+    constraint = GroupAUC(0.2, interval=(0.1, 0.4)).unchecked(data)
     refined = constraint.refined(scores, blur=0.1, margin=0.0)
     for each in (constraint, refined):
         assert each.metric(scores) == 0.0
@@ -250,7 +252,7 @@ def test_constant_scores_are_feasible_and_can_be_refined(data, evaluate):
 
 
 def test_offsets_are_one_for_all_groups(data, draw_scores):
-    constraint = GroupAUC(0.2).bind(data)
+    constraint = GroupAUC(0.2).unchecked(data)
     scores, gains = draw_scores(data, shift=2.0) - 5.0, (data.weights * data.y).numpy()
     offsets = constraint.offsets(scores, gains, 0.0, shared=False)
     assert offsets.shape == (data.n_groups,)
@@ -266,7 +268,7 @@ def test_augmented_lagrangian_meets_kappa(make_data, make_problem, interval):
     data = make_data(counts=(150, 200), shift=0.8, weighted=True)
     free = make_problem(data)
     unbounded = AugmentedLagrangian().solve(free, None, np.random.default_rng(0))
-    constraint = GroupAUC(0.05, interval=interval).bind(data)
+    constraint = GroupAUC(0.05, interval=interval).unchecked(data)
     before = constraint.metric(free.scores(unbounded.params))
     assert before > 0.15
     problem = make_problem(data, constraint)
@@ -280,7 +282,7 @@ def test_augmented_lagrangian_meets_kappa(make_data, make_problem, interval):
 
 def test_three_groups(make_data, make_problem):
     data = make_data(counts=(100, 120, 90), shift=0.6)
-    constraint = GroupAUC(0.05).bind(data)
+    constraint = GroupAUC(0.05).unchecked(data)
     problem = make_problem(data, constraint)
     result = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
     assert result.status == Status.OPTIMAL
@@ -290,7 +292,7 @@ def test_three_groups(make_data, make_problem):
 @pytest.mark.parametrize("interval", [(0.0, 1.0), (0.1, 0.6)], ids=str)
 def test_idca_improves_from_constant_scores(make_data, make_problem, interval):
     data = make_data(counts=(40, 50), shift=0.8)
-    constraint = GroupAUC(0.1, interval=interval, surrogate="ramp", surrogate_width=1.0).bind(data)
+    constraint = GroupAUC(0.1, interval=interval, surrogate="ramp", surrogate_width=1.0).unchecked(data)
     problem = make_problem(data, constraint)
     result = IDCA(max_outer=4, max_inner=40).solve(problem, None, np.random.default_rng(0))
     scores = problem.scores(result.params)
@@ -305,26 +307,26 @@ def test_idca_improves_from_constant_scores(make_data, make_problem, interval):
 @pytest.mark.parametrize("kappa", [-0.1, 1.5, float("nan"), "0.1", True])
 def test_kappa_out_of_range(data, kappa):
     with pytest.raises(ValueError, match=r"kappa must be (a number )?in \[0, 1\]"):
-        GroupAUC(kappa).bind(data)
+        GroupAUC(kappa).unchecked(data)
 
 
 def test_kappa_above_one_half_says_why(data):
     with pytest.raises(ValueError, match=r"in \[0, 0.5\], got 0.6: it bounds \|AUC - 1/2\|"):
-        GroupAUC(0.6).bind(data)
-    GroupAUC(0.5).bind(data)
+        GroupAUC(0.6).unchecked(data)
+    GroupAUC(0.5).unchecked(data)
 
 
 def test_kappa_none_bounds_nothing_and_needs_no_resolution(make_data, draw_scores):
     data = make_data(counts=(3, 60))
-    constraint = GroupAUC(None, interval=(0.0, 0.1)).bind(data)
+    constraint = GroupAUC(None, interval=(0.0, 0.1)).unchecked(data)
     for shift in (0.0, 9.0):
         assert constraint.exact(draw_scores(data, shift=shift)) <= 0
 
 
 def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(make_data):
     with pytest.raises(ValueError, match=r"group AUC (.*) at least 20 rows (.*) \{'a': 19, 'b': 60\}"):
-        GroupAUC(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(19, 60)))
-    GroupAUC(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(20, 60)))
+        GroupAUC(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(19, 60)))
+    GroupAUC(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(20, 60)))
 
 
 @pytest.mark.parametrize(
@@ -338,7 +340,7 @@ def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(make_data):
 )
 def test_options_that_are_none(data, options, message):
     with pytest.raises(ValueError, match=message):
-        GroupAUC(0.2, **options).bind(data)
+        GroupAUC(0.2, **options).unchecked(data)
 
 
 def test_parameters_are_stored_untouched_and_cloned():

@@ -55,7 +55,7 @@ def test_metric_is_the_public_one(notion, data, draw_scores, interval):
     options = [{"threshold": 0.4, **o} for o in options] if notion in RATES else options
     found = []
     for chosen in options:
-        constraint = notion(0.4, interval=interval(data.labels), **chosen).bind(data)
+        constraint = notion(0.4, interval=interval(data.labels), **chosen).unchecked(data)
         for seed in range(4):
             scores = draw_scores(data, seed, shift=0.3 * seed)
             expected = GAPS[notion](
@@ -89,7 +89,7 @@ def rates_by_hand(data, scores, target):
 def test_components_are_differences_of_clipped_rates(data, draw_scores, evaluate, interval, notion, targets):
     """Whatever side of the interval the rates lie on, up to the way out, which adds to violations only."""
     bound = notion(0.4, interval=interval(data.labels), threshold=0.3, surrogate="ramp", surrogate_width=NARROW)
-    bound = bound.bind(data)
+    bound = bound.unchecked(data)
     lengths = np.broadcast_to(bound.intervals.length, data.n_groups)
     for seed in range(6):
         scores = draw_scores(data, seed, shift=0.5 * seed - 1)
@@ -107,11 +107,11 @@ def test_components_are_differences_of_clipped_rates(data, draw_scores, evaluate
 
 def test_names_tell_the_cells_apart(make_data):
     data = make_data(counts=(60, 70))
-    assert EqualOpportunity(0.3).bind(data).component_names == (
+    assert EqualOpportunity(0.3).unchecked(data).component_names == (
         "equal_opportunity[a, y=+1 - b, y=+1]",
         "equal_opportunity[b, y=+1 - a, y=+1]",
     )
-    assert EqualizedOdds(0.3).bind(data).component_names[2:] == (
+    assert EqualizedOdds(0.3).unchecked(data).component_names[2:] == (
         "equalized_odds[a, y=-1 - b, y=-1]",
         "equalized_odds[b, y=-1 - a, y=-1]",
     )
@@ -121,11 +121,11 @@ def test_a_cell_too_small_for_kappa_prints_the_counts(make_data):
     data = make_data(counts=(60, 70))
     counts = data.groups_with_label(1.0).counts()
     fewest = min(counts.values())
-    EqualOpportunity(1 / fewest).bind(data)
+    EqualOpportunity(1 / fewest).unchecked(data)
     with pytest.raises(ValueError, match=rf"equal opportunity with kappa=.*'a, y=\+1': {counts['a, y=+1']}"):
-        EqualOpportunity(0.9 / fewest).bind(data)
+        EqualOpportunity(0.9 / fewest).unchecked(data)
     with pytest.raises(ValueError, match=r"'b, y=-1'"):
-        EqualizedOdds(0.01).bind(data)
+        EqualizedOdds(0.01).unchecked(data)
 
 
 @each_interval
@@ -134,7 +134,7 @@ def test_a_cell_too_small_for_kappa_prints_the_counts(make_data):
 def test_views_agree(notion, data, draw_scores, evaluate, interval, normalize):
     """The convex parts differ by the value, up to the way out, which the paper's split does not have."""
     bound = notion(0.5, interval=interval(data.labels), normalize=normalize, surrogate="ramp", surrogate_width=0.5)
-    bound = bound.bind(data)
+    bound = bound.unchecked(data)
     for seed in range(4):
         scores = draw_scores(data, seed, shift=0.2)
         values, plus, minus = (evaluate(bound, view, scores) for view in ("values", "plus", "minus"))
@@ -151,7 +151,7 @@ def test_views_agree(notion, data, draw_scores, evaluate, interval, normalize):
 @pytest.mark.parametrize("notion", RATES, ids=lambda notion: notion.__name__)
 @pytest.mark.parametrize("view", ["plus", "minus"])
 def test_parts_are_convex(notion, data, draw_scores, evaluate, interval, view):
-    bound = notion(0.5, interval=interval(data.labels), surrogate="ramp", surrogate_width=0.5).bind(data)
+    bound = notion(0.5, interval=interval(data.labels), surrogate="ramp", surrogate_width=0.5).unchecked(data)
     bends = []
     for seed in range(10):
         first, second = draw_scores(data, seed), draw_scores(data, seed + 100, -0.5)
@@ -181,7 +181,7 @@ def with_kappa(kappa, data, interval, normalize, n_levels):
     constraint = StatisticalParity(
         0.5, interval=interval, normalize=normalize, surrogate="ramp", surrogate_width=NARROW, n_levels=n_levels
     )
-    return replace(constraint.bind(data), kappa=kappa)
+    return replace(constraint.unchecked(data), kappa=kappa)
 
 
 #: Half of all combinations, such that any two of the three choices meet.

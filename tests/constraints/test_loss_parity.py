@@ -92,7 +92,7 @@ def restated(notion, reference, data, losses, aux, kappa=KAPPA):
 
 
 def bound(data, kappa=KAPPA, **options):
-    return LossParity(kappa, **options).bind(data)
+    return LossParity(kappa, **options).unchecked(data)
 
 
 def metric_of(data, scores, notion, rows=slice(None), codes=None, **options):
@@ -601,7 +601,7 @@ def test_a_batch_knows_merged_groups(draw_scores, evaluate):
 def test_parameters_out_of_range(parameters, message):
     constraint = LossParity(**parameters)
     with pytest.raises(ValueError, match=message):
-        constraint.bind(draw_data(3))
+        constraint.unchecked(draw_data(3))
 
 
 def test_parameters_are_stored_untouched():
@@ -615,7 +615,7 @@ def test_parameters_are_stored_untouched():
         "small_groups": "merge",
     }
     constraint = LossParity(**parameters)
-    assert constraint.bind(cells_of([(3, 3), (3, 4)])).groups.labels == ("a", "b")
+    assert constraint.unchecked(cells_of([(3, 3), (3, 4)])).groups.labels == ("a", "b")
     assert constraint.get_params() == parameters
     assert clone(constraint).get_params() == parameters
     assert clone(constraint).set_params(kappa=0.3).kappa == 0.3

@@ -44,11 +44,11 @@ def test_the_losses_of_the_paper(name):
     outputs, own, weights, data, scores = draw()
     by_hand = [loss_by_hand(phi, outputs, own, weights, k) for k in range(3)]
     for k, label in enumerate(LABELS):
-        bound = ClassLoss(label, 0.3, loss).bind(data)
+        bound = ClassLoss(label, 0.3, loss).unchecked(data)
         assert bound.name == f"loss[{label}]"
         assert bound.metric(scores) == pytest.approx(by_hand[k])
         assert bound.values(torch.from_numpy(scores), torch.empty(0)).numpy() == pytest.approx([by_hand[k] - 0.3])
-    objective = GroupLoss(loss, tuple(class_factors(data) * [1, 0, 1])).bind(data)
+    objective = GroupLoss(loss, tuple(class_factors(data) * [1, 0, 1])).unchecked(data)
     assert objective.values(torch.from_numpy(scores), torch.empty(0)).item() == pytest.approx(by_hand[0] + by_hand[2])
 
 
@@ -57,7 +57,7 @@ def test_the_error_is_one_minus_recall(whole):
     outputs, own, weights, data, scores = draw(whole=whole)
     recalls = recall_score(own, outputs.argmax(axis=1), average=None, sample_weight=weights)
     for k, label in enumerate(LABELS):
-        bound = ClassError(label, 0.1, Logistic()).bind(data)
+        bound = ClassError(label, 0.1, Logistic()).unchecked(data)
         assert bound.metric(scores) == pytest.approx(1 - recalls[k])
         assert bound.exact(scores) == pytest.approx(0.9 - recalls[k])
         assert bound.granularity == pytest.approx(weights[own == k].max() / weights[own == k].sum())
@@ -67,7 +67,7 @@ def test_the_error_is_one_minus_recall(whole):
 @pytest.mark.parametrize("notion", [ClassLoss, ClassError])
 def test_gradients(notion):
     *_, data, scores = draw()
-    bound = notion("b", 0.2, TruncatedLogistic(2.0)).bind(data).refined(scores, blur=0.1, margin=0.0)
+    bound = notion("b", 0.2, TruncatedLogistic(2.0)).unchecked(data).refined(scores, blur=0.1, margin=0.0)
     at, direction = torch.from_numpy(scores).requires_grad_(), np.random.default_rng(0).normal(size=scores.size)
     (slope,) = torch.autograd.grad(bound.values(at, torch.empty(0)).sum(), at)
     step = 1e-6 * direction
@@ -78,7 +78,7 @@ def test_gradients(notion):
 
 def test_the_error_has_exact_values_and_the_slopes_of_the_loss():
     *_, data, scores = draw()
-    loss, error = ClassLoss("b", 0.2, Logistic()).bind(data), ClassError("b", 0.2, Logistic()).bind(data)
+    loss, error = ClassLoss("b", 0.2, Logistic()).unchecked(data), ClassError("b", 0.2, Logistic()).unchecked(data)
     at = torch.from_numpy(scores).requires_grad_()
     values, losses = (term.values(at, torch.empty(0)) for term in (error, loss))
     assert values.item() == pytest.approx(error.exact(scores))
@@ -98,7 +98,7 @@ def test_the_error_has_exact_values_and_the_slopes_of_the_loss():
 def test_scores_that_are_all_the_same():
     *_, data, scores = draw()
     for label, expected in zip(LABELS, (0.0, 1.0, 1.0), strict=True):  # argmax takes the first class
-        refined = ClassError(label, 0.1, Hinge()).bind(data).refined(0 * scores, blur=0.1, margin=0.0)
+        refined = ClassError(label, 0.1, Hinge()).unchecked(data).refined(0 * scores, blur=0.1, margin=0.0)
         assert refined.metric(0 * scores) == pytest.approx(expected)
         assert np.isfinite(refined.slope)
 
@@ -106,7 +106,7 @@ def test_scores_that_are_all_the_same():
 @pytest.mark.parametrize("notion", ["loss", "error", "refined error"])
 def test_mini_batches_are_unbiased(notion):
     *_, data, scores = draw(30)
-    bound = (ClassLoss if notion == "loss" else ClassError)("c", 0.2, Logistic()).bind(data)
+    bound = (ClassLoss if notion == "loss" else ClassError)("c", 0.2, Logistic()).unchecked(data)
     if notion == "refined error":
         bound = bound.refined(scores, blur=0.1, margin=0.0)
     rng = np.random.default_rng(0)
@@ -123,7 +123,7 @@ def test_mini_batches_are_unbiased(notion):
 def test_complaints_name_the_class():
     *_, data, _ = draw()
     for notion, what in ((ClassLoss, "loss"), (ClassError, "error rate")):
-        bound = notion("b", 0.2, Logistic()).bind(data)
+        bound = notion("b", 0.2, Logistic()).unchecked(data)
         assert f"the {what} of class 'b' is 0.5 on" in bound.complaint(0.5)
 
 
@@ -131,4 +131,4 @@ def test_complaints_name_the_class():
 def test_bad_bounds(bound):
     *_, data, _ = draw()
     with pytest.raises(ValueError, match=r"must be"):
-        ClassError("b", bound, Logistic()).bind(data)
+        ClassError("b", bound, Logistic()).unchecked(data)

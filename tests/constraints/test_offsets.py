@@ -95,7 +95,7 @@ def gain_of(scores, gains, threshold=0.0):
 @pytest.mark.parametrize("shared", [False, True])
 def test_demographic_parity_finds_the_best_offsets_within_kappa(make_data, draw_scores, interval, normalize, shared):
     data = make_data(counts=(8, 11))
-    constraint = DemographicParity(0.3, interval=interval, normalize=normalize, threshold=0.5).bind(data)
+    constraint = DemographicParity(0.3, interval=interval, normalize=normalize, threshold=0.5).unchecked(data)
     for seed in range(6):
         scores, gains = draw_scores(data, seed), np.random.default_rng(seed).normal(size=data.n_samples)
         offsets = constraint.offsets(scores, gains, 0.5, shared)
@@ -120,7 +120,7 @@ def test_demographic_parity_finds_the_best_offsets_within_kappa(make_data, draw_
 
 def test_statistical_parity_moves_all_scores_alike(make_data, draw_scores):
     data = make_data(counts=(12, 15))
-    constraint, scores = StatisticalParity(0.5).bind(data), draw_scores(data)
+    constraint, scores = StatisticalParity(0.5).unchecked(data), draw_scores(data)
     gains = np.random.default_rng(0).normal(size=data.n_samples)
     offsets = constraint.offsets(scores, gains, 0.0, False)
     assert offsets[0] == offsets[1]

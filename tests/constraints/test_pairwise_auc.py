@@ -44,7 +44,7 @@ def by_pairs(notion, data, scores):
 def test_values_are_the_means_over_pairs(make_data, draw_scores, evaluate, notion, counts, weighted):
     data = make_data(counts=counts, weighted=weighted)
     scores = draw_scores(data) + 3.0
-    constraint = PairwiseParity(0.7, notion=notion).bind(data)
+    constraint = PairwiseParity(0.7, notion=notion).unchecked(data)
     values = evaluate(constraint, "values", scores)
     np.testing.assert_allclose(values, np.array(by_pairs(notion, data, scores)) - 0.7, atol=1e-12)
     np.testing.assert_array_equal(evaluate(constraint, "plus", scores), values)
@@ -58,14 +58,14 @@ def test_by_hand(make_data, evaluate):
     """Scores 1 in group a and 0 in group b: (1 + 1)^2 / 2 - 1/2 and (1 - 1)^2 / 2 - 1/2."""
     data = make_data(counts=(4, 6))
     scores = 1.0 - data.codes
-    values = evaluate(PairwiseParity(0.25).bind(data), "values", scores)
+    values = evaluate(PairwiseParity(0.25).unchecked(data), "values", scores)
     np.testing.assert_allclose(values, [1.5 - 0.25, -0.5 - 0.25])
 
 
 @each_notion
 def test_gradient(make_data, draw_scores, notion):
     data = make_data(counts=(9, 8), weighted=True)
-    constraint, scores = PairwiseParity(notion=notion).bind(data), draw_scores(data)
+    constraint, scores = PairwiseParity(notion=notion).unchecked(data), draw_scores(data)
     tensor = torch.from_numpy(scores).requires_grad_()
     (gradient,) = torch.autograd.grad(constraint.values(tensor, torch.empty(0))[0], tensor)
     numeric = approx_fprime(scores, lambda s: float(constraint.values(torch.from_numpy(s), torch.empty(0))[0]), 1e-7)
@@ -80,13 +80,13 @@ def test_metric_is_the_exact_gap(make_data, draw_scores, notion, counts):
     arguments = {"sensitive_features": data.codes, "sample_weight": data.weights.numpy()}
     expected = METRICS[notion](data.y.numpy(), scores, **arguments)
     assert expected > 0.01
-    assert PairwiseParity(notion=notion).bind(data).metric(scores) == pytest.approx(expected)
+    assert PairwiseParity(notion=notion).unchecked(data).metric(scores) == pytest.approx(expected)
 
 
 def test_the_bound_is_on_the_surrogate_and_the_margin_tightens_it(make_data, draw_scores, evaluate):
     data = make_data()
     scores = draw_scores(data)
-    constraint = PairwiseParity(0.5).bind(data)
+    constraint = PairwiseParity(0.5).unchecked(data)
     tight = constraint.refined(scores, blur=0.1, margin=0.2)
     np.testing.assert_allclose(evaluate(tight, "values", scores), evaluate(constraint, "values", scores) + 0.2)
     assert tight.exact(scores) == constraint.exact(scores)
@@ -97,43 +97,43 @@ def test_the_bound_is_on_the_surrogate_and_the_margin_tightens_it(make_data, dra
 @each_notion
 def test_constant_scores_are_fair(make_data, evaluate, notion):
     data = make_data()
-    constraint = PairwiseParity(0, notion=notion).bind(data)
+    constraint = PairwiseParity(0, notion=notion).unchecked(data)
     np.testing.assert_allclose(evaluate(constraint, "values", np.full(data.n_samples, 7.0)), 0, atol=1e-12)
 
 
 def test_no_bound_no_components(make_data, draw_scores, evaluate):
     data = make_data()
     scores = draw_scores(data)
-    constraint = PairwiseParity(None).bind(data)
+    constraint = PairwiseParity(None).unchecked(data)
     assert constraint.component_names == ()
     assert evaluate(constraint, "values", scores).shape == (0,)
     assert constraint.exact(scores) == -np.inf
-    assert constraint.metric(scores) == PairwiseParity(1).bind(data).metric(scores)
+    assert constraint.metric(scores) == PairwiseParity(1).unchecked(data).metric(scores)
 
 
 def test_products_of_means_have_no_unbiased_batches(make_data):
-    assert not isinstance(PairwiseParity().bind(make_data()), Stochastic)
+    assert not isinstance(PairwiseParity().unchecked(make_data()), Stochastic)
 
 
 @pytest.mark.parametrize("kappa", [-0.1, np.inf, np.nan, True, "1"])
 def test_kappa_out_of_range(make_data, kappa):
     with pytest.raises(ValueError, match="kappa must be a finite number of at least 0 or None"):
-        PairwiseParity(kappa).bind(make_data())
+        PairwiseParity(kappa).unchecked(make_data())
 
 
 def test_unknown_notion(make_data):
     with pytest.raises(ValueError, match=r"notion must be one of \['group_auc', .*\], got 'xauc'"):
-        PairwiseParity(notion="xauc").bind(make_data())
+        PairwiseParity(notion="xauc").unchecked(make_data())
 
 
 def test_labels_are_needed_where_they_are_compared(make_data):
     data = make_data(classes=False)
-    PairwiseParity(notion="group_auc").bind(data)
+    PairwiseParity(notion="group_auc").unchecked(data)
     with pytest.raises(ValueError, match="needs binary targets"):
-        PairwiseParity(notion="inter_group").bind(data)
+        PairwiseParity(notion="inter_group").unchecked(data)
 
 
 def test_an_empty_cell_prints_the_counts(make_data):
     data = make_data(counts=(1, 30))
     with pytest.raises(ValueError, match=r"'a, y=[+-]1': 0.*Merge groups"):
-        PairwiseParity(notion="intra_group").bind(data)
+        PairwiseParity(notion="intra_group").unchecked(data)

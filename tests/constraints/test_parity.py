@@ -30,7 +30,7 @@ def data(request, make_data):
 @each_interval
 @each_form
 def test_metric_is_the_one_of_the_metrics_package(notion, data, draw_scores, interval, normalize):
-    constraint = notion(0.2, interval=interval, normalize=normalize).bind(data)
+    constraint = notion(0.2, interval=interval, normalize=normalize).unchecked(data)
     for seed in range(5):
         scores = draw_scores(data, seed)
         expected = GAPS[notion](
@@ -51,13 +51,13 @@ def test_demographic_parity_at_a_threshold(data, draw_scores):
         None, scores, sensitive_features=data.codes, sample_weight=data.weights.numpy(), threshold=0.7
     )
     assert expected > 0
-    assert DemographicParity(0.2, threshold=0.7).bind(data).metric(scores) == pytest.approx(expected)
+    assert DemographicParity(0.2, threshold=0.7).unchecked(data).metric(scores) == pytest.approx(expected)
 
 
 @each_interval
 @each_form
 def test_granularity_is_the_one_of_the_metrics_package(notion, data, interval, normalize):
-    constraint = notion(0.4, interval=interval, normalize=normalize).bind(data)
+    constraint = notion(0.4, interval=interval, normalize=normalize).unchecked(data)
     weights = data.weights.numpy()
     expected = granularity(data.codes, sample_weight=weights, interval=interval, normalize=normalize)
     assert constraint.granularity == pytest.approx(expected)
@@ -66,7 +66,7 @@ def test_granularity_is_the_one_of_the_metrics_package(notion, data, interval, n
 @each_form
 def test_one_row_moves_the_metric_by_at_most_the_granularity(notion, data, draw_scores, normalize):
     # on the whole interval: elsewhere a pair may enter or leave the rank gap
-    constraint = notion(0.2, normalize=normalize).bind(data)
+    constraint = notion(0.2, normalize=normalize).unchecked(data)
     scores = draw_scores(data)
     before, rng = constraint.metric(scores), np.random.default_rng(0)
     changes = []
@@ -81,7 +81,7 @@ def test_one_row_moves_the_metric_by_at_most_the_granularity(notion, data, draw_
 
 
 def test_offers_every_view_its_solvers_need(notion, data):
-    constraint = notion(0.3).bind(data)
+    constraint = notion(0.3).unchecked(data)
     assert all(isinstance(constraint, view) for view in (FullBatch, DifferenceOfConvex, Stochastic, Exact))
 
 
@@ -90,7 +90,7 @@ def test_offers_every_view_its_solvers_need(notion, data):
 @each_surrogate
 def test_plus_minus_minus_is_the_value(notion, data, draw_scores, evaluate, interval, normalize, surrogate):
     constraint = notion(0.25, interval=interval, normalize=normalize, surrogate=surrogate, surrogate_width=0.4)
-    constraint = constraint.bind(data)
+    constraint = constraint.unchecked(data)
     for seed, shift in [(0, 0.3), (1, -1.0), (2, 6.0)]:
         scores = draw_scores(data, seed, shift)
         values, plus, minus = (evaluate(constraint, view, scores) for view in ("values", "plus", "minus"))
@@ -104,7 +104,7 @@ def test_plus_minus_minus_is_the_value(notion, data, draw_scores, evaluate, inte
 @each_form
 def test_views_of_a_refined_constraint_agree(notion, data, draw_scores, evaluate, normalize):
     scores = draw_scores(data, shift=0.2)
-    constraint = notion(0.25, normalize=normalize).bind(data).refined(scores, blur=0.1, margin=0.05)
+    constraint = notion(0.25, normalize=normalize).unchecked(data).refined(scores, blur=0.1, margin=0.05)
     values, plus, minus = (evaluate(constraint, view, scores) for view in ("values", "plus", "minus"))
     np.testing.assert_allclose(plus - minus, values, atol=1e-10)
 
@@ -121,7 +121,7 @@ def way_out(constraint, scores):
 
 
 def test_the_way_out_leads_back_to_the_interval(data, draw_scores):
-    constraint = DemographicParity(0.4, interval=(0.4, 0.6), surrogate_width=0.1).bind(data)
+    constraint = DemographicParity(0.4, interval=(0.4, 0.6), surrogate_width=0.1).unchecked(data)
     scores = torch.from_numpy(draw_scores(data, shift=0.0) + 4.0 * (data.codes == 1) - 2.0).requires_grad_()
     values = constraint.values(scores, torch.empty(0, dtype=torch.float64))
     (gradient,) = torch.autograd.grad(values.max(), scores)
@@ -135,7 +135,7 @@ def test_the_way_out_leads_back_to_the_interval(data, draw_scores):
 @pytest.mark.parametrize("view", ["plus", "minus"])
 def test_parts_are_convex(notion, data, draw_scores, evaluate, normalize, surrogate, view):
     constraint = notion(0.25, interval=(0.25, 0.7), normalize=normalize, surrogate=surrogate, surrogate_width=0.5)
-    constraint = constraint.bind(data)
+    constraint = constraint.unchecked(data)
     rng = np.random.default_rng(0)
     bends = []
     for seed in range(20):
@@ -154,7 +154,7 @@ def test_parts_are_convex(notion, data, draw_scores, evaluate, normalize, surrog
 def test_gradients(notion, make_data, draw_scores, normalize, surrogate, view):
     data = make_data(counts=(7, 9), weighted=True)
     constraint = notion(0.5, interval=(0.1, 0.9), normalize=normalize, surrogate=surrogate, surrogate_width=0.7)
-    constraint = constraint.bind(data)
+    constraint = constraint.unchecked(data)
     scores = torch.from_numpy(draw_scores(data, shift=0.2)).requires_grad_()
     aux = torch.from_numpy(np.random.default_rng(1).normal(size=constraint.n_aux)).requires_grad_()
     assert torch.autograd.gradcheck(lambda s, a: getattr(constraint, view)(s, a), (scores, aux))
@@ -173,7 +173,7 @@ def test_gradients(notion, make_data, draw_scores, normalize, surrogate, view):
 def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
     """pSP everywhere; pDP where it clips no rate, for what is not linear in the rates is biased."""
     data = make_data(counts=(14, 18, 25), weighted=True)
-    constraint = constraint.bind(data)
+    constraint = constraint.unchecked(data)
     scores = draw_scores(data)
     aux = torch.from_numpy(constraint.initial_aux(scores))
     full = constraint.values(torch.from_numpy(scores), aux).numpy()
@@ -192,7 +192,7 @@ def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
 def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
     """With a true gap of zero, the two sides of a pair average to -kappa; |gap| - kappa would stay above."""
     data = make_data(counts=(16, 16))
-    constraint = DemographicParity(0.1, surrogate_width=0.1).bind(data)
+    constraint = DemographicParity(0.1, surrogate_width=0.1).unchecked(data)
     half = draw_scores(data)[:16]
     scores = np.concatenate([half, half])
     position = {row: place for place, row in enumerate(data.order)}
@@ -207,7 +207,7 @@ def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
 
 
 def test_a_batch_keeps_surrogate_levels_and_names(notion, data, draw_scores):
-    constraint = notion(0.3).bind(data).refined(draw_scores(data), blur=0.1, margin=0.05)
+    constraint = notion(0.3).unchecked(data).refined(draw_scores(data), blur=0.1, margin=0.05)
     batch = constraint.on(next(Sampler.of(data, 20).batches(np.random.default_rng(0), 1)))
     assert batch.component_names == constraint.component_names
     assert batch.n_aux == constraint.n_aux
@@ -224,7 +224,7 @@ def test_integer_weights_are_repeated_rows(notion, make_data, draw_scores, evalu
     weighted = FairData.from_arrays(X, y, data.codes, data.labels, repeats.astype(float))
     columns = [np.repeat(column, repeats, axis=0) for column in (X, y, data.codes, scores)]
     repeated = FairData.from_arrays(*columns[:3], data.labels)
-    one, other = (notion(0.3, interval=interval, normalize=normalize).bind(d) for d in (weighted, repeated))
+    one, other = (notion(0.3, interval=interval, normalize=normalize).unchecked(d) for d in (weighted, repeated))
     assert one.metric(scores) == pytest.approx(other.metric(columns[3]))
     np.testing.assert_allclose(one.initial_aux(scores), other.initial_aux(columns[3]))
     one, other = one.refined(scores, blur=0.1, margin=0.0), other.refined(columns[3], blur=0.1, margin=0.0)
@@ -246,7 +246,7 @@ def test_integer_weights_are_repeated_rows(notion, make_data, draw_scores, evalu
 @each_surrogate
 @pytest.mark.parametrize("kappa", [0.0, 0.2, 1.0])
 def test_fair_aux_is_feasible_where_all_scores_are_zero(notion, data, evaluate, interval, normalize, surrogate, kappa):
-    constraint = notion(kappa, interval=interval, normalize=normalize, surrogate=surrogate).bind(data)
+    constraint = notion(kappa, interval=interval, normalize=normalize, surrogate=surrogate).unchecked(data)
     values = evaluate(constraint, "values", np.zeros(data.n_samples), constraint.fair_aux())
     assert constraint.fair_aux().shape == (constraint.n_aux,)
     assert values.max(initial=-np.inf) <= 1e-9
@@ -254,14 +254,14 @@ def test_fair_aux_is_feasible_where_all_scores_are_zero(notion, data, evaluate, 
 
 def test_the_papers_start_of_the_ramp(data):
     """Section G.2.2: theta_p = 1/2 - p - kappa (beta - alpha) / 2."""
-    constraint = StatisticalParity(0.2, interval=(0.2, 0.7), surrogate="ramp").bind(data)
+    constraint = StatisticalParity(0.2, interval=(0.2, 0.7), surrogate="ramp").unchecked(data)
     np.testing.assert_allclose(constraint.fair_aux(), 0.5 - constraint.ranks - 0.2 * 0.5 / 2, atol=1e-9)
 
 
 @each_form
 def test_refined_surrogate_takes_its_values_from_the_exact_rates(notion, data, draw_scores, evaluate, normalize):
     scores = draw_scores(data, shift=0.2)
-    refined = notion(0.25, normalize=normalize).bind(data).refined(scores, blur=1.0, margin=0.0)
+    refined = notion(0.25, normalize=normalize).unchecked(data).refined(scores, blur=1.0, margin=0.0)
     values = evaluate(refined, "values", scores)
     thresholds = refined.initial_aux(scores) if notion is StatisticalParity else [0.0]
     rates = np.array([[data.group_weights.numpy()[r] @ (scores[r] > t) for r in data.slices] for t in thresholds])
@@ -274,7 +274,7 @@ def test_refined_surrogate_takes_its_values_from_the_exact_rates(notion, data, d
 
 @each_form
 def test_refined_constraint_is_the_same_bound_with_a_closer_surrogate(notion, data, draw_scores, normalize):
-    constraint = notion(0.3, normalize=normalize).bind(data)
+    constraint = notion(0.3, normalize=normalize).unchecked(data)
     scores = draw_scores(data, shift=2.0)
     errors = []
     for blur in (1.0, 0.1, 0.01):
@@ -288,7 +288,7 @@ def test_refined_constraint_is_the_same_bound_with_a_closer_surrogate(notion, da
 
 
 def test_margin_tightens_the_surrogate(notion, data, draw_scores, evaluate):
-    constraint = notion(0.3).bind(data)
+    constraint = notion(0.3).unchecked(data)
     scores = draw_scores(data, shift=0.0)
     values = [
         evaluate(constraint.refined(scores, blur=0.1, margin=margin), "values", scores, aux=None).max()
@@ -298,13 +298,13 @@ def test_margin_tightens_the_surrogate(notion, data, draw_scores, evaluate):
 
 
 def test_a_width_that_the_user_chose_stays(notion, data, draw_scores):
-    constraint = notion(0.3, surrogate_width=0.7).bind(data)
+    constraint = notion(0.3, surrogate_width=0.7).unchecked(data)
     assert constraint.surrogate.width == 0.7
     assert constraint.refined(draw_scores(data), blur=0.01, margin=0.0).surrogate.width == 0.7
 
 
 def test_constant_scores_can_be_refined(notion, data):
-    constraint = notion(0.3).bind(data)
+    constraint = notion(0.3).unchecked(data)
     scores = np.full(data.n_samples, 0.4)
     refined = constraint.refined(scores, blur=0.1, margin=0.0)
     assert refined.metric(scores) == 0.0
@@ -318,12 +318,12 @@ def test_constant_scores_can_be_refined(notion, data):
 @pytest.mark.parametrize("kappa", [-0.1, 1.5, float("nan"), "0.1", True])
 def test_kappa_out_of_range(notion, data, kappa):
     with pytest.raises(ValueError, match=r"kappa must be (a number )?in \[0, 1\]"):
-        notion(kappa).bind(data)
+        notion(kappa).unchecked(data)
 
 
 def test_kappa_none_bounds_nothing_and_needs_no_resolution(notion, make_data, draw_scores):
     data = make_data(counts=(3, 60))
-    constraint = notion(None, interval=(0.0, 0.1)).bind(data)
+    constraint = notion(None, interval=(0.0, 0.1)).unchecked(data)
     for shift in (0.0, 9.0):
         assert constraint.exact(draw_scores(data, shift=shift)) <= 0
 
@@ -342,34 +342,34 @@ def test_kappa_none_bounds_nothing_and_needs_no_resolution(notion, make_data, dr
 )
 def test_interval_that_is_none(notion, data, interval, message):
     with pytest.raises(ValueError, match=message):
-        notion(0.3, interval=interval).bind(data)
+        notion(0.3, interval=interval).unchecked(data)
 
 
 def test_unknown_surrogate_lists_the_known_ones(notion, data):
     with pytest.raises(ValueError, match=r"one of \['logistic', 'ramp', 'smoothstep'\], got 'sigmoid'"):
-        notion(0.3, surrogate="sigmoid").bind(data)
+        notion(0.3, surrogate="sigmoid").unchecked(data)
 
 
 @pytest.mark.parametrize("width", [0.0, -1.0, "wide", float("nan")])
 def test_surrogate_width_must_be_positive(notion, data, width):
     with pytest.raises(ValueError, match="surrogate_width must be 'auto' or a positive number"):
-        notion(0.3, surrogate_width=width).bind(data)
+        notion(0.3, surrogate_width=width).unchecked(data)
 
 
 @pytest.mark.parametrize("n_levels", [0, -3, "many"])
 def test_number_of_levels(data, n_levels):
     with pytest.raises(ValueError, match="n_levels must be 'auto' or a positive integer"):
-        StatisticalParity(0.3, n_levels=n_levels).bind(data)
+        StatisticalParity(0.3, n_levels=n_levels).unchecked(data)
 
 
 def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(notion, make_data):
     data = make_data(counts=(9, 60))
     with pytest.raises(ValueError, match=r"at least 10 rows in every group, but the groups have \{'a': 9, 'b': 60\}"):
-        notion(0.1).bind(data)
+        notion(0.1).unchecked(data)
     with pytest.raises(ValueError, match="at least 20 rows"):
-        notion(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(19, 60)))
-    notion(0.1).bind(make_data(counts=(10, 60)))
-    notion(0.1, interval=(0.0, 0.5), normalize=False).bind(make_data(counts=(10, 60)))
+        notion(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(19, 60)))
+    notion(0.1).unchecked(make_data(counts=(10, 60)))
+    notion(0.1, interval=(0.0, 0.5), normalize=False).unchecked(make_data(counts=(10, 60)))
 
 
 def test_parameters_are_stored_untouched_and_cloned(notion):

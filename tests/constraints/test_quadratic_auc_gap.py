@@ -63,7 +63,7 @@ def test_values_are_equation_6(make_data, draw_scores, evaluate, metric, counts,
     scores = draw_scores(data) + 3.0
     differences = sets_of(metric, data, protected)
     for c1 in (0.5, 1, 2):
-        constraint = QuadraticAUCGap(0.7, metric=metric, protected=protected, c1=c1).bind(data)
+        constraint = QuadraticAUCGap(0.7, metric=metric, protected=protected, c1=c1).unchecked(data)
         values = evaluate(constraint, "values", scores)
         np.testing.assert_allclose(values, by_pairs(data, scores, differences, c1) - 0.7, atol=1e-12)
         np.testing.assert_array_equal(evaluate(constraint, "plus", scores), values)
@@ -75,7 +75,7 @@ def test_masks(make_data, draw_scores, evaluate):
     data, rng = make_data(weighted=True), np.random.default_rng(0)
     scores = draw_scores(data)
     masks = [rng.random(data.n_samples) < 0.4 for _ in range(4)]
-    constraint = QuadraticAUCGap(0.3, metric=masks).bind(data)
+    constraint = QuadraticAUCGap(0.3, metric=masks).unchecked(data)
     rows = [np.flatnonzero(mask[data.order]) for mask in masks]
     np.testing.assert_allclose(
         evaluate(constraint, "values", scores), by_pairs(data, scores, [rows], 0.5) - 0.3, atol=1e-12
@@ -87,7 +87,7 @@ def test_masks(make_data, draw_scores, evaluate):
 def test_metric_is_the_exact_gap_and_the_bound_is_on_the_surrogate(make_data, draw_scores, evaluate, metric):
     data = make_data(weighted=True)
     scores = draw_scores(data).round(1)
-    constraint, exact = QuadraticAUCGap(0.5, metric=metric).bind(data), AUCGap(0.5, metric=metric).bind(data)
+    constraint, exact = QuadraticAUCGap(0.5, metric=metric).unchecked(data), AUCGap(0.5, metric=metric).unchecked(data)
     assert constraint.metric(scores) == exact.metric(scores) > 0.01
     assert constraint.name == exact.name == metric
     assert constraint.component_names == exact.component_names
@@ -104,8 +104,8 @@ def test_agrees_with_the_partial_fairness_paper(make_data, draw_scores, evaluate
     """Both papers have the same surrogate of these notions; only the order of the components differs."""
     data = make_data(counts=counts, weighted=True)
     scores = draw_scores(data)
-    one = QuadraticAUCGap(0.4, metric=notion).bind(data)
-    other = PairwiseParity(0.4, notion=notion).bind(data)
+    one = QuadraticAUCGap(0.4, metric=notion).unchecked(data)
+    other = PairwiseParity(0.4, notion=notion).unchecked(data)
     values, others = (
         dict(zip(constraint.component_names, evaluate(constraint, "values", scores).tolist(), strict=True))
         for constraint in (one, other)
@@ -117,14 +117,14 @@ def test_agrees_with_the_partial_fairness_paper(make_data, draw_scores, evaluate
 @pytest.mark.parametrize("c1", [0.5, 1.0])
 def test_constant_scores(make_data, evaluate, metric, c1):
     data = make_data()
-    values = evaluate(QuadraticAUCGap(0, metric=metric, c1=c1).bind(data), "values", np.full(data.n_samples, 7.0))
+    values = evaluate(QuadraticAUCGap(0, metric=metric, c1=c1).unchecked(data), "values", np.full(data.n_samples, 7.0))
     np.testing.assert_allclose(values, 2 * c1 - 1, atol=1e-12)
 
 
 @each_metric
 def test_gradient(make_data, draw_scores, metric):
     data = make_data(counts=(9, 8), weighted=True)
-    constraint, scores, none = QuadraticAUCGap(metric=metric).bind(data), draw_scores(data), torch.empty(0)
+    constraint, scores, none = QuadraticAUCGap(metric=metric).unchecked(data), draw_scores(data), torch.empty(0)
     tensor = torch.from_numpy(scores).requires_grad_()
     for j in range(len(constraint.component_names)):
         (gradient,) = torch.autograd.grad(constraint.values(tensor, none)[j], tensor)
@@ -135,7 +135,7 @@ def test_gradient(make_data, draw_scores, metric):
 @each_metric
 def test_convex_and_said_so_by_the_quadratics(make_data, draw_scores, evaluate, metric):
     data = make_data(counts=(12, 20, 17), weighted=True)
-    constraint = QuadraticAUCGap(metric=metric).bind(data)
+    constraint = QuadraticAUCGap(metric=metric).unchecked(data)
     first, second = draw_scores(data), draw_scores(data, 1)
     ends = [evaluate(constraint, "values", scores) for scores in (first, second)]
     assert (sum(ends) / 2 - evaluate(constraint, "values", (first + second) / 2) > 1e-3).all()
@@ -146,7 +146,7 @@ def test_convex_and_said_so_by_the_quadratics(make_data, draw_scores, evaluate, 
 
 
 def test_views(make_data):
-    constraint = QuadraticAUCGap().bind(make_data())
+    constraint = QuadraticAUCGap().unchecked(make_data())
     assert all(isinstance(constraint, view) for view in (FullBatch, DifferenceOfConvex, SaddleMoments))
     assert not isinstance(constraint, Stochastic)  # products of means have no unbiased mini-batches
 
@@ -154,39 +154,39 @@ def test_views(make_data):
 def test_no_bound_no_components(make_data, draw_scores, evaluate):
     data = make_data()
     scores = draw_scores(data)
-    constraint = QuadraticAUCGap(None).bind(data)
+    constraint = QuadraticAUCGap(None).unchecked(data)
     assert constraint.component_names == ()
     assert evaluate(constraint, "values", scores).shape == (0,)
     assert constraint.exact(scores) == -np.inf
-    assert constraint.metric(scores) == QuadraticAUCGap(1).bind(data).metric(scores)
+    assert constraint.metric(scores) == QuadraticAUCGap(1).unchecked(data).metric(scores)
 
 
 @pytest.mark.parametrize("kappa", [-0.1, np.inf, np.nan, True, "1"])
 def test_kappa_out_of_range(make_data, kappa):
     with pytest.raises(ValueError, match="kappa must be a finite number of at least 0 or None"):
-        QuadraticAUCGap(kappa).bind(make_data())
+        QuadraticAUCGap(kappa).unchecked(make_data())
 
 
 def test_kappa_may_exceed_one(make_data):
-    assert QuadraticAUCGap(10).bind(make_data()).kappa == 10.0
+    assert QuadraticAUCGap(10).unchecked(make_data()).kappa == 10.0
 
 
 @pytest.mark.parametrize("c1", [0.0, -1.0, np.nan])
 def test_c1_out_of_range(make_data, c1):
     with pytest.raises(ValueError, match="c1 must be positive"):
-        QuadraticAUCGap(c1=c1).bind(make_data())
+        QuadraticAUCGap(c1=c1).unchecked(make_data())
 
 
 def test_sets_that_are_wrong_or_empty(make_data):
     data = make_data()
     with pytest.raises(ValueError, match=r"metric must be one of \[.*\] or four masks, got 'xauc'"):
-        QuadraticAUCGap(metric="xauc").bind(data)
+        QuadraticAUCGap(metric="xauc").unchecked(data)
     with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\].* got 'c'"):
-        QuadraticAUCGap(protected="c").bind(data)
+        QuadraticAUCGap(protected="c").unchecked(data)
     with pytest.raises(ValueError, match="needs binary targets"):
-        QuadraticAUCGap().bind(make_data(classes=False))
+        QuadraticAUCGap().unchecked(make_data(classes=False))
     with pytest.raises(ValueError, match=r"has no rows.*'a, y=[+-]1': 0"):
-        QuadraticAUCGap(metric="intra_group").bind(make_data(counts=(1, 30)))
+        QuadraticAUCGap(metric="intra_group").unchecked(make_data(counts=(1, 30)))
     empty = np.zeros(data.n_samples, dtype=bool)
     with pytest.raises(ValueError, match="the mask G1 has no rows"):
-        QuadraticAUCGap(metric=[empty, ~empty, ~empty, ~empty]).bind(data)
+        QuadraticAUCGap(metric=[empty, ~empty, ~empty, ~empty]).unchecked(data)

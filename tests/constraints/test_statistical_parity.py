@@ -39,7 +39,7 @@ def with_kappa(kappa, data, interval, normalize, n_levels):
     )
     # Without the check of the resolution, which is tested elsewhere: these kappas are as fine as one row.
     constraint.kappa = max(kappa, 0.5)
-    return replace(constraint.bind(data), kappa=kappa)
+    return replace(constraint.unchecked(data), kappa=kappa)
 
 
 # --- layout
@@ -48,7 +48,7 @@ def with_kappa(kappa, data, interval, normalize, n_levels):
 def test_components_are_levels_by_groups_by_sides(make_data, draw_scores, evaluate):
     data = make_data(counts=(25, 20, 40), weighted=True)
     constraint = StatisticalParity(0.2, interval=(0.1, 0.6), surrogate="logistic", n_levels=4, surrogate_width=0.5)
-    constraint = constraint.bind(data)
+    constraint = constraint.unchecked(data)
     scores, aux = draw_scores(data), np.array([1.0, 0.4, 0.1, -0.3])
     assert constraint.n_aux == 4
     assert len(constraint.component_names) == 4 * 3 * 2
@@ -60,7 +60,7 @@ def test_components_are_levels_by_groups_by_sides(make_data, draw_scores, evalua
 
 
 def test_names_say_level_group_and_side(make_data):
-    constraint = StatisticalParity(0.5, n_levels=2).bind(make_data())
+    constraint = StatisticalParity(0.5, n_levels=2).unchecked(make_data())
     assert constraint.component_names == (
         "statistical_parity[p=0.125, a, lower]",
         "statistical_parity[p=0.125, a, upper]",
@@ -76,7 +76,7 @@ def test_names_say_level_group_and_side(make_data):
 @each_form
 def test_levels_lie_where_the_lemma_wants_them(make_data, interval, normalize):
     alpha, beta = interval
-    constraint = StatisticalParity(0.25, interval=interval, normalize=normalize).bind(make_data(counts=(40, 50)))
+    constraint = StatisticalParity(0.25, interval=interval, normalize=normalize).unchecked(make_data(counts=(40, 50)))
     lowest = alpha if normalize else max(0.0, alpha - 0.25)
     highest = beta - 0.25 * (beta - alpha) if normalize else min(beta, 0.75)
     steps = (np.arange(10) + 0.5) / 10
@@ -84,7 +84,7 @@ def test_levels_lie_where_the_lemma_wants_them(make_data, interval, normalize):
 
 
 def test_a_kappa_of_one_leaves_no_level(make_data):
-    constraint = StatisticalParity(1.0).bind(make_data())
+    constraint = StatisticalParity(1.0).unchecked(make_data())
     assert constraint.n_aux == 0
     assert constraint.component_names == ()
 
@@ -92,7 +92,7 @@ def test_a_kappa_of_one_leaves_no_level(make_data):
 @pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
 @pytest.mark.parametrize("view", ["values", "plus", "minus"])
 def test_without_levels_every_view_is_empty(make_data, draw_scores, evaluate, surrogate, view):
-    constraint = StatisticalParity(1.0, surrogate=surrogate).bind(make_data())
+    constraint = StatisticalParity(1.0, surrogate=surrogate).unchecked(make_data())
     assert evaluate(constraint, view, draw_scores(constraint.data)).shape == (0,)
 
 
@@ -145,7 +145,7 @@ def test_initial_thresholds_of_fair_scores_are_feasible_up_to_one_row(
 
 def test_cuts_stand_behind_the_old_levels(make_data, draw_scores):
     data = make_data(counts=(150, 190))
-    constraint = StatisticalParity(0.05, n_levels=2).bind(data)
+    constraint = StatisticalParity(0.05, n_levels=2).unchecked(data)
     scores = draw_scores(data, shift=0.6)
     refined = constraint.refined(scores, blur=0.05, margin=0.0)
     added = refined.levels[2:]
@@ -158,7 +158,7 @@ def test_cuts_stand_behind_the_old_levels(make_data, draw_scores):
 
 def test_a_cut_is_violated_where_it_was_added(make_data, draw_scores):
     data = make_data(counts=(150, 190))
-    constraint = StatisticalParity(0.05, n_levels=2, surrogate="ramp", surrogate_width=NARROW).bind(data)
+    constraint = StatisticalParity(0.05, n_levels=2, surrogate="ramp", surrogate_width=NARROW).unchecked(data)
     scores = draw_scores(data, shift=0.6)
     assert constraint.exact(scores) > 0
     refined = constraint.refined(scores, blur=0.05, margin=0.0)
@@ -168,14 +168,14 @@ def test_a_cut_is_violated_where_it_was_added(make_data, draw_scores):
 def test_scores_within_kappa_get_no_cuts(make_data, draw_scores):
     data = make_data(counts=(150, 190))
     scores = draw_scores(data, shift=0.2)
-    constraint = StatisticalParity(0.9, n_levels=3).bind(data)
+    constraint = StatisticalParity(0.9, n_levels=3).unchecked(data)
     assert constraint.exact(scores) < 0
     assert constraint.refined(scores, blur=0.05, margin=0.0).n_aux == 3
 
 
 def test_refining_at_the_same_scores_adds_no_level_twice(make_data, draw_scores):
     data = make_data(counts=(150, 190))
-    constraint, scores = StatisticalParity(0.05, n_levels=2).bind(data), draw_scores(data, shift=0.6)
+    constraint, scores = StatisticalParity(0.05, n_levels=2).unchecked(data), draw_scores(data, shift=0.6)
     for _ in range(30):
         constraint = constraint.refined(scores, blur=0.05, margin=0.0)
     spacing = np.diff(np.sort(constraint.levels))

@@ -1,0 +1,135 @@
+"""The one rule for how far a bound may be missed: what a single row of a compared cell may count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from fairconstrained.data import Cells
+
+__all__ = ["FINEST", "CellSizes", "check_sizes", "resolution"]
+
+#: What one row may count in a metric however small ``kappa`` is.
+FINEST = 0.02
+#: Cells that a message lists at most.
+_SHOWN = 10
+#: Rounding of shares, which are sums of floats.
+_ROUNDING = 1e-9
+
+
+def resolution(kappa: float) -> float:
+    """The most that one row may count in a metric that ``kappa`` bounds."""
+    return max(kappa, FINEST)
+
+
+class CellSizes(NamedTuple):
+    """Sizes of the cells that a constraint compares.
+
+    Attributes
+    ----------
+    labels : sequence of str
+        What to call the cells in messages.
+    counts : ndarray of shape (n_cells,)
+        Their rows.
+    shares : ndarray of shape (n_cells,)
+        Share of the cell's weight that its heaviest row has; 1 for a cell without rows.
+    units : ndarray of shape (n_cells,)
+        What a share of one counts in the metric.
+    groups : ndarray of shape (n_cells,)
+        Code of the group that the cell is made of; -1 where it is made of several, or of none.
+    """
+
+    labels: Sequence[str]
+    counts: np.ndarray
+    shares: np.ndarray
+    units: np.ndarray
+    groups: np.ndarray
+
+    @classmethod
+    def of_rows(
+        cls, labels: Sequence[str], counts: np.ndarray, shares: np.ndarray, groups: np.ndarray | None = None
+    ) -> Self:
+        """Cells where a share counts as it is."""
+        n_cells = len(labels)
+        groups = np.full(n_cells, -1) if groups is None else groups
+        return cls(labels, np.asarray(counts), np.asarray(shares), np.ones(n_cells), groups)
+
+    @classmethod
+    def of_blocks(cls, blocks: Sequence[Cells], lengths: np.ndarray) -> Self:
+        """Blocks of one cell for every group, whose shares count ``1 / lengths``."""
+        counts = {label: count for cells in blocks for label, count in cells.counts().items()}
+        n_groups = len(blocks[0])
+        return cls(
+            tuple(counts),
+            np.array(list(counts.values())),
+            np.concatenate([cells.largest_shares() for cells in blocks]),
+            np.tile(1 / np.broadcast_to(lengths, n_groups), len(blocks)),
+            np.tile(np.arange(n_groups), len(blocks)),
+        )
+
+    @property
+    def steps(self) -> np.ndarray:
+        """What one row counts in the metric; ndarray of shape (n_cells,)."""
+        return self.shares * self.units
+
+    def too_small(self, limit: float) -> np.ndarray:
+        """Numbers of the cells that have no rows, or in which one row counts more than the limit."""
+        coarse = (self.steps > limit * (1 + _ROUNDING)) & (limit < 1)
+        return np.flatnonzero(coarse | (self.counts == 0))
+
+    def is_small(self, limit: float) -> np.ndarray:
+        """Which groups have a cell that is `too_small`; boolean ndarray of shape (n_groups,)."""
+        return np.isin(np.arange(self.groups.max(initial=-1) + 1), self.small_groups(limit))
+
+    def small_groups(self, limit: float) -> np.ndarray:
+        """Codes of the groups with a cell that is `too_small`, ascending."""
+        groups = np.unique(self.groups[self.too_small(limit)])
+        return groups[groups >= 0]
+
+    def described(self, cells: np.ndarray) -> str:
+        """Rows of some cells for a message, the smallest first; effective rows too where weights differ."""
+        effective = 1 / self.shares
+        smallest_first = cells[np.argsort(effective[cells], kind="stable")]
+        parts = [
+            f"{self.labels[k]!r}: {self.counts[k]}"
+            + (f" (effectively {effective[k]:.3g})" if 0 < effective[k] < self.counts[k] * (1 - 1e-6) else "")
+            for k in smallest_first[:_SHOWN].tolist()
+        ]
+        if cells.size > _SHOWN:
+            parts.append(f"and {cells.size - _SHOWN} more")
+        return "{" + ", ".join(parts) + "}"
+
+
+def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> None:
+    """Raise ValueError, with the counts, if a cell has no rows, or one of its rows counts more than the limit.
+
+    Parameters
+    ----------
+    notion : str
+        For the message.
+    kappa : float
+        The bound, for the message.
+    limit : float
+        The most that one row may count; 1 and more is no limit, since no gap of shares exceeds it.
+    sizes : CellSizes
+    """
+    cells = sizes.too_small(limit)
+    if not cells.size:
+        return
+    shown = sizes.described(cells)
+    remedy = (
+        "Set small_groups='merge' or 'ignore', or merge groups yourself"
+        if (sizes.groups[cells] >= 0).any()
+        else "Merge small sets of rows"
+    )
+    if limit >= 1:
+        raise ValueError(f"{notion} compares cells of rows, but these have no rows: {shown}. {remedy}.")
+    needed = int(np.ceil(sizes.units[cells].max() / limit - _ROUNDING))
+    wider = ", widen the interval" if (sizes.units[cells] > 1).any() else ""
+    raise ValueError(
+        f"{notion} with kappa={kappa:g} needs cells in which no row counts more than max(kappa, {FINEST:g}), that is "
+        f"at least {needed} rows of equal weight in every cell that is compared, but these have fewer rows: {shown}. "
+        f"{remedy}{wider}, or raise kappa."
+    )

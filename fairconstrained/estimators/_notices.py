@@ -1,0 +1,98 @@
+"""The warnings that a fit ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fairconstrained._messages import shortened
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import Status
+
+__all__ = ["notices"]
+
+#: A warning: its text and its category.
+Notice = tuple[str, type[Warning]]
+
+
+def notices(
+    estimator: Any, problem: Problem, scores: np.ndarray, solver: str, excess: dict[str, float], message: str
+) -> Iterator[Notice]:
+    """Everything that a user should know about a fitted model.
+
+    Parameters
+    ----------
+    estimator : BaseFairEstimator
+        Fitted.
+    problem : Problem
+    scores : ndarray of shape (n_samples,)
+        Scores of the fitted model, in the order of the data.
+    solver : str
+        Name of the solver.
+    excess : dict
+        What the bounded quantity of every constraint exceeds ``kappa`` by.
+    message : str
+        What the solver has to say, if anything.
+    """
+    if message:
+        yield f"solver {solver!r}: {message}", ConvergenceWarning
+    if estimator._asks_for_fairness() and not problem.constraints:
+        yield _nothing_bounded(estimator), FairnessWarning
+    if Status(estimator.status_).is_infeasible:
+        yield from _bounds_not_kept(estimator, problem, solver, excess)
+    elif estimator.status_ == Status.MAX_ITER.value and not message:
+        yield (
+            f"Solver {solver!r} kept the bound but stopped at max_iter before its objective settled. "
+            "Raise max_iter or tol.",
+            ConvergenceWarning,
+        )
+    yield from _decisions_apart(problem, scores)
+
+
+def _nothing_bounded(estimator: Any) -> str:
+    """What to say where fairness is asked for, but there is nothing to compare."""
+    ignored = list(getattr(estimator, "ignored_groups_", ()))
+    if ignored:
+        return (
+            f"small_groups='ignore' leaves fewer than two groups to compare (it left out {shortened(ignored)}), so nothing is "
+            "bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups yourself."
+        )
+    if estimator._bounds_nothing():
+        return (
+            "constraints=[] names no constraint, so nothing is bounded and the unconstrained model was fitted. Give at "
+            f"least one (name, constraint) pair, or set constraints=None and {estimator._unconstrained}."
+        )
+    return (
+        "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "
+        "was fitted. Pass sensitive_features with at least two groups to fit, or set "
+        f"{estimator._unconstrained}."
+    )
+
+
+def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict[str, float]) -> Iterator[Notice]:
+    for constraint in problem.constraints:
+        if excess[constraint.name] > constraint.granularity:
+            advice = (
+                estimator._remedy
+                if solver == estimator._auto_solver(problem) or not constraint.bounds_metric
+                else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
+            )
+            complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
+            yield f"{complaint} {advice}", ConvergenceWarning
+
+
+def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:
+    """What to say where smooth rates are within ``kappa`` and those of the decisions are not."""
+    for constraint in problem.constraints:
+        decided, sizes = constraint.of_decisions(scores), constraint.compared_cells()
+        if decided is None or sizes is None:
+            continue
+        if decided > constraint.kappa + sizes.steps.max():
+            yield (
+                f"kappa={constraint.kappa:g} bounds {constraint.name} of probabilities; of the decisions it is "
+                f"{decided:.4g} on the training data. Set rate='indicator' to bound the decisions.",
+                FairnessWarning,
+            )

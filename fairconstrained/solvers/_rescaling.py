@@ -1,0 +1,263 @@
+r"""The best positive multiple and shift of some scores within the exact bounds.
+
+For scores :math:`s` of an iterate, all :math:`a s + b` with :math:`a \ge 0` are scores of the same model: constant
+ones, smaller ones that hedge more, shifted ones. The search is in two dimensions, whatever the model is, and costs no
+product with the features. Where the bounds depend on which rows are above the threshold, that is on the cut
+:math:`t = (\theta - b) / a` alone, it is exact for a convex objective: on the ray of a cut the least objective is a
+quasi-convex function of the cut, so that of the cuts that are allowed only those next to the free optimum matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+
+from fairconstrained.problem import Problem
+
+__all__ = ["best_rescaled"]
+
+#: Cuts that are looked at; of more, so many that are evenly spread over the ranks.
+_MAX_CUTS = 5_000
+#: Allowed cuts next to the free optimum, on either side, that are tried.
+_NEXT = 4
+#: How far into an interval between two scores a cut is laid, as a share of it.
+_INSIDE = 1e-9
+#: Gain of the objective, relative to it, that is worth a change.
+_GAIN = 1e-9
+#: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
+_SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
+_HALVINGS = 40
+
+
+def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndarray:
+    """The best of some parameters, and of those whose scores are multiples of theirs plus a constant.
+
+    Parameters
+    ----------
+    problem : Problem
+    candidates : sequence of ndarray of shape (n_params,)
+        The first one is what a solver has come to; it is returned unless another one is within the bounds and better,
+        or within the bounds while it is not.
+
+    Returns
+    -------
+    params : ndarray of shape (n_params,)
+    """
+    best = candidates[0]
+    least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
+    for params in candidates:
+        plane = _Plane.of(problem, params)
+        for proposal in (params,) if plane is None else (params, *plane.proposals(least)):
+            merit = _merit(problem, proposal)
+            is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
+            if is_better and _in_domain(problem, proposal) and problem.holds(problem.scores(proposal)):
+                best, least = proposal, merit
+    return best
+
+
+def _merit(problem: Problem, params: np.ndarray) -> float:
+    """What is to be small: the error rate where the objective counts errors, else the objective with its penalty."""
+    scores, gains = problem.scores(params), problem.objective.gains
+    if problem.objective.counts_errors and gains is not None:
+        return -float(gains.numpy() @ (scores > problem.threshold))
+    with torch.no_grad():
+        loss = float(problem.objective.values(torch.from_numpy(scores), torch.empty(0, dtype=torch.float64)).sum())
+    return loss + problem.model.penalty(params)[0]
+
+
+def _in_domain(problem: Problem, params: np.ndarray) -> bool:
+    return problem.domain is None or np.allclose(problem.project(params), params, rtol=1e-9, atol=1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plane:
+    r"""Parameters with the scores :math:`u z + c`, of standardised scores z.
+
+    Attributes
+    ----------
+    problem : Problem
+    params : ndarray of shape (n_params,)
+    scaled : ndarray of shape (n_params,)
+        The part of the parameters that scores are proportional to; zero elsewhere.
+    shift : ndarray of shape (n_params,), or None
+        What adds one to all scores.
+    scores : ndarray of shape (n_samples,)
+        At ``params``.
+    """
+
+    problem: Problem
+    params: np.ndarray
+    scaled: np.ndarray
+    shift: np.ndarray | None
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, params: np.ndarray) -> _Plane | None:
+        """The plane through ``params``; None where no parameters scale the scores."""
+        entries = problem.model.scaling_entries(params, problem.data)
+        if entries is None or not np.isfinite(params).all():
+            return None
+        scaled = np.zeros_like(params)
+        scaled[entries] = params[entries]
+        directions = problem.model.shift_directions(problem.data, shared=True)
+        return cls(problem, params, scaled, directions[0] if len(directions) else None, problem.scores(params))
+
+    @cached_property
+    def _centre(self) -> float:
+        return 0.0 if self.shift is None else float(self.problem.data.weights.numpy() @ self.scores)
+
+    @cached_property
+    def _spread(self) -> float:
+        return float(np.sqrt(self.problem.data.weights.numpy() @ (self.scores - self._centre) ** 2))
+
+    @cached_property
+    def _standard(self) -> torch.Tensor:
+        return torch.from_numpy((self.scores - self._centre) / (self._spread or 1.0))
+
+    def at(self, u: float, c: float) -> np.ndarray:
+        """The parameters with the scores ``u z + c``."""
+        factor = u / self._spread if self._spread else 0.0
+        params = self.params + (factor - 1) * self.scaled
+        return params if self.shift is None else params + (c - factor * self._centre) * self.shift
+
+    def objective(self, point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Objective with its penalty, and its slopes in u and c."""
+        u, c = (float(v) for v in point)
+        where = torch.tensor([u, c], dtype=torch.float64, requires_grad=True)
+        with torch.enable_grad():
+            scores = where[0] * self._standard + where[1]
+            loss = self.problem.objective.values(scores, torch.empty(0, dtype=torch.float64)).sum()
+            (slopes,) = torch.autograd.grad(loss, where)
+        penalty, pull = self.problem.model.penalty(self.at(u, c))
+        per_u = self.scaled / self._spread if self._spread else np.zeros_like(self.scaled)
+        per_c = np.zeros_like(per_u) if self.shift is None else self.shift
+        own = np.array([pull @ (per_u - self._centre / (self._spread or 1.0) * per_c), pull @ per_c])
+        return float(loss.detach()) + penalty, slopes.numpy() + own
+
+    def proposals(self, least: float) -> Iterator[np.ndarray]:
+        """Parameters that may be better than ``least``, the most promising ones first."""
+        if self.problem.objective.counts_errors:
+            yield from self._by_errors()
+            return
+        free = self._minimised(np.array([self._spread, self._centre]))
+        if np.isfinite(least) and self.objective(free)[0] >= least - _GAIN * abs(least):
+            return  # no point of the plane is better
+        yield self.at(*free)
+        constant = self._minimised(np.array([0.0, self._centre]), largest=0.0)
+        yield self.at(*constant)
+        if self._spread:
+            yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
+
+    @property
+    def _cuts_decide(self) -> bool:
+        return all(c.values_at_cuts(self.scores, self.scores[:1]) is not None for c in self.problem.constraints)
+
+    def _minimised(self, start: np.ndarray, largest: float | None = None) -> np.ndarray:
+        """Where the objective is least, with u of at most ``largest``."""
+        bounds = [(0.0, largest), (None, None) if self.shift is not None else (0.0, 0.0)]
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 200}
+        return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+
+    def _cuts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Cuts just above and just below every score, and which are within the bounds; shape (n_cuts,)."""
+        levels = np.unique(self.scores)
+        if levels.size > _MAX_CUTS:
+            levels = levels[np.linspace(0, levels.size - 1, _MAX_CUTS).astype(int)]
+        reach = 1 + np.ptp(levels)
+        gaps = np.diff(levels, prepend=levels[0] - reach, append=levels[-1] + reach)
+        rounding = 64 * np.spacing(np.abs(levels).max(initial=1.0))
+        above = levels + np.maximum(_INSIDE * gaps[1:], rounding)
+        below = levels - np.maximum(_INSIDE * gaps[:-1], rounding)
+        cuts = np.sort(np.concatenate([above, below]))
+        allowed = np.ones(cuts.size, dtype=bool)
+        for constraint in self.problem.constraints:
+            values = constraint.values_at_cuts(self.scores, cuts)
+            assert values is not None  # see `_cuts_decide`
+            allowed &= values - constraint.kappa <= constraint.granularity
+        return cuts, allowed
+
+    def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
+        """The best points on the rays of the allowed cuts next to the free optimum."""
+        if self.shift is None:
+            return  # the cut is where it is
+        cuts, allowed = self._cuts()
+        at = (self.problem.threshold - free[1]) / max(free[0], 1e-300)
+        own = np.searchsorted((cuts - self._centre) / self._spread, at)
+        chosen = np.flatnonzero(allowed)
+        place = int(np.searchsorted(chosen, own))
+        for cut in cuts[chosen[max(place - _NEXT, 0) : place + _NEXT]].tolist():
+            yield self._on_ray((cut - self._centre) / self._spread, free)
+
+    def _on_ray(self, cut: float, free: np.ndarray) -> np.ndarray:
+        """The best point whose scores are at the threshold where the standardised ones are at ``cut``."""
+        threshold = self.problem.threshold
+
+        def along(u: np.ndarray) -> tuple[float, np.ndarray]:
+            value, slopes = self.objective(np.array([u[0], threshold - u[0] * cut]))
+            return value, np.array([slopes[0] - cut * slopes[1]])
+
+        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 100}
+        start = np.array([max(free[0], 1e-3)])
+        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)], options=options)
+        return np.array([best.x[0], threshold - best.x[0] * cut])
+
+    def _by_search(self, free: np.ndarray) -> Iterator[np.ndarray]:
+        """Points on the border of what is allowed, on the way from those inside to the free optimum.
+
+        The bounds are not convex in general, so this finds a good point and not always the best.
+        """
+        threshold = self.problem.threshold
+        starts = [np.array([self._spread, self._centre])]
+        levels = dict.fromkeys([float(free[1]), threshold, self._centre] if self.shift is not None else [0.0])
+        starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
+        found = [self._towards(start, free) for start in starts if self._holds(start)]
+        yield from sorted(found, key=lambda p: self.objective(p)[0])
+        if found:
+            best = min(found, key=lambda p: self.objective(p)[0])
+            near = minimize(
+                self.objective,
+                best,
+                jac=True,
+                method="SLSQP",
+                bounds=[(0.0, None), (None, None) if self.shift is not None else (0.0, 0.0)],
+                constraints=[{"type": "ineq", "fun": self._slack}],
+                options={"maxiter": 100, "ftol": 1e-12},
+            ).x
+            yield near if self._holds(near) else self._towards(best, near)
+
+    def _slack(self, point: np.ndarray) -> np.ndarray:
+        scores = point[0] * self._standard.numpy() + point[1]
+        return np.array([c.granularity - c.exact(scores) for c in self.problem.constraints])
+
+    def _holds(self, point: np.ndarray) -> bool:
+        return bool((self._slack(point) >= 0).all())
+
+    def _towards(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
+        """The last allowed point found on the way."""
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._holds(inside + middle * (outside - inside)) else (low, middle)
+        return inside + low * (outside - inside)
+
+    def _by_errors(self) -> Iterator[np.ndarray]:
+        """Constant scores on both sides of the threshold, and the allowed cut of the fewest errors."""
+        threshold, unit = self.problem.threshold, max(self._spread, 1.0)
+        yield self.at(0.0, threshold + unit)
+        yield self.at(0.0, threshold - unit)
+        if self.shift is None or not self._spread:
+            return
+        gains = self.problem.objective.gains
+        assert gains is not None  # errors are counted
+        if self._cuts_decide:
+            cuts, allowed = self._cuts()
+            order = np.argsort(self.scores, kind="stable")
+            above = np.append(np.cumsum(gains.numpy()[order][::-1])[::-1], 0.0)
+            gain = np.where(allowed, above[np.searchsorted(self.scores[order], cuts, side="right")], -np.inf)
+            if np.isfinite(gain).any():
+                yield self.at(self._spread, self._centre + threshold - float(cuts[np.argmax(gain)]))
