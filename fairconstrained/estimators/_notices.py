@@ -57,8 +57,8 @@ def _nothing_bounded(estimator: Any) -> str:
     ignored = list(getattr(estimator, "ignored_groups_", ()))
     if ignored:
         return (
-            f"small_groups='ignore' leaves fewer than two groups to compare (it left out {shortened(ignored)}), so nothing is "
-            "bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups yourself."
+            f"small_groups='ignore' leaves fewer than two groups to compare (it left out {shortened(ignored)}), so "
+            "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups yourself."
         )
     if estimator._bounds_nothing():
         return (
