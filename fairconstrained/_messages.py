@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["is_number", "shortened", "shortened_table"]
+__all__ = ["check_arguments", "is_number", "shortened", "shortened_table"]
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:
@@ -44,6 +45,20 @@ def is_number(value: Any) -> bool:
     if isinstance(value, Integral):  # whose floats may overflow
         return not isinstance(value, bool)
     return isinstance(value, Real) and math.isfinite(value)
+
+
+def check_arguments(function: Callable[..., Any], allowed: str, *arguments: Any) -> None:
+    """Raise TypeError, which says what is ``allowed``, if a function of the user's does not take the arguments."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C, without a signature: the call itself will tell
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"{allowed}; {function!r} cannot be called with {len(arguments)} arguments: {error}."
+        ) from error
 
 
 def _plain(value: Any) -> Any:

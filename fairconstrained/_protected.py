@@ -1,20 +1,27 @@
-"""Which of the groups is the protected one."""
+"""Which of the groups a parameter names."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 from fairconstrained._messages import shortened
 
-__all__ = ["one_of_two", "protected_code"]
+__all__ = ["named_code", "one_of_two", "protected_code"]
 
 
-def protected_code(labels: Sequence[Hashable], protected: Hashable) -> int:
-    """Code of the group with the label ``protected``; raises ValueError, with all labels, if there is none."""
-    for code, label in enumerate(labels):
-        if label == protected:
-            return code
-    raise ValueError(f"protected must be one of the groups {shortened(labels)} or None, got {protected!r}.")
+def named_code(labels: Sequence[Hashable], label: Any, name: str) -> int:
+    """Code of the group that the parameter ``name`` names by its label; raises ValueError if there is none."""
+    if isinstance(label, Hashable):
+        for code, known in enumerate(labels):
+            if known == label:
+                return code
+    raise ValueError(f"{name} must be one of the groups {shortened(labels)} or None, got {label!r}.")
+
+
+def protected_code(labels: Sequence[Hashable], protected: Any) -> int:
+    """`named_code` of the protected group."""
+    return named_code(labels, protected, "protected")
 
 
 def one_of_two(labels: Sequence[Hashable], protected: Hashable | None, default: int = 0) -> int:

@@ -260,7 +260,8 @@ def gap_interval(
     >>> bool(low < 0.24 < high)
     True
     """
-    function, params = resolve_metric(metric), check_params(metric_params)
+    function = resolve_metric(metric)
+    params = check_params(metric_params, function)
     check_fraction("level", level)
     refuse_masked(y_true=y_true, y_response=y_response, sample_weight=sample_weight)
     sensitive_features = as_table(sensitive_features)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 # The families list themselves when they are imported.
 from fairconstrained._inputs import refuse_masked
-from fairconstrained._messages import shortened
+from fairconstrained._messages import is_number, shortened
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
     _bernstein,
@@ -279,7 +279,7 @@ def certify(
     check_is_fitted(model)
     share_seen = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)
-    params, pos_label = split_params(metric_params)
+    params, pos_label = split_params(metric_params, function)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
     settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
     sample = Sample(function, *answers, sensitive_features, params, **settings)
@@ -315,7 +315,7 @@ def check_certification(delta: Any, method: Any, kappa: Any) -> None:
     check_fraction("delta", delta)
     if method not in ("auto", *METHODS):
         raise ValueError(f"method must be one of {['auto', *METHODS]}; got {method!r}.")
-    if kappa is not None and not (isinstance(kappa, (int, float, np.number)) and kappa >= 0):
+    if kappa is not None and not (is_number(kappa) and kappa >= 0):
         raise ValueError(f"kappa must be a number of at least 0 or None; got {kappa!r}.")
 
 
@@ -357,7 +357,7 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
         )
 
 
-def split_params(metric_params: Mapping[str, Any] | None) -> tuple[dict[str, Any], Any]:
+def split_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
     """The arguments of the metric, and the positive label, by which labels become 0 and 1 before it sees them.
 
     Raises
@@ -365,7 +365,7 @@ def split_params(metric_params: Mapping[str, Any] | None) -> tuple[dict[str, Any
     ValueError
         If there are some among them that are not the user's to give here.
     """
-    params = check_params(metric_params)
+    params = check_params(metric_params, metric)
     params.pop("on_empty", None)  # an empty cell has no bound
     return params, params.pop("pos_label", None)
 
@@ -381,11 +381,7 @@ def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
     if loss_bound is None:
         return None
     numbers = [0.0, loss_bound] if np.ndim(loss_bound) == 0 else list(loss_bound)
-    if not (
-        len(numbers) == 2
-        and all(isinstance(number, (int, float, np.number)) and np.isfinite(number) for number in numbers)
-        and numbers[0] < numbers[1]
-    ):
+    if not (len(numbers) == 2 and all(map(is_number, numbers)) and numbers[0] < numbers[1]):
         raise ValueError(
             f"loss_bound must be a positive number or a pair (low, high) with low < high; got {loss_bound!r}."
         )

@@ -17,10 +17,12 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained._answers import AnswersByFitted
+from fairconstrained._messages import is_number
 from fairconstrained.certification._certificate import (
     Certificate,
     as_loss_bound,
     certificate_of,
+    check_certification,
     check_rows,
     split_params,
 )
@@ -238,9 +240,13 @@ class CertifiedFairClassifier(AnswersByFitted):
             if column is not None:
                 check_consistent_length(column, rows.y)
         rng = check_random_state(self.random_state)
-        params, pos_label = split_params(self.metric_params)
+        if isinstance(self.estimator, type):
+            raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
+        check_certification(self.delta, self.method, self.kappa)
+        metric = resolve_metric(self.metric)
+        params, pos_label = split_params(self.metric_params, metric)
         judge = Judge(
-            metric=resolve_metric(self.metric),
+            metric=metric,
             params=params,
             pos_label=pos_label,
             method=self.method,
@@ -265,8 +271,14 @@ class CertifiedFairClassifier(AnswersByFitted):
             )
             return
         draw = np.random.default_rng(rng.randint(2**31))
-        self.calibration_rows_ = calibration_rows(judge.strata(rows), self.calibration_fraction, draw)
+        strata = judge.strata(rows)
+        self.calibration_rows_ = calibration_rows(strata, self.calibration_fraction, draw)
         fit_rows = np.setdiff1d(np.arange(rows.y.size), self.calibration_rows_)
+        if not np.bincount(strata[fit_rows], minlength=strata.max() + 1)[np.bincount(strata) > 1].all():
+            raise ValueError(
+                f"calibration_fraction={self.calibration_fraction!r} leaves {fit_rows.size} of {rows.y.size} rows to "
+                "fit on, and none of some group (or of a label in it); choose a smaller fraction."
+            )
         self._choose_and_test(rows.take(fit_rows), rows.take(self.calibration_rows_), judge)
 
     def _choose_and_test(self, rows: Part, calibration: Part, judge: Judge) -> None:
@@ -304,14 +316,10 @@ class CertifiedFairClassifier(AnswersByFitted):
     def _inner_bounds(self) -> list[float]:
         """Those to choose from, the loosest one first."""
         given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
-        complaint = f"kappas must be one or more numbers of at least 0; got {self.kappas!r}."
-        try:
-            kappas = sorted({float(kappa) for kappa in given}, reverse=True)
-        except (TypeError, ValueError) as error:
-            raise ValueError(complaint) from error
-        if not kappas or not all(kappa >= 0 for kappa in kappas):
-            raise ValueError(complaint)
-        return kappas
+        kappas = list(given)
+        if not kappas or not all(is_number(kappa) and kappa >= 0 for kappa in kappas):
+            raise ValueError(f"kappas must be one or more numbers of at least 0; got {self.kappas!r}.")
+        return sorted(set(map(float, kappas)), reverse=True)
 
     def _complain(self, certificate: Certificate, more: str) -> None:
         """Warn of a model that is not certified; ``more`` is what else could be tried."""

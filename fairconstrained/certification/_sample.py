@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 import fairconstrained.metrics as metrics
+from fairconstrained._messages import is_number
 from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
 
@@ -149,17 +150,26 @@ def groups_of(metric: Callable[..., Any], sensitive_features: Any) -> Groups:
     return Groups.of(sensitive_features, overlapping=metric in _WITH_OVERLAP)
 
 
-def check_params(metric_params: Mapping[str, Any] | None) -> dict[str, Any]:
+def check_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., Any]) -> dict[str, Any]:
     """The further arguments of a metric.
 
     Raises
     ------
     ValueError
-        If there are some among them that are not the user's to give here.
+        If there are some among them that are not the user's to give here, or that the metric does not have.
     """
+    if not isinstance(metric_params, Mapping | None):
+        raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
     params = dict(metric_params or {})
     for name in _TAKEN.keys() & params.keys():
         raise ValueError(f"metric_params must not hold {name!r}: {_TAKEN[name]}.")
+    known = inspect.signature(metric).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    options = [name for name, parameter in known.items() if parameter.kind is parameter.KEYWORD_ONLY]
+    if unknown := [] if takes_any else [name for name in params if name not in known]:
+        raise ValueError(
+            f"metric_params has {unknown}, but {gap_name(metric)} takes {[n for n in options if n not in _TAKEN]}."
+        )
     return params
 
 
@@ -217,7 +227,7 @@ def _by_group(groups: Groups, params: dict[str, Any]) -> dict[str, Any]:
 
 def check_fraction(name: str, value: Any) -> float:
     """Raise a ValueError unless ``value`` lies strictly between 0 and 1."""
-    if not (isinstance(value, (int, float, np.number)) and 0 < value < 1):
+    if not (is_number(value) and 0 < value < 1):
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
     return float(value)
 
@@ -234,6 +244,6 @@ def resolve_metric(metric: Any) -> Callable[..., Any]:
         if "qid" in inspect.signature(metric).parameters:
             raise ValueError(f"{gap_name(metric)} compares rows of one query, which are not independent draws.")
         return metric
-    if metric not in _NAMED:
-        raise ValueError(f"there is no metric {metric!r}; there are {sorted(_NAMED)}. Or pass a function.")
+    if not isinstance(metric, str) or metric not in _NAMED:
+        raise ValueError(f"metric must be one of {sorted(_NAMED)}, or a function; got {metric!r}.")
     return _NAMED[metric]

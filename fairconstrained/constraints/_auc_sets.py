@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained._messages import check_arguments, shortened
 from fairconstrained._protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
@@ -249,7 +250,9 @@ def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.
     labels = np.empty(data.n_groups, dtype=object)
     labels[:] = data.labels
     rows = np.argsort(data.order)
-    found = _as_masks(metric(data.y.numpy()[rows] > 0, labels[data.codes[rows]]))
+    columns = data.y.numpy()[rows] > 0, labels[data.codes[rows]]
+    check_arguments(metric, "metric must take two arguments, metric(positive, groups), and return four masks", *columns)
+    found = _as_masks(metric(*columns))
     if found.shape[1] != rows.size:
         raise ValueError(f"metric was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
     masks = np.zeros((4, data.order.max() + 1), dtype=bool)
@@ -259,11 +262,15 @@ def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.
 
 def _as_masks(metric: Any) -> np.ndarray:
     """Four masks as a boolean ndarray of shape (4, n)."""
-    masks = [np.asarray(mask) for mask in metric]
+    masks = [np.asarray(mask) for mask in metric] if isinstance(metric, Iterable) else []
     if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
-        raise ValueError("the sets of a metric are four boolean masks G1, G1', G2 and G2', with one entry per row.")
+        got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else metric
+        raise ValueError(
+            "metric must be, or return, four boolean masks G1, G1', G2 and G2', with one entry per row; got "
+            f"{shortened(got) if masks else repr(got)}."
+        )
     if len({mask.size for mask in masks}) > 1:
-        raise ValueError(f"the four masks must be of one length, but have {[mask.size for mask in masks]} entries.")
+        raise ValueError(f"the four masks of metric must be of one length, but have {[m.size for m in masks]} entries.")
     return np.stack(masks)
 
 

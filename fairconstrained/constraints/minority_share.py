@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fairconstrained._protected import named_code
 from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
@@ -76,9 +77,11 @@ class MinorityShare(Constraint):
             raise ValueError("the minority must be one of several groups that do not overlap.")
         counts = dict(zip(data.labels, np.bincount(data.codes, minlength=data.n_groups).tolist(), strict=True))
         counts = {label: count for label, count in counts.items() if label not in self.ignored_groups}
-        minority = min(counts, key=lambda label: counts[label]) if self.minority is None else self.minority
-        if not counts.get(minority):
-            raise ValueError(f"no row is of the minority {minority!r}; rows of each group: {counts}.")
+        names = tuple(counts)
+        code = int(np.argmin(list(counts.values())))
+        if self.minority is not None:
+            code = named_code(names, self.minority, "minority")
+        minority = names[code]
         takes_part = np.array([label in counts for label in data.labels])
         weights = data.weights.numpy() * takes_part[data.codes]
         mass, is_sharp = float(weights.sum()), self.rate == "indicator"

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length
 
+from fairconstrained._messages import shortened
 from fairconstrained.callbacks import StopTraining, TrainingCallback
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.estimators._rows import seed_of
@@ -49,7 +50,7 @@ class HeldOut:
         seed: int,
         overlapping: bool = False,
     ) -> Self:
-        """Draw them among the rows that have a weight; raises ValueError if a group has a class with one row only.
+        """Draw them among the rows that have a weight; raises ValueError if there are too few rows for ``share``.
 
         Of ``overlapping`` groups only the classes have the same share.
         """
@@ -64,10 +65,25 @@ class HeldOut:
         _, cells, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
         if counts.min() < 2:
             raise ValueError(
-                "to set rows aside for validation takes two of every group and class. Merge groups, or set none aside "
-                "(validation_fraction=None or early_stopping=False)."
+                f"validation_fraction={share!r} sets rows aside, which takes two of every group and class, and one has "
+                f"{counts.min()} row. Merge groups, or set none aside (validation_fraction=None or "
+                "early_stopping=False)."
             )
-        rows = train_test_split(there, test_size=share, stratify=cells, random_state=seed)[1]
+        n_held = int(np.ceil(share * there.size))  # as scikit-learn rounds
+        fewest, most = counts.size, there.size - counts.size
+        if not fewest <= n_held <= most:
+            raise ValueError(
+                f"validation_fraction={share!r} sets {n_held} of {there.size} rows aside, but to have a row of each of "
+                f"the {counts.size} combinations of group and class there and among the others takes {fewest} to "
+                f"{most}. Choose a fraction between {fewest / there.size:.2g} and {most / there.size:.2g}."
+            )
+        kept, rows = train_test_split(there, test_size=share, stratify=cells, random_state=seed)
+        for part, where in ((kept, "to train on"), (rows, "for validation")):
+            if (missing := np.setdiff1d(y[there], y[part])).size:
+                raise ValueError(
+                    f"validation_fraction={share!r} leaves no row of the classes {shortened(missing)} {where}; "
+                    f"choose a {'smaller' if part is kept else 'larger'} fraction."
+                )
         return cls(rows, X[rows], y[rows], sample_weight[rows].copy())
 
     def solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -33,8 +34,15 @@ class LinearScores(BaseFairEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
+    #: Checks of what types do not tell: functions of the value and the name of a parameter that raise ValueError.
+    _parameter_checks: ClassVar[dict[str, Callable[[Any, str], object]]] = {}
     coef_: Any  # shapes differ between classifiers and regressors, as in scikit-learn
     intercept_: Any
+
+    def _validate_params(self) -> None:
+        super()._validate_params()
+        for name, check in self._parameter_checks.items():
+            check(getattr(self, name), name)
 
     def _model(self, data: FairData) -> Model:
         return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
@@ -61,7 +69,7 @@ class ModuleScores(LinearScores):
             return ModuleModel(self.module, *size)
         if self.hidden_layer_sizes is None:
             return super()._model(data)
-        layers = partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
+        layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         return Perceptron(layers, *size, activation=self.activation)
 
 

@@ -30,11 +30,13 @@ from fairconstrained.objectives import (
     TruncatedLogistic,
     ZeroOne,
 )
+from fairconstrained.objectives.pairwise import one_interval
 from fairconstrained.surrogates import SURROGATES
 
 __all__ = [
     "LABEL_FREE_PARITIES",
     "OBJECTIVES",
+    "OBJECTIVE_CHECKS",
     "OBJECTIVE_PARAMETERS",
     "PARITIES",
     "PARITY_PARAMETERS",
@@ -75,6 +77,8 @@ OBJECTIVE_PARAMETERS: dict[str, list[Any]] = {
     "truncation": [Interval(Real, 0, None, closed="neither")],
     "auc_loss": [StrOptions(set(PAIR_LOSSES))],
 }
+#: What is more than a type about them.
+OBJECTIVE_CHECKS: dict[str, Callable[[Any, str], object]] = {"auc_interval": one_interval}
 PARITY_PARAMETERS: dict[str, list[Any]] = {
     "normalize": ["boolean"],
     "threshold": [Interval(Real, None, None, closed="neither")],

@@ -14,7 +14,7 @@ from fairconstrained.constraints import Constraint, DemographicParity, PairwiseP
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
+from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
@@ -129,6 +129,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         "threshold": [Interval(Real, None, None, closed="neither")],
         **OBJECTIVE_PARAMETERS,
     }
+    _parameter_checks = OBJECTIVE_CHECKS
 
     def __init__(
         self,
@@ -255,6 +256,7 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         **PARITY_PARAMETERS,
         **OBJECTIVE_PARAMETERS,
     }
+    _parameter_checks = OBJECTIVE_CHECKS
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
-from fairconstrained.estimators._parity import OBJECTIVE_PARAMETERS, OBJECTIVES
+from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
@@ -108,6 +108,7 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, Module
         "threshold": [Interval(Real, None, None, closed="neither")],
         **OBJECTIVE_PARAMETERS,
     }
+    _parameter_checks = OBJECTIVE_CHECKS
 
     def __init__(
         self,

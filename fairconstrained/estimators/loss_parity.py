@@ -257,7 +257,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         size: dict[str, Any] = {"n_features": data.n_features, "alpha": self.alpha, "device": self.device}
         if self.module is not None:
             return ModuleModel(self.module, **size)
-        layers = partial(mlp, hidden_layer_sizes=tuple(self.hidden_layer_sizes), activation=self.activation)
+        layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         return Perceptron(layers, **size, activation=self.activation)
 
     def _objective(self) -> Objective:

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained._messages import is_number, shortened
 from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
@@ -289,15 +290,15 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             raise ValueError(f"priority_class {self.priority_class!r} is also in bounds; it takes no bound.")
         highest = 1.0 if self.bound_on == "error" else np.inf
         for label, bound in given.items():
-            if not isinstance(bound, Real) or not 0 <= bound <= highest or bound == np.inf:
+            if not is_number(bound) or not 0 <= bound <= highest:
                 allowed = "in [0, 1], an error rate" if self.bound_on == "error" else "a finite number of at least 0"
-                raise ValueError(f"the bound of class {label!r} must be {allowed}; got {bound!r}.")
+                raise ValueError(f"bounds[{label!r}] must be {allowed}; got {bound!r}.")
         return {label: float(given[label]) for label in self.classes_.tolist() if label in given}
 
     def _check_known(self, labels: Any, what: str) -> None:
         known = self.classes_.tolist()
         if unknown := [label for label in labels if label not in known]:
-            raise ValueError(f"{what} {unknown}, but the classes in y are {known}.")
+            raise ValueError(f"{what} {shortened(unknown)}, but the classes in y are {shortened(known)}.")
 
     def _priorities(self, bounds: Mapping[Hashable, float]) -> list[Hashable]:
         """The classes whose losses are minimised."""

@@ -13,6 +13,7 @@ from fairconstrained.constraints import (
 from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin
 from fairconstrained.estimators._parity import (
     LABEL_FREE_PARITIES,
+    OBJECTIVE_CHECKS,
     OBJECTIVE_PARAMETERS,
     OBJECTIVES,
     PARITIES,
@@ -211,6 +212,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         "constraints": ["array-like", None],
         **OBJECTIVE_PARAMETERS,
     }
+    _parameter_checks = OBJECTIVE_CHECKS
 
     def __init__(
         self,

@@ -211,6 +211,11 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     def _bounds(self) -> dict[str, Any]:
         """``kappa`` of every constraint."""
         names = [self.constraint] if isinstance(self.constraint, str) else list(self.constraint)
+        if not names or any(name not in list(RATE_NOTIONS) or names.count(name) > 1 for name in names):
+            raise ValueError(
+                f"constraint must be one of {list(RATE_NOTIONS)}, or a list of at least one of them, each once; got "
+                f"{self.constraint!r}."
+            )
         if self.kappa is None or isinstance(self.kappa, Real):
             return dict.fromkeys(names, self.kappa)
         kappas = list(cast(Sequence[float], self.kappa))

@@ -34,7 +34,7 @@ class PercentileIntervals:
     beta: np.ndarray
 
     @classmethod
-    def parse(cls, interval: Any, labels: Sequence[Hashable]) -> PercentileIntervals:
+    def parse(cls, interval: Any, labels: Sequence[Hashable], name: str = "interval") -> PercentileIntervals:
         """Read what the user wrote.
 
         Parameters
@@ -43,6 +43,8 @@ class PercentileIntervals:
             Fractions, ``0 <= alpha < beta <= 1``. A list stands for the union of its disjoint pieces.
         labels : sequence
             Group labels, in the order of the group codes.
+        name : str, default="interval"
+            What messages call it.
 
         Returns
         -------
@@ -55,14 +57,14 @@ class PercentileIntervals:
             mapping lacks a group or names an unknown one.
         """
         if not isinstance(interval, Mapping):
-            pieces = _parse_union(interval)
+            pieces = _parse_union(interval, name)
             return cls(pieces[:, :1], pieces[:, 1:])
         if set(interval) != set(labels):
             raise ValueError(
-                f"interval must have one entry for each of the groups {shortened(labels)}; got entries for "
+                f"{name} must have one entry for each of the groups {shortened(labels)}; got entries for "
                 f"{shortened(interval.keys())}."
             )
-        unions = [_parse_union(interval[label]) for label in labels]
+        unions = [_parse_union(interval[label], name) for label in labels]
         padded = np.zeros((max(map(len, unions)), len(unions), 2))
         for group, pieces in enumerate(unions):
             padded[: len(pieces), group] = pieces
@@ -141,21 +143,22 @@ class PercentileIntervals:
         return inside
 
 
-def _parse_union(interval: Any) -> np.ndarray:
+def _parse_union(interval: Any, name: str) -> np.ndarray:
     """Pieces in increasing order, of shape (n_pieces, 2)."""
     try:
-        pieces = np.atleast_2d(np.asarray(interval, dtype=float))
+        given = np.atleast_2d(np.asarray(interval))
+        pieces = given.astype(float) if given.dtype.kind in "iufO" else np.empty((0, 0))
     except (TypeError, ValueError):
         pieces = np.empty((0, 0))
     if pieces.ndim != 2 or pieces.shape[0] == 0 or pieces.shape[1] != 2:
         raise ValueError(
-            f"interval must be a pair (alpha, beta), e.g. (0.05, 0.3), or a list of such pairs; got {interval!r}."
+            f"{name} must be a pair (alpha, beta), e.g. (0.05, 0.3), or a list of such pairs; got {interval!r}."
         )
     if not np.all((pieces >= 0) & (pieces <= 1)):
-        raise ValueError(f"interval must lie in [0, 1]; got {interval!r}. Write 5% as 0.05.")
+        raise ValueError(f"{name} must lie in [0, 1]; got {interval!r}. Write 5% as 0.05.")
     if np.any(pieces[:, 1] - pieces[:, 0] <= RANK_TOLERANCE):
-        raise ValueError(f"interval must have alpha < beta; got {interval!r}. Swap or widen the ends.")
+        raise ValueError(f"{name} must have alpha < beta; got {interval!r}. Swap or widen the ends.")
     pieces = pieces[np.argsort(pieces[:, 0])]
     if np.any(pieces[:-1, 1] > pieces[1:, 0] + RANK_TOLERANCE):
-        raise ValueError(f"the pieces of interval must not overlap; got {interval!r}. Merge the ones that do.")
+        raise ValueError(f"the pieces of {name} must not overlap; got {interval!r}. Merge the ones that do.")
     return pieces

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairconstrained._messages import shortened
+from fairconstrained._protected import named_code
 from fairconstrained.metrics._group_means import RATES, mean_by_cell
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 
@@ -74,10 +74,9 @@ def minority_share(
     check_option("rate", rate, POSITIVE_RATES)
     scores = check_scores(y_score, y_true)
     groups = check_groups(sensitive_features, sample_weight, scores.size)
-    if minority not in groups.labels:
-        raise ValueError(f"no row is of the minority {minority!r}; the groups are {shortened(groups.labels)}.")
+    code = named_code(groups.labels, minority, "minority")
     rates = groups.weights * RATES[rate](scores, np.ones(scores.size))
-    return share_of_first(float(rates[groups.codes == groups.labels.index(minority)].sum()), float(rates.sum()))
+    return share_of_first(float(rates[groups.codes == code].sum()), float(rates.sum()))
 
 
 def parity_pair_of_rates(rates: np.ndarray, beta: float) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained._messages import is_number, shortened
 from fairconstrained.exceptions import FairnessWarning
 
 __all__ = ["BestFeasible", "best_feasible", "pareto_front"]
@@ -31,7 +32,10 @@ class BestFeasible:
     """
 
     def __init__(self, gap_scorer: str, bound: float, performance_scorer: str) -> None:
-        if not bound >= 0:
+        for name, scorer in {"gap_scorer": gap_scorer, "performance_scorer": performance_scorer}.items():
+            if not isinstance(scorer, str):
+                raise ValueError(f"{name} must be the name of a scorer; got {scorer!r}.")
+        if not (is_number(bound) or bound == np.inf) or bound < 0:
             raise ValueError(f"bound must be a gap of at least 0; got {bound!r}.")
         self.gap_scorer = gap_scorer
         self.bound = bound
@@ -51,10 +55,9 @@ class BestFeasible:
 
         Raises
         ------
-        KeyError
-            If a scorer is not part of the search.
         ValueError
-            If every candidate has a missing score, or a gap score is positive (and so not a negated gap).
+            If a scorer is not part of the search, every candidate has a missing score, or a gap score is positive (and
+            so not a negated gap).
 
         Warns
         -----
@@ -157,8 +160,8 @@ def pareto_front(
 
     Raises
     ------
-    KeyError
-        If a column is missing.
+    ValueError
+        If ``results`` is no table, or a column is missing.
 
     Examples
     --------
@@ -186,9 +189,11 @@ def pareto_front(
 
 
 def _column(results: Mapping[str, Any] | pd.DataFrame, name: str) -> np.ndarray:
+    if not isinstance(results, Mapping | pd.DataFrame):
+        raise ValueError(f"results must be cv_results_ of a search, a dict or a DataFrame; got {results!r}.")
     if name not in results:
         scores = [str(key) for key in results if str(key).startswith("mean_test_")] or [str(key) for key in results]
-        raise KeyError(f"There is no column {name!r}; there are {scores}.")
+        raise ValueError(f"There is no column {name!r}; there are {shortened(scores)}.")
     return np.asarray(results[name], dtype=float)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from fairconstrained._messages import check_arguments, is_number
 from fairconstrained.data import FairData
 from fairconstrained.models._base import LastLayer, OutputModel, Pullback
 
@@ -73,9 +75,9 @@ class ModuleModel(OutputModel):
     Raises
     ------
     TypeError
-        If ``module`` neither is nor returns an nn.Module.
+        If ``module`` neither is nor returns an nn.Module, or cannot be called with the two arguments.
     ValueError
-        If the module rejects its input, has outputs of the wrong shape, or nothing to train.
+        If the module rejects its input, returns anything but a tensor of the right shape, or has nothing to train.
     """
 
     uses_threads: ClassVar[bool] = True
@@ -292,13 +294,18 @@ def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: i
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(seed)
         # a callable may return one object again and again, so that what it returns is copied too
-        made = copy.deepcopy(module if isinstance(module, nn.Module) else module(n_features, n_outputs))
-        if not isinstance(made, nn.Module):
-            raise TypeError(
-                "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one; "
-                f"{module!r} returned {made!r}."
-            )
+        made = copy.deepcopy(module if isinstance(module, nn.Module) else _called(module, n_features, n_outputs))
         _check_outputs(made.eval(), n_features, n_outputs)
+    return made
+
+
+def _called(factory: Callable[[int, int], nn.Module], n_features: int, n_outputs: int) -> nn.Module:
+    """What a callable makes; raises TypeError if it takes other arguments or returns no module."""
+    allowed = "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one"
+    check_arguments(factory, allowed, n_features, n_outputs)
+    made = factory(n_features, n_outputs)
+    if not isinstance(made, nn.Module):
+        raise TypeError(f"{allowed}; {factory!r} returned {made!r}.")
     return made
 
 
@@ -309,14 +316,18 @@ def _check_outputs(module: nn.Module, n_features: int, n_outputs: int) -> None:
     try:
         with torch.no_grad():
             outputs = module(rows)
-    except RuntimeError as error:
-        raise ValueError(f"the module does not take rows of {n_features} features: {error}") from error
-    shape = tuple(getattr(outputs, "shape", ()))
-    if shape != (2, n_outputs) and (n_outputs > 1 or shape != (2,)):
-        got = f"shape {shape}" if shape else repr(outputs)
+    except Exception as error:  # whatever the user's forward may raise
         raise ValueError(
-            f"the module must return a tensor of shape (n_rows, {n_outputs}), but for 2 rows it returned {got}."
-        )
+            f"module must map a tensor of shape (n_rows, {n_features}) to scores, but for 2 rows of {n_features} "
+            f"features its forward raised {type(error).__name__}: {error}"
+        ) from error
+    shapes = [(2, n_outputs)] + [(2,)] * (n_outputs == 1)
+    if isinstance(outputs, Tensor) and tuple(outputs.shape) in shapes and outputs.is_floating_point():
+        return
+    got = f"shape {tuple(outputs.shape)} of {outputs.dtype}" if isinstance(outputs, Tensor) else repr(outputs)
+    raise ValueError(
+        f"module must return a tensor of floats of shape (n_rows, {n_outputs}), but for 2 rows it returned {got}."
+    )
 
 
 class _Layers(nn.Sequential):
@@ -348,12 +359,12 @@ def mlp(
     Raises
     ------
     ValueError
-        For an unknown activation or a width below 1; the message lists what is known.
+        For an unknown activation, or a width that is no positive integer; the message lists what is known.
     """
     if activation not in ACTIVATIONS:
         raise ValueError(f"activation must be one of {sorted(ACTIVATIONS)}, got {activation!r}.")
-    if any(width < 1 for width in hidden_layer_sizes):
-        raise ValueError(f"hidden_layer_sizes must be positive integers, got {tuple(hidden_layer_sizes)}.")
+    if not all(isinstance(width, Integral) and is_number(width) and width > 0 for width in hidden_layer_sizes):
+        raise ValueError(f"hidden_layer_sizes must be positive integers, such as (64, 32); got {hidden_layer_sizes!r}.")
     output = nn.Linear([n_features, *hidden_layer_sizes][-1], n_outputs)
     nn.init.zeros_(output.weight)
     nn.init.zeros_(output.bias)

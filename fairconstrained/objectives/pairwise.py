@@ -25,11 +25,11 @@ __all__ = ["PAIR_LOSSES", "BoundPairwiseAUC", "PairLoss", "PairwiseAUC"]
 _WHOLE = (0.0, 1.0)
 
 
-def _ends(interval: Any) -> tuple[float, float]:
+def one_interval(interval: Any, name: str = "interval") -> tuple[float, float]:
     """A validated pair ``(alpha, beta)``; raises ValueError for anything else."""
-    parsed = PercentileIntervals.parse(interval, ())
+    parsed = PercentileIntervals.parse(interval, (), name)
     if parsed.alpha.shape != (1, 1):
-        raise ValueError(f"this objective takes one interval (alpha, beta), got {interval!r}.")
+        raise ValueError(f"{name} must be one interval (alpha, beta) here; got {interval!r}.")
     return float(parsed.alpha[0, 0]), float(parsed.beta[0, 0])
 
 
@@ -133,12 +133,12 @@ class PairwiseAUC(Objective):
             raise ValueError(f"loss must be one of {sorted(PAIR_LOSSES)}, got {self.loss!r}.")
         if not self.smoothing > 0:
             raise ValueError(f"smoothing must be positive, got {self.smoothing!r}.")
-        _ends(self.interval)
+        one_interval(self.interval)
 
     @cached_property
     def ends(self) -> tuple[float, float]:
         """The interval as floats."""
-        return _ends(self.interval)
+        return one_interval(self.interval)
 
     def bind(self, data: FairData) -> BoundPairwiseAUC:
         """The mean over the pairs of ``data``.

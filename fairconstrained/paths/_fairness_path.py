@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
+from fairconstrained._messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.paths._result import FairnessPath
@@ -221,12 +222,12 @@ def _fit(
 
 def _checked(kappas: Any, param: str | None) -> list[float]:
     """The values in the order of the fits."""
-    try:
-        values = [np.inf if kappa is None else float(kappa) for kappa in kappas]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"kappas must be numbers, or None for no bound; got {kappas!r}.") from error
-    if not values or np.isnan(values).any():
-        raise ValueError(f"kappas must be at least one number and no NaN; got {kappas!r}.")
+    given = list(kappas) if isinstance(kappas, Iterable) else []
+    if not given or not all(kappa is None or is_number(kappa) or kappa in (np.inf, -np.inf) for kappa in given):
+        raise ValueError(
+            f"kappas must be a list of at least one number (or None, for no bound) without NaN; got {kappas!r}."
+        )
+    values = [np.inf if kappa is None else float(kappa) for kappa in given]
     repeated = [value for value, count in Counter(values).items() if count > 1]
     if repeated:
         raise ValueError(f"kappas has values more than once: {repeated} (None is infinity).")

@@ -128,7 +128,7 @@ class ParetoFrontDisplay:
 
         Raises
         ------
-        KeyError
+        ValueError
             If a column is missing.
         """
         require_matplotlib(f"{cls.__name__}.from_cv_results")
@@ -179,7 +179,7 @@ class ParetoFrontDisplay:
 
         Raises
         ------
-        KeyError
+        ValueError
             If there is no such measure of performance, or ``held_out`` is asked for and the path has no folds.
         """
         require_matplotlib(f"{cls.__name__}.from_path")

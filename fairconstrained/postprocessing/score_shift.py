@@ -19,7 +19,9 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
+from fairconstrained._messages import is_number
 from fairconstrained._protected import one_of_two
+from fairconstrained.constraints._base import check_kappa
 from fairconstrained.estimators._grouping import as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
@@ -244,6 +246,7 @@ class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstim
                 "scores changes; moving its positives and its negatives differently would need the labels at "
                 f"prediction. Choose one of {sorted(set(AUC_METRICS) - {'intra_group'})}, or a constrained classifier."
             )
+        check_kappa(self.kappa)
         if not any(hasattr(self.estimator, method) for method in _METHODS):
             raise TypeError(
                 f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so it gives no "
@@ -392,7 +395,7 @@ class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstim
 
 def _numbers(name: str, values: Any) -> np.ndarray:
     """``values`` as a vector; raises ValueError if there are none, or one is not finite."""
-    numbers = np.asarray(values, dtype=np.float64)
-    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
+    numbers = list(values)
+    if not numbers or not all(map(is_number, numbers)):
         raise ValueError(f"{name} must be a list of finite numbers, at least one; got {values!r}.")
-    return numbers
+    return np.array(numbers, dtype=np.float64)

@@ -48,7 +48,7 @@ def test_parity_pair_is_one_more_than_the_gap():
 @pytest.mark.parametrize(
     ("metric", "options", "message"),
     [
-        (minority_share, {"minority": "d"}, "no row is of the minority 'd'"),
+        (minority_share, {"minority": "d"}, r"minority must be one of the groups \[.*\] or None, got 'd'"),
         (minority_share, {"minority": "a", "rate": "hinge"}, "rate must be one of"),
         (parity_pair, {"beta": 0.0}, "beta must be positive"),
         (parity_pair, {"rate": "step"}, "rate must be one of"),

@@ -292,7 +292,12 @@ def test_make_module_calls_and_copies():
         (nn.Linear(3, 1), 2, ValueError, r"shape \(n_rows, 2\), but for 2 rows it returned shape \(2, 1\)"),
         (nn.Flatten(0), 1, ValueError, r"returned shape \(6,\)"),
         (nn.LSTM(3, 1), 1, ValueError, "it returned \\("),
-        (nn.Linear(4, 1), 1, ValueError, "does not take rows of 3 features"),
+        (
+            nn.Linear(4, 1),
+            1,
+            ValueError,
+            "for 2 rows of 3 features its forward raised RuntimeError",
+        ),
         (lambda n_features, n_outputs: "net", 1, TypeError, r"takes \(n_features, n_outputs\).*returned 'net'"),
     ],
 )
@@ -310,7 +315,7 @@ def test_nothing_to_train():
     ("options", "message"),
     [
         ({"activation": "step"}, r"one of \['logistic', 'relu', 'silu', 'softplus', 'tanh'\], got 'step'"),
-        ({"hidden_layer_sizes": (4, 0)}, r"positive integers, got \(4, 0\)"),
+        ({"hidden_layer_sizes": (4, 0)}, r"positive integers.*got \(4, 0\)"),
     ],
 )
 def test_mlp_says_what_it_does_not_know(options, message):

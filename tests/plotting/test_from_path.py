@@ -48,9 +48,9 @@ def test_training_rows_and_another_score(path):
 
 
 def test_what_a_path_does_not_have(path):
-    with pytest.raises(KeyError, match="no column 'mean_test_f1'"):
+    with pytest.raises(ValueError, match="no column 'mean_test_f1'"):
         path.plot(performance="f1")
     alone = type(path)(path.table.drop(columns=path.table.filter(like="_test_").columns), path.models, path.scores)
     assert alone.plot().error_bars_ is None
-    with pytest.raises(KeyError, match="no column 'mean_test_accuracy'"):
+    with pytest.raises(ValueError, match="no column 'mean_test_accuracy'"):
         alone.plot(held_out=True)
