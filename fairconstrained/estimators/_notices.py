@@ -58,7 +58,8 @@ def _nothing_bounded(estimator: Any) -> str:
     if ignored:
         return (
             f"small_groups='ignore' leaves fewer than two groups to compare (it left out {shortened(ignored)}), so "
-            "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups yourself."
+            "nothing is bounded and the unconstrained model was fitted. Set small_groups='merge', or merge groups "
+            "yourself."
         )
     if estimator._bounds_nothing():
         return (
