@@ -140,6 +140,7 @@ class BoundConstraint(Exact):
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
+            Of margins between two classes, those of the first class with the opposite sign.
         cuts : ndarray of shape (n_cuts,)
             In units of the scores.
 

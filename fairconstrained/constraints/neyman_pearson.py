@@ -218,6 +218,15 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         is_wrong = (margins[:, :code] <= 0).any(axis=1) | (margins[:, code:] < 0).any(axis=1)
         return float(self._shares @ is_wrong)
 
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`; only of two classes."""
+        if self.data.n_groups > 2:
+            return None
+        own, shares = self._of_class(scores)[:, 0], self._shares
+        order = np.argsort(own, kind="stable")
+        below = np.append(0.0, np.cumsum(shares[order]))[np.searchsorted(own[order], cuts, side="right")]
+        return below if self.loss.code == 1 else shares.sum() - below
+
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> ClassErrorModel:
         """See `Exact.refined`; the blur matters for no more than the slope."""
         rows = {field.name: getattr(self.loss, field.name) for field in fields(self.loss)}

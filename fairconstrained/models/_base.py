@@ -160,6 +160,18 @@ class Model(ABC):
         layer = self.last_layer(params, data)
         return None if layer is None else layer.entries
 
+    def common_shift(self, data: FairData) -> tuple[np.ndarray, np.ndarray] | None:
+        """A parameter direction that moves all scores by one, up or down.
+
+        Returns
+        -------
+        direction : ndarray of shape (n_params,)
+        signs : ndarray of shape (n_samples,)
+            1 where a score moves up, -1 where it moves down. Instead of both, None where there is no such direction.
+        """
+        directions = self.shift_directions(data, shared=True)
+        return (directions[0], np.ones(data.n_samples)) if len(directions) else None
+
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.
 

@@ -85,15 +85,18 @@ class _Plane:
     scaled : ndarray of shape (n_params,)
         The part of the parameters that scores are proportional to; zero elsewhere.
     shift : ndarray of shape (n_params,), or None
-        What adds one to all scores.
+        What moves all scores by one.
+    signs : ndarray of shape (n_samples,)
+        1 where a score moves up with the shift, -1 where it moves down.
     scores : ndarray of shape (n_samples,)
-        At ``params``.
+        At ``params``, times the signs.
     """
 
     problem: Problem
     params: np.ndarray
     scaled: np.ndarray
     shift: np.ndarray | None
+    signs: np.ndarray
     scores: np.ndarray
 
     @classmethod
@@ -104,8 +107,8 @@ class _Plane:
             return None
         scaled = np.zeros_like(params)
         scaled[entries] = params[entries]
-        directions = problem.model.shift_directions(problem.data, shared=True)
-        return cls(problem, params, scaled, directions[0] if len(directions) else None, problem.scores(params))
+        shift, signs = problem.model.common_shift(problem.data) or (None, np.ones(problem.data.n_samples))
+        return cls(problem, params, scaled, shift, signs, signs * problem.scores(params))
 
     @cached_property
     def _centre(self) -> float:
@@ -130,7 +133,7 @@ class _Plane:
         u, c = (float(v) for v in point)
         where = torch.tensor([u, c], dtype=torch.float64, requires_grad=True)
         with torch.enable_grad():
-            scores = where[0] * self._standard + where[1]
+            scores = torch.from_numpy(self.signs) * (where[0] * self._standard + where[1])
             loss = self.problem.objective.values(scores, torch.empty(0, dtype=torch.float64)).sum()
             (slopes,) = torch.autograd.grad(loss, where)
         penalty, pull = self.problem.model.penalty(self.at(u, c))
@@ -231,7 +234,7 @@ class _Plane:
             yield near if self._holds(near) else self._towards(best, near)
 
     def _slack(self, point: np.ndarray) -> np.ndarray:
-        scores = point[0] * self._standard.numpy() + point[1]
+        scores = self.signs * (point[0] * self._standard.numpy() + point[1])
         return np.array([c.granularity - c.exact(scores) for c in self.problem.constraints])
 
     def _holds(self, point: np.ndarray) -> bool:
