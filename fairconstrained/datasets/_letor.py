@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ __all__ = ["load_letor"]
 #: Features that a file has without being asked; public collections have up to 700. A larger number is a slip or a hash,
 #: and one of a billion would make an array that no memory holds.
 MOST_FEATURES = 100_000
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _FORMAT = "'grade qid:query feature:value ...'"
 
 
