@@ -139,7 +139,7 @@ def _slsqp(problem: Problem) -> dict[str, Any]:
         options={"ftol": 1e-15, "maxiter": 300},
     )
     seconds = time.process_time() - begin
-    multipliers = np.linalg.lstsq(jacobian(found.x).T, -objective(found.x)[1])[0]
+    multipliers = np.linalg.lstsq(jacobian(found.x).T, -objective(found.x)[1], rcond=None)[0]
     return {
         "method": "SLSQP",
         "seconds": seconds,

@@ -26,7 +26,10 @@ __all__ = ["fetch_compas"]
 
 OPENML_ID = 42193  # "compas-two-years": filtered as ProPublica did, two races, one-hot columns
 PROPUBLICA_FILE = "compas-scores-two-years.csv"
-PROPUBLICA_URL = f"https://raw.githubusercontent.com/propublica/compas-analysis/master/{PROPUBLICA_FILE}"
+# The revision of 13 June 2017, and the hash of the file in it: nothing else is read in its place.
+PROPUBLICA_COMMIT = "bafff5da3f2e45eca6c2d5055faad269defd135a"
+PROPUBLICA_SHA256 = "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d"
+PROPUBLICA_URL = f"https://raw.githubusercontent.com/propublica/compas-analysis/{PROPUBLICA_COMMIT}/{PROPUBLICA_FILE}"
 SENSITIVE = ("race", "sex", "age_cat")
 
 _COUNTS = ["age", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count"]
@@ -86,7 +89,8 @@ def fetch_compas(
     Parameters
     ----------
     source : {"openml", "propublica"}, default="openml"
-        OpenML has the two largest races (5,278 rows); ProPublica's file has all six (6,172 rows).
+        OpenML has the two largest races (5,278 rows); ProPublica's file has all six (6,172 rows). It is read only if
+        its SHA256 hash is that of the file in revision bafff5d of their repository.
     sensitive : {"race", "sex", "age_cat"} or sequence of them, default="race"
         The sensitive feature, or several: then ``sensitive_features`` has one column for each.
     data_home : str or path-like, default=None
@@ -129,7 +133,12 @@ def fetch_compas(
     ValueError
         If ``source`` or ``sensitive`` names anything else.
     ConnectionError
-        If the data are not in the cache and the source cannot be reached.
+        If the data are not in the cache and the source cannot be reached, or what arrives is another file.
+
+    Warns
+    -----
+    UserWarning
+        If ProPublica's file in the cache has another hash; it is downloaded again.
 
     References
     ----------
@@ -227,9 +236,9 @@ def _fetch_propublica(data_home: str | PathLike[str] | None) -> pd.DataFrame:
     folder = Path(get_data_home(data_home)) / "compas"
     folder.mkdir(parents=True, exist_ok=True)
     path = or_connection_error(
-        lambda: fetch_file(PROPUBLICA_URL, folder=folder, local_filename=PROPUBLICA_FILE),
+        lambda: fetch_file(PROPUBLICA_URL, folder=folder, local_filename=PROPUBLICA_FILE, sha256=PROPUBLICA_SHA256),
         what=f"ProPublica's {PROPUBLICA_FILE}",
-        remedy=f"copy that file into '{folder}'",
+        remedy=f"copy that file of revision {PROPUBLICA_COMMIT[:7]} into '{folder}'",
     )
     return pd.read_csv(path)
 

@@ -45,7 +45,7 @@ def or_connection_error(fetch: Callable[[], Result], *, what: str, remedy: str) 
             raise
         except (OSError, HTTPException) as error:
             # A file that is missing after a download says nothing about why the download failed.
-            reason = "" if isinstance(error, FileNotFoundError) else f" because of {error}"
+            reason = "" if isinstance(error, FileNotFoundError) else f" because of {error}".rstrip(".")
             raise ConnectionError(
                 f"Could not download {what}{reason}; connect this machine to the internet and call again, or {remedy}."
             ) from error

@@ -190,7 +190,9 @@ class LinearModel(OutputModel, LinearMoments):
         values = np.hstack([low[:, constant], np.ones((data.n_groups, int(self.fit_intercept)))])
         columns = np.append(constant, self.n_features)[: values.shape[1]]
         for wanted in (np.eye(data.n_groups), np.ones((1, data.n_groups))):
-            directions = np.linalg.lstsq(values, wanted.T)[0].T if columns.size else np.empty((len(wanted), 0))
+            directions = (
+                np.linalg.lstsq(values, wanted.T, rcond=None)[0].T if columns.size else np.empty((len(wanted), 0))
+            )
             if np.allclose(directions @ values.T, wanted):
                 table = np.zeros((len(wanted), self.n_params))
                 table[:, columns] = directions

@@ -274,7 +274,7 @@ class _SwapRegret(_Player):
     def _stationary(self) -> np.ndarray:
         size = len(self._log_matrix)
         system = np.vstack([np.exp(self._log_matrix) - np.eye(size), np.ones(size)])
-        solution = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0))[0].clip(min=0.0)
+        solution = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0), rcond=None)[0].clip(min=0.0)
         return solution / solution.sum()
 
     def ascend(self, values: np.ndarray, step: float) -> None:

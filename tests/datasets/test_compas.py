@@ -1,4 +1,7 @@
+import hashlib
+import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,9 +27,14 @@ COLUMNS = [
 ]
 
 
+HASH = "fairconstrained.datasets._compas.PROPUBLICA_SHA256"
+DOWNLOAD = "sklearn.datasets._base.urlretrieve"
+
+
 @pytest.fixture
-def home(openml_cache, files):
-    """A cache that holds both sources."""
+def home(openml_cache, files, monkeypatch):
+    """A cache that holds both sources; the hash that is expected is that of the small file."""
+    monkeypatch.setattr(HASH, hashlib.sha256((files / PROPUBLICA_FILE).read_bytes()).hexdigest())
     folder = openml_cache("compas_two_years.arff", OPENML_ID, "twoyearrecid")
     (folder / "compas").mkdir()
     shutil.copy(files / PROPUBLICA_FILE, folder / "compas")
@@ -80,6 +88,35 @@ def test_other_sensitive_features_and_arrays(home):
     X, y = fetch_compas(data_home=home, return_X_y=True)
     assert X.shape == (8, 8)
     assert y.shape == (8,)
+
+
+def test_the_file_of_one_revision_is_downloaded(files, tmp_path, monkeypatch):
+    content, urls = (files / PROPUBLICA_FILE).read_bytes(), []
+
+    def retrieve(url, path):
+        urls.append(url)
+        Path(path).write_bytes(content)
+
+    monkeypatch.setattr(DOWNLOAD, retrieve)
+    monkeypatch.setattr(HASH, hashlib.sha256(content).hexdigest())
+    first, second = (fetch_compas(source="propublica", data_home=tmp_path) for _ in range(2))
+    pd.testing.assert_frame_equal(first.data, second.data)
+    (url,) = urls  # the second time from the cache
+    assert re.search(rf"/propublica/compas-analysis/[0-9a-f]{{40}}/{PROPUBLICA_FILE}$", url)
+
+
+def test_another_file_is_not_read_in_its_place(files, tmp_path, monkeypatch):
+    """Neither from the cache nor from the network."""
+    folder = tmp_path / "compas"
+    folder.mkdir()
+    shutil.copy(files / PROPUBLICA_FILE, folder)  # not the whole file
+    monkeypatch.setattr(DOWNLOAD, lambda url, path: Path(path).write_bytes(b"age,sex\n30,Male\n"))
+    with (
+        pytest.warns(UserWarning, match="of existing local file .* differs from expected"),
+        pytest.raises(ConnectionError, match=r"SHA256 checksum of .* differs from expected \(c451db85\w+\); connect"),
+    ):
+        fetch_compas(source="propublica", data_home=tmp_path)
+    assert [path.name for path in folder.iterdir()] == [PROPUBLICA_FILE]
 
 
 def test_unknown_source_and_sensitive_features_are_refused(tmp_path):

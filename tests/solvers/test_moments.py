@@ -71,7 +71,7 @@ def slsqp(problem):
     )
     multipliers, active = np.zeros(m), view.at(found.x).constraints > -1e-6
     if active.any():
-        multipliers[active] = np.linalg.lstsq(jacobian(found.x)[active].T, -objective(found.x)[1])[0]
+        multipliers[active] = np.linalg.lstsq(jacobian(found.x)[active].T, -objective(found.x)[1], rcond=None)[0]
     assert (multipliers > -1e-6).all()
     return found.x, multipliers
 
