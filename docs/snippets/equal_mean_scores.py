@@ -32,7 +32,7 @@ class EqualMeanScores(Constraint):
     def __init__(self, kappa: float = 0.1) -> None:
         self.kappa = kappa
 
-    def bind(self, data: FairData) -> BoundEqualMeanScores:
+    def _bind(self, data: FairData) -> BoundEqualMeanScores:
         """See `Constraint.bind`."""
         if not self.kappa >= 0:
             raise ValueError(f"kappa must be at least 0, got {self.kappa!r}.")
