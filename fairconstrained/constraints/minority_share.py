@@ -129,7 +129,7 @@ class BoundMinorityShare(BoundCellSums):
     @property
     def resolution(self) -> float:
         """See `BoundConstraint.resolution`; the bound is as far from nothing as from everything."""
-        return resolution(min(self.kappa, 1 - self.kappa))
+        return resolution(min(self.kappa, 1 - self.kappa)) if self.kappa < 1 else 1.0
 
     def compared_cells(self) -> CellSizes:
         """Number of all rows, whose positive predictions are shared out."""
