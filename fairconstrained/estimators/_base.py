@@ -186,8 +186,12 @@ class BaseFairEstimator(BaseEstimator, ABC):
         if fitted.model.n_heads > 1:
             if sensitive_features is None:
                 raise ValueError(
-                    "This model has coefficients of its own for every group (group_interactions=True): pass "
-                    "sensitive_features to predict."
+                    "This model has coefficients of its own for every group (group_interactions=True), and no "
+                    "sensitive_features arrived at predict. Pass them to predict; within a Pipeline, a "
+                    "BaggingClassifier or a search with scorers of get_fairness_scorer, turn metadata routing on "
+                    "(sklearn.set_config(enable_metadata_routing=True)). What hands no metadata to predict, such as "
+                    "cross_val_predict, TunedThresholdClassifierCV and VotingClassifier, needs "
+                    "group_interactions=False."
                 )
             codes = fitted.small.encode(sensitive_features, fitted.labels)
             check_consistent_length(X, codes)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -16,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._plain import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares
 from fairconstrained.models import LinearModel, Model
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
@@ -151,6 +153,38 @@ class FairClassifierMixin(ClassifierMixin):
         positive = self._objective().probability(self._scores(X, sensitive_features))
         return np.column_stack([1 - positive, positive])
 
+    def to_sklearn(self, *, absorb_threshold: bool = False) -> LogisticRegression:
+        """The fitted scores as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+
+        Parameters
+        ----------
+        absorb_threshold : bool, default=False
+            Only of interest where ``threshold`` is not 0, at which scikit-learn decides. True subtracts it from the
+            intercept: predictions stay the same, scores are smaller by the threshold, and probabilities change with
+            them.
+
+        Returns
+        -------
+        model : sklearn.linear_model.LogisticRegression
+            With ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and
+            the same predictions and scores. Probabilities are ``1 / (1 + exp(-score))``, which is what `predict_proba`
+            gives for every objective but "squared", whose own are ``(1 + score) / 2``, clipped to [0, 1]. To fit the
+            model again would be to fit it without constraints.
+
+        Raises
+        ------
+        ValueError
+            If the scores are those of a network, if groups have coefficients of their own, or for a ``threshold`` other
+            than 0 that is not to be absorbed.
+        """
+        if self.threshold != 0 and not absorb_threshold:
+            raise ValueError(
+                f"threshold={self.threshold}, and a LogisticRegression decides at 0. to_sklearn(absorb_threshold=True) "
+                "subtracts it from the intercept, which keeps the predictions and changes scores and probabilities. To "
+                "keep those, fit with threshold=0 and compare scores with the threshold yourself."
+            )
+        return plain_classifier(self, self.threshold)
+
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Accuracy of `predict`.
 
@@ -214,6 +248,22 @@ class FairRegressorMixin(RegressorMixin):
             For invalid X, or a group that was not seen in `fit`.
         """
         return self._scores(X, sensitive_features)
+
+    def to_sklearn(self) -> LinearRegression:
+        """The fitted predictions as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+
+        Returns
+        -------
+        model : sklearn.linear_model.LinearRegression
+            With ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
+            predictions. To fit it again would be to fit it without constraints.
+
+        Raises
+        ------
+        ValueError
+            If predictions are those of a network, or groups have coefficients of their own.
+        """
+        return plain_regressor(self)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Coefficient of determination of `predict`.

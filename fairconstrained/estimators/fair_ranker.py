@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
+from sklearn.linear_model import LinearRegression
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
@@ -20,6 +21,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._grouping import as_labels, encode_groups
 from fairconstrained.estimators._linear import ModuleScores
+from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
@@ -319,6 +321,22 @@ class FairRanker(ModuleScores):
         scores : ndarray of shape (n_samples,)
         """
         return self._scores(X, None)
+
+    def to_sklearn(self) -> LinearRegression:
+        """The fitted scores as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+
+        Returns
+        -------
+        model : sklearn.linear_model.LinearRegression
+            With ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit; it predicts the
+            same scores.
+
+        Raises
+        ------
+        ValueError
+            If scores are those of a network.
+        """
+        return plain_regressor(self)
 
     # pipelines hand over weights, if only None, where metadata is routed
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, qid: Any = None) -> float:

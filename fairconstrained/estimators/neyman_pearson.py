@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,6 +28,7 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.estimators._plain import plain_classifier
 from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.models import LinearModel
@@ -453,6 +455,23 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             are equally frequent; with bounds, and with the other losses, they rank classes but are not calibrated.
         """
         return softmax(self._outputs(X), axis=1)
+
+    def to_sklearn(self) -> LogisticRegression:
+        """The fitted scores as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
+
+        Returns
+        -------
+        model : sklearn.linear_model.LogisticRegression
+            Multinomial for three classes and more, with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and
+            ``feature_names_in_`` of this fit, and the same predictions, scores and probabilities. To fit it again would
+            be to fit it without bounds.
+
+        Raises
+        ------
+        ValueError
+            If scores are those of a network.
+        """
+        return plain_classifier(self)
 
 
 def _minimised(problem: Problem, objective: Objective, params: np.ndarray) -> np.ndarray:
