@@ -318,15 +318,15 @@ def test_kappa_above_one_half_says_why(data):
 
 def test_kappa_none_bounds_nothing_and_needs_no_resolution(make_data, draw_scores):
     data = make_data(counts=(3, 60))
-    constraint = GroupAUC(None, interval=(0.0, 0.1)).unchecked(data)
+    constraint = GroupAUC(None, interval=(0.0, 0.1)).bind(data)
     for shift in (0.0, 9.0):
         assert constraint.exact(draw_scores(data, shift=shift)) <= 0
 
 
 def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(make_data):
-    with pytest.raises(ValueError, match=r"group AUC (.*) at least 20 rows (.*) \{'a': 19, 'b': 60\}"):
-        GroupAUC(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(19, 60)))
-    GroupAUC(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(20, 60)))
+    with pytest.raises(ValueError, match=r"group_auc (.*) at least 20 rows (.*) \{'a': 19\}.*, widen the interval, or"):
+        GroupAUC(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(19, 60)))
+    GroupAUC(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(20, 60)))
 
 
 @pytest.mark.parametrize(

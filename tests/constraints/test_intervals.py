@@ -121,11 +121,12 @@ def test_a_cell_too_small_for_kappa_prints_the_counts(make_data):
     data = make_data(counts=(60, 70))
     counts = data.groups_with_label(1.0).counts()
     fewest = min(counts.values())
-    EqualOpportunity(1 / fewest).unchecked(data)
-    with pytest.raises(ValueError, match=rf"equal opportunity with kappa=.*'a, y=\+1': {counts['a, y=+1']}"):
-        EqualOpportunity(0.9 / fewest).unchecked(data)
+    assert fewest == counts["a, y=+1"] < counts["b, y=+1"]
+    EqualOpportunity(1 / fewest).bind(data)
+    with pytest.raises(ValueError, match=rf"equal_opportunity with kappa=.*'a, y=\+1': {fewest}"):
+        EqualOpportunity(0.99 / fewest).bind(data)
     with pytest.raises(ValueError, match=r"'b, y=-1'"):
-        EqualizedOdds(0.01).unchecked(data)
+        EqualizedOdds(0.01).bind(data)
 
 
 @each_interval

@@ -250,11 +250,12 @@ def test_no_bound_no_components(draw_scores, evaluate, notion, reference):
 
 @each_reference
 @each_notion
-def test_one_group_is_fair(draw_scores, evaluate, notion, reference):
+def test_one_group_has_nothing_to_compare(draw_scores, evaluate, notion, reference):
     data = draw_data(1, per_group=20)
     constraint = bound(data, 0.0, **named(notion), reference=reference)
     assert constraint.component_names == ()
-    assert constraint.metric(draw_scores(data)) == 0
+    assert not constraint.compares
+    assert np.isnan(constraint.metric(draw_scores(data)))
     assert evaluate(constraint, "values", draw_scores(data)).shape == (0,)
 
 
@@ -442,7 +443,8 @@ def test_all_groups_ignored(draw_scores, evaluate, notion, reference, n_groups):
     constraint = bound(data, **named(notion), reference=reference, min_group_size=1000, small_groups="ignore")
     assert constraint.component_names == ()
     assert constraint.fair_aux().shape == constraint.initial_aux(scores).shape == (0,)
-    assert constraint.metric(scores) == 0
+    assert not constraint.compares
+    assert np.isnan(constraint.metric(scores))
     assert evaluate(constraint, "values", scores).shape == (0,)
     weights, _ = constraint.row_weights(np.empty(0))
     assert not weights.any()
@@ -592,10 +594,10 @@ def test_a_batch_knows_merged_groups(draw_scores, evaluate):
         ({"agg_labels": "mean"}, r"agg_labels must be one of \['max', 'sum'\], got 'mean'"),
         ({"reference": "centre"}, r"reference must be one of \['overall', 'pairwise'\], got 'centre'"),
         ({"small_groups": "drop"}, r"small_groups must be one of \['error', 'ignore', 'merge'\], got 'drop'"),
-        ({"min_group_size": -1}, "min_group_size must be an integer of at least 0, got -1"),
-        ({"min_group_size": 2.5}, "min_group_size must be an integer of at least 0, got 2.5"),
-        ({"min_group_size": "5"}, "min_group_size must be an integer of at least 0, got '5'"),
-        ({"min_group_size": True}, "min_group_size must be an integer of at least 0, got True"),
+        ({"min_group_size": -1}, "min_group_size must be 'auto' or an integer of at least 0, got -1"),
+        ({"min_group_size": 2.5}, "min_group_size must be 'auto' or an integer of at least 0, got 2.5"),
+        ({"min_group_size": "5"}, "min_group_size must be 'auto' or an integer of at least 0, got '5'"),
+        ({"min_group_size": True}, "min_group_size must be 'auto' or an integer of at least 0, got True"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):

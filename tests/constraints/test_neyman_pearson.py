@@ -48,7 +48,7 @@ def test_the_losses_of_the_paper(name):
         assert bound.name == f"loss[{label}]"
         assert bound.metric(scores) == pytest.approx(by_hand[k])
         assert bound.values(torch.from_numpy(scores), torch.empty(0)).numpy() == pytest.approx([by_hand[k] - 0.3])
-    objective = GroupLoss(loss, tuple(class_factors(data) * [1, 0, 1])).unchecked(data)
+    objective = GroupLoss(loss, tuple(class_factors(data) * [1, 0, 1])).bind(data)
     assert objective.values(torch.from_numpy(scores), torch.empty(0)).item() == pytest.approx(by_hand[0] + by_hand[2])
 
 

@@ -323,7 +323,7 @@ def test_kappa_out_of_range(notion, data, kappa):
 
 def test_kappa_none_bounds_nothing_and_needs_no_resolution(notion, make_data, draw_scores):
     data = make_data(counts=(3, 60))
-    constraint = notion(None, interval=(0.0, 0.1)).unchecked(data)
+    constraint = notion(None, interval=(0.0, 0.1)).bind(data)
     for shift in (0.0, 9.0):
         assert constraint.exact(draw_scores(data, shift=shift)) <= 0
 
@@ -364,12 +364,13 @@ def test_number_of_levels(data, n_levels):
 
 def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(notion, make_data):
     data = make_data(counts=(9, 60))
-    with pytest.raises(ValueError, match=r"at least 10 rows in every group, but the groups have \{'a': 9, 'b': 60\}"):
-        notion(0.1).unchecked(data)
-    with pytest.raises(ValueError, match="at least 20 rows"):
-        notion(0.1, interval=(0.0, 0.5)).unchecked(make_data(counts=(19, 60)))
-    notion(0.1).unchecked(make_data(counts=(10, 60)))
-    notion(0.1, interval=(0.0, 0.5), normalize=False).unchecked(make_data(counts=(10, 60)))
+    message = r"no row counts more than max\(kappa, 0.02\), that is at least 10 rows .* fewer rows: \{'a': 9\}. "
+    with pytest.raises(ValueError, match=message + "Set small_groups='merge' or 'ignore', or merge groups yourself, or"):
+        notion(0.1).bind(data)
+    with pytest.raises(ValueError, match=r"at least 20 rows .* \{'a': 19\}.*, widen the interval, or raise kappa"):
+        notion(0.1, interval=(0.0, 0.5)).bind(make_data(counts=(19, 60)))
+    notion(0.1).bind(make_data(counts=(10, 60)))
+    notion(0.1, interval=(0.0, 0.5), normalize=False).bind(make_data(counts=(10, 60)))
 
 
 def test_parameters_are_stored_untouched_and_cloned(notion):

@@ -165,7 +165,7 @@ def test_groups_that_do_not_overlap_are_the_same_as_a_matrix(constraint):
         groups = Groups.of(features, overlapping=True)
         data = FairData.from_arrays(y[:, None], y, groups.codes, groups.labels, unions=groups.unions)
         scores = np.random.default_rng(2).normal(size=90)[data.order]
-        bound = RateGap(KAPPA, constraint=constraint).unchecked(data)
+        bound = RateGap(KAPPA, constraint=constraint, rate="sigmoid").unchecked(data)
         values.append((bound.component_names, components(bound, scores)))
     assert values[0][0] == values[1][0] == values[2][0]
     np.testing.assert_allclose(values[0][1], values[1][1])
@@ -180,7 +180,8 @@ def test_small_groups_that_overlap(small_groups):
     assert sizes[3:].max() < least < min(sizes[:3].min(), members[:, 3:].any(axis=1).sum())
     y = np.where(np.random.default_rng(1).random(200) < 0.5, 1.0, -1.0)
     data = FairData.from_arrays(y[:, None], y, groups.codes, groups.labels, unions=groups.unions)
-    constraint = RateGap(KAPPA, constraint="intersectional", min_group_size=least, small_groups=small_groups)
+    options = {"rate": "sigmoid", "min_group_size": least, "small_groups": small_groups}
+    constraint = RateGap(KAPPA, constraint="intersectional", **options)
     if small_groups == "error":
         with pytest.raises(ValueError, match=re.escape(str({"3": int(sizes[3]), "4": int(sizes[4])}))):
             constraint.unchecked(data)
@@ -209,7 +210,7 @@ def test_losses_of_groups_that_overlap(constraint, reference, loss):
 
 def test_batches_of_overlapping_groups_are_unbiased():
     data, _ = draw("overlapping", n=60)
-    bound = RateGap(KAPPA, constraint="intersectional").unchecked(data)
+    bound = RateGap(KAPPA, constraint="intersectional", rate="sigmoid").unchecked(data)
     scores = scores_of(data)
     place = np.argsort(data.order)
     values = []
@@ -232,7 +233,8 @@ def test_batches_of_overlapping_groups_are_unbiased():
         ({"agg": "sum"}, "agg must be one of"),
         ({"agg": "mean"}, "agg='mean' is for constraint='intersectional' with rate='hinge'"),
         ({"small_groups": "drop"}, "small_groups must be one of"),
-        ({"min_group_size": -1}, "min_group_size must be an integer of at least 0, got -1."),
+        ({"min_group_size": -1}, "min_group_size must be 'auto' or an integer of at least 0, got -1."),
+        ({"min_group_size": "all"}, "min_group_size must be 'auto' or an integer of at least 0, got 'all'."),
     ],
 )
 def test_parameters_out_of_range(parameters, message):
