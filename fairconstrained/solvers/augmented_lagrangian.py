@@ -344,8 +344,8 @@ class _Run:
         kappas = np.array([c.kappa for c in self.problem.constraints])
         self.margins = np.minimum(self.margins + resolved * self.violations / 2, kappas)
         if (self.margins >= kappas).any():
-            # The surrogate has no tolerance left; only a finer one can do better.
-            self.blur, self.margins = max(self.blur / 2, self.finest), self.margins / 2
+            # The surrogate has no tolerance left; only a finer one can do better, as far as there are rows to see.
+            self.blur, self.margins = min(self.blur, max(self.blur / 2, self.finest)), self.margins / 2
 
     def _restart(self) -> None:
         """Begin again where feasibility was nearest, with surrogates that look further than a few rows."""
