@@ -40,6 +40,11 @@ class Polyhedron(NamedTuple):
 class Domain(ABC):
     """A closed convex set."""
 
+    @property
+    def is_polyhedral(self) -> bool:
+        """Whether linear inequalities describe the set, see `polyhedron`."""
+        return False
+
     @abstractmethod
     def project(self, x: np.ndarray) -> np.ndarray:
         """The point of the set nearest to ``x``; ndarray of the same shape."""
@@ -93,6 +98,11 @@ class Box(Domain):
         """Clip."""
         return np.clip(x, self.lower, self.upper)
 
+    @property
+    def is_polyhedral(self) -> bool:
+        """See `Domain.is_polyhedral`."""
+        return True
+
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds."""
         return Polyhedron.box(self.lower, self.upper, n)
@@ -105,6 +115,11 @@ class NonNegative(Domain):
     def project(self, x: np.ndarray) -> np.ndarray:
         """Clip at zero."""
         return np.maximum(x, 0.0)
+
+    @property
+    def is_polyhedral(self) -> bool:
+        """See `Domain.is_polyhedral`."""
+        return True
 
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds."""
@@ -131,6 +146,11 @@ class Simplex(Domain):
         shifts = (np.cumsum(descending) - self.total) / np.arange(1, x.size + 1)
         return np.maximum(x - shifts[np.count_nonzero(descending > shifts) - 1], 0.0)
 
+    @property
+    def is_polyhedral(self) -> bool:
+        """See `Domain.is_polyhedral`."""
+        return True
+
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds, and the sum from above and from below."""
         total = sp.csr_array(np.stack([np.ones(n), -np.ones(n)]))
@@ -152,6 +172,11 @@ class L1Ball(Domain):
         if magnitudes.sum() <= self.radius:
             return x
         return np.copysign(Simplex(self.radius).project(magnitudes), x)
+
+    @property
+    def is_polyhedral(self) -> bool:
+        """See `Domain.is_polyhedral`."""
+        return True
 
     def polyhedron(self, n: int) -> Polyhedron:
         """The negative part ``u`` as further variables: ``u >= 0``, ``x + u >= 0`` and ``sum(x + 2 u) <= radius``."""
@@ -198,6 +223,11 @@ class Product(Domain):
         for part, domain in self.parts:
             projected[part] = domain.project(x[part])
         return projected
+
+    @property
+    def is_polyhedral(self) -> bool:
+        """See `Domain.is_polyhedral`."""
+        return all(domain.is_polyhedral for _, domain in self.parts)
 
     def polyhedron(self, n: int) -> Polyhedron:
         """Those of the parts, with the further variables of one after those of the other."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import Any, cast
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -125,30 +125,38 @@ class Problem:
         self.check((view,))
         return _PROBLEM_VIEWS[view](self)
 
-    def check(self, views: Sequence[type], solver: str | None = None, projects: bool = True) -> None:
-        """Raise `IncompatibleProblem` unless the terms offer all ``views`` (see `view`).
+    def check(self, views: Sequence[type], solver: str | None = None) -> None:
+        """Raise `IncompatibleProblem` unless the terms offer all ``views`` (see `view`)."""
+        needs = f"solver {solver!r} needs" if solver else "asked for"
+        for obstacle in self._missing(views):
+            raise IncompatibleProblem(f"{needs} {obstacle} {self._advice}")
 
-        A solver that does not project needs a problem without a domain.
-        """
-        if self.domain is not None and not projects:
-            raise IncompatibleProblem(f"solver {solver!r} takes no domain; this problem has {self.domain}.")
+    def check_solver(self, name: str) -> None:
+        """Raise `IncompatibleProblem` unless the registered solver of that name takes the problem, domain included."""
+        needs = SOLVER_REQUIREMENTS[name]
+        if self.domain is not None and not needs.accepts(self.domain):
+            raise IncompatibleProblem(f"solver {name!r} does not take the domain {self.domain}. {self._advice}")
+        self.check(needs.requires, solver=name)
+
+    def working_solvers(self) -> list[str]:
+        """Names of the registered solvers that take the problem: its terms offer their views, they take its domain."""
+        return sorted(
+            name
+            for name, needs in SOLVER_REQUIREMENTS.items()
+            if (self.domain is None or needs.accepts(self.domain)) and not any(self._missing(needs.requires))
+        )
+
+    def _missing(self, views: Sequence[type]) -> Iterator[str]:
+        """What the terms do not offer, in words."""
         for view in views:
             for term in self._terms(view):
                 if not isinstance(term, view):
-                    needs = f"solver {solver!r} needs" if solver else "asked for"
-                    working = ", ".join(repr(name) for name in self.working_solvers()) or "none"
-                    raise IncompatibleProblem(
-                        f"{needs} the view {view.__name__}, which {term.name!r} does not offer. "
-                        f"Solvers that work with this problem: {working}."
-                    )
+                    yield f"the view {view.__name__}, which {term.name!r} does not offer."
 
-    def working_solvers(self) -> list[str]:
-        """Names of the registered solvers whose views the terms offer."""
-        return sorted(
-            name
-            for name, views in SOLVER_REQUIREMENTS.items()
-            if all(isinstance(term, view) for view in views for term in self._terms(view))
-        )
+    @property
+    def _advice(self) -> str:
+        working = ", ".join(repr(name) for name in self.working_solvers()) or "none"
+        return f"Solvers that work with this problem: {working}."
 
     def _terms(self, view: type) -> tuple[Any, ...]:
         """What has to offer a view."""
@@ -383,5 +391,16 @@ _CONSTRAINT_VIEWS = (ConvexQuadratic, Exact)
 #: What a solver may need of the model.
 _MODEL_VIEWS = (LinearMoments,)
 
-#: Views that every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
-SOLVER_REQUIREMENTS: dict[str, tuple[type, ...]] = {}
+
+class SolverRequirements(Protocol):
+    """What a solver says of the problems that it takes."""
+
+    requires: ClassVar[tuple[type, ...]]
+
+    @classmethod
+    def accepts(cls, domain: Domain) -> bool:
+        """Whether it keeps the parameters in this domain."""
+
+
+#: What every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
+SOLVER_REQUIREMENTS: dict[str, type[SolverRequirements]] = {}

@@ -122,11 +122,22 @@ class Stochastic(ABC):
 
 
 class Exact(ABC):
-    """The metric that the user reads, and the means to bring a surrogate closer to it (constraints only)."""
+    """What the bound is exceeded by, exactly, and the means to bring a surrogate closer to it (constraints only)."""
 
     @abstractmethod
     def exact(self, scores: Any) -> float:
-        """Value of the metric at ``scores`` (ndarray of shape (n_samples,)), by numpy alone."""
+        """What ``kappa`` bounds, minus ``kappa``, at ``scores``: a positive value is a violation.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            In the order of the data.
+
+        Returns
+        -------
+        excess : float
+            Computed by numpy alone, from the exact metric wherever ``kappa`` bounds the metric.
+        """
 
     @property
     @abstractmethod

@@ -149,6 +149,7 @@ def test_box_needs_ordered_bounds(lower, upper):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_linear_program_over_the_polyhedron_is_one_over_the_set(name, seed):
     """The maximiser is in the set, and no projected point has a greater value."""
+    assert DOMAINS[name].is_polyhedral
     rng = np.random.default_rng(seed)
     slope = rng.normal(size=4)
     if name == "non-negative":
@@ -168,6 +169,7 @@ def test_a_linear_program_over_the_polyhedron_is_one_over_the_set(name, seed):
 
 @pytest.mark.parametrize("domain", [L2Ball(1.0), Product(((slice(0, 2), L2Ball(1.0)),))])
 def test_curved_sides_have_no_polyhedron(domain):
+    assert not domain.is_polyhedral
     with pytest.raises(IncompatibleProblem, match=r"L2Ball\(radius=1.0\) has curved sides"):
         domain.polyhedron(3)
 

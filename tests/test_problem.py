@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 
 from fairconstrained.constraints import DemographicParity, LossParity, StatisticalParity
 from fairconstrained.data import FairData
-from fairconstrained.domains import L2Ball
+from fairconstrained.domains import L1Ball, L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models.module import mlp
 from fairconstrained.models.perceptron import Perceptron
@@ -429,6 +429,19 @@ def test_problems_of_the_package_work_with_every_solver(problem):
     others = {name for name, s in SOLVERS.items() if any(issubclass(view, ConvexQuadratic) for view in s.requires)}
     assert {"projected_gradient", "moments"} <= others
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
+
+
+def test_solvers_that_refuse_a_domain_do_not_work_in_it(data, make_problem, mean_gap):
+    free = make_problem(data, mean_gap(data, 0.1))
+    round_, straight = (replace(free, domain=domain).working_solvers() for domain in (L2Ball(0.3), L1Ball(0.3)))
+    assert set(free.working_solvers()) - set(straight) == {"adam_lagrangian"}
+    assert set(straight) - set(round_) == {"exact_penalty"}
+    with pytest.raises(
+        IncompatibleProblem, match=r"does not take the domain L2Ball.*work with this problem: "
+    ) as raised:
+        make_solver("exact_penalty", {}, replace(free, domain=L2Ball(0.3)))
+    assert all(repr(name) in str(raised.value) for name in round_)
+    assert "'adam_lagrangian'" not in str(raised.value)
 
 
 # --- starts, domain, finish

@@ -152,21 +152,28 @@ class BoundConstraint(Exact):
         return None
 
     def exact(self, scores: np.ndarray) -> float:
-        """What kappa bounds, see `bounds_metric`, minus kappa: positive is a violation."""
+        """See `Exact.exact`; where `bounds_metric` is False, a subclass measures the surrogate instead."""
         return self.metric(scores) - self.kappa
 
     @abstractmethod
     def metric(self, scores: np.ndarray) -> float:
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
 
-    def price(self, multipliers: Mapping[str, float]) -> float:
+    def price(self, multipliers: Mapping[str, float] | None) -> float:
         """By how much the least objective falls per unit of kappa, to first order.
 
         Parameters
         ----------
-        multipliers : dict
-            By the names of the components, of this constraint and of others.
+        multipliers : dict or None
+            By the names of the components, of this constraint and of others; None from a method that has none.
+
+        Returns
+        -------
+        price : float
+            NaN where there are no multipliers: the price is not known then, which is not a price of zero.
         """
+        if multipliers is None:
+            return float("nan")
         own = (m for name, m in multipliers.items() if name == self.name or name.startswith(f"{self.name}["))
         return sum(own) / self.penalty_factor
 

@@ -273,7 +273,9 @@ class BaseFairEstimator(BaseEstimator, ABC):
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
         params = best_rescaled(problem, [result.params, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(params))
-        return replace(result, params=params, message=_RESCUED if rescued else result.message)
+        if rescued:  # the multipliers are those of another point, from which the bound was out of reach
+            return replace(result, params=params, message=_RESCUED, multipliers=None)
+        return replace(result, params=params)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Set the fitted attributes; returns what `_report` returns."""
@@ -405,6 +407,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         self.granularity_ = {c.name: c.granularity for c in problem.constraints}
         if hasattr(self, "small_groups"):
             self.constraint_values_all_groups_ = self._values_over_all_groups(problem, scores, target)
+        self._excess = excess
         self.violation_ = max([0.0, *excess.values()])
         self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
@@ -442,6 +445,31 @@ class BaseFairEstimator(BaseEstimator, ABC):
         scores = problem.scores(self._fitted.start.params)
         for text, category in notices(self, problem, scores, solver, excess, message):
             warnings.warn(text, category, stacklevel=6)
+
+    def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
+        """Stand in for ``other``, whose bounds are looser and whose objective is worse.
+
+        Parameters
+        ----------
+        other : estimator
+            Fitted on the same rows. What its fit tells of the bounds is kept: how it ended, and what they cost. Where
+            that fit missed its bounds it tells nothing.
+        excess : dict
+            By how much this model exceeds the bounds of ``other``.
+
+        Returns
+        -------
+        model : estimator
+            A copy of this fitted model with the parameters of ``other``.
+        """
+        told = {*other.get_params(deep=False), "granularity_", "n_iter_", "n_evaluations_", "history_"}
+        if not Status(other.status_).is_infeasible:
+            told |= {"status_", "multipliers_", "prices_"}
+        model = copy.copy(self)
+        model.multipliers_, model.prices_ = None, dict.fromkeys(excess, np.nan)
+        model.__dict__ |= {name: value for name, value in vars(other).items() if name in told}
+        model._excess, model.violation_ = excess, max([0.0, *excess.values()])
+        return model
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")

@@ -125,8 +125,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         What the bounded quantity exceeds ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty.
-    multipliers_ : dict
-        Multipliers of the active components: objective per unit of ``kappa``.
+    multipliers_ : dict or None
+        Multipliers of the active components: objective per unit of ``kappa``; None where the solver has none.
     granularity_, prices_ : dict
         See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int

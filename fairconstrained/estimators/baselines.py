@@ -95,8 +95,8 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         What the *surrogate* exceeds ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty at the solution of the solver.
-    multipliers_ : dict
-        Multipliers of the active components: objective per unit of ``kappa``.
+    multipliers_ : dict or None
+        Multipliers of the active components: objective per unit of ``kappa``; None where the solver has none.
     granularity_, prices_ : dict
         See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
@@ -222,10 +222,10 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         The *exact* gap on the training data, by the constraint's name.
     violation_ : float
         0: there is no bound to violate.
-    multipliers_ : dict
-        Empty.
+    multipliers_ : None
+        A weight has no multipliers.
     granularity_, prices_ : dict
-        See `PartialParityClassifier`; a weight has no price.
+        See `PartialParityClassifier`; the price is NaN, as a weight has none.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.

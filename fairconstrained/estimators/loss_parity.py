@@ -124,8 +124,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         What the gap exceeds ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty.
-    multipliers_ : dict
-        Multipliers of the active comparisons: objective per unit of ``kappa``.
+    multipliers_ : dict or None
+        Multipliers of the active comparisons: objective per unit of ``kappa``; None where the solver has none.
     granularity_, prices_ : dict
         See `PartialParityClassifier`.
     ignored_groups_, constraint_values_all_groups_

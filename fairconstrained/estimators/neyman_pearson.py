@@ -99,7 +99,8 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         Only of models with a module.
     class_table_ : DataFrame
         By class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its multiplier: what
-        the objective falls by for a unit more of the bound; of an error rate, roughly.
+        the objective falls by for a unit more of the bound; of an error rate, roughly. It is 0 without a bound, and NaN
+        where the solver has no multipliers.
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
@@ -401,10 +402,23 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             "error": [ClassError(label, None, loss).bind(data).metric(scores) for label in labels],
             "loss": [ClassLoss(label, None, loss).bind(data).metric(scores) for label in labels],
             "bound": [bounds.get(label, np.nan) for label in labels],
-            "multiplier": [self.multipliers_.get(f"{self.bound_on}[{label}]", 0.0) for label in labels],
+            "multiplier": [self._multiplier(label) for label in labels],
         }
         self.class_table_ = pd.DataFrame(columns, index=pd.Index(labels, name="class"))
         return excess
+
+    def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
+        """See `BaseFairEstimator.under_bounds_of`; the table of the classes has the bounds of ``other`` too."""
+        model = super().under_bounds_of(other, excess)
+        multipliers = [model._multiplier(label) for label in self.classes_.tolist()]
+        model.class_table_ = self.class_table_.assign(bound=other.class_table_["bound"], multiplier=multipliers)
+        return model
+
+    def _multiplier(self, label: Any) -> float:
+        """The multiplier of the bound on a class, 0 without a bound; NaN where the method has no multipliers."""
+        if self.multipliers_ is None:
+            return np.nan
+        return self.multipliers_.get(f"{self.bound_on}[{label}]", 0.0)
 
     def _outputs(self, X: Any) -> np.ndarray:
         """Scores of the classes; ndarray of shape (n_samples, n_classes)."""

@@ -169,10 +169,12 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         The most that an exact gap exceeds its ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty.
-    multipliers_ : dict
-        Multipliers of the surrogate's active components.
+    multipliers_ : dict or None
+        Multipliers of the surrogate's active components; None where the method has no multipliers, such as
+        ``solver="idca"`` or the exact search for ``objective="zero_one"``.
     prices_ : dict
         The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
+        NaN where ``multipliers_`` is None: the price is not known then.
     n_iter_, n_evaluations_ : int
         Outer iterations and full-batch evaluations.
     history_ : list of dict

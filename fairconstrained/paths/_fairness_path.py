@@ -16,6 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from fairconstrained._messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.paths._kept import better_kept
 from fairconstrained.paths._result import FairnessPath
 from fairconstrained.paths._rows import Rows, folds, smallest_group
 from fairconstrained.paths._scoring import make_scorers
@@ -26,6 +27,9 @@ __all__ = ["fairness_path"]
 
 #: What the table begins with.
 _FIRST = ("kappa", "objective", "gap", "status", "price", "multipliers", "n_evaluations", "seconds")
+
+#: What a record has beside.
+_NOT_SHOWN = ("exact", "excess", "granularity", "warned")
 
 
 @validate_params(
@@ -73,6 +77,9 @@ def fairness_path(
     smallest group has (of all rows if there are no groups); with ``cv``, in the training part of any fold. Where one
     row changes the metric by more, as it does in a part of a group, r is this ``granularity_``. That a gap is smaller
     does not tell it from none. A bound may be smaller, if it is given.
+
+    A fit finds a local solution. Where a tighter bound has led to a model of better objective than a looser one, that
+    model is kept for both, so that the objective never rises with ``kappa``.
 
     Parameters
     ----------
@@ -209,7 +216,8 @@ def _fit(
         ]
     rest = delayed(walk)(plan, rows, values[1:], whole.last, transformers)
     tail, *tails = parallel([rest, *in_folds])
-    whole, others = whole.then(tail), [head.then(more) for head, more in zip(heads, tails, strict=True)]
+    whole = better_kept(plan, whole.then(tail))
+    others = [better_kept(plan, head.then(more)) for head, more in zip(heads, tails, strict=True)]
     _warn(plan, [whole, *others], ["all rows", *names])
     return FairnessPath(
         table=_table(whole, others),
@@ -242,7 +250,8 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> 
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
     # of smooth metrics the granularity is a tolerance, and says nothing of the groups
-    grain = max(1 / n_smallest, *(head.records[0]["grain"] for head in heads))
+    grains = [grain for head in heads for grain in head.records[0]["granularity"].values()]
+    grain = max([1 / n_smallest, *grains])
     # groups of a few rows: what one row changes
     least = max(0.5 * np.sqrt(grain), grain)
     if not np.isfinite(least):
@@ -264,7 +273,7 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> 
 def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
     """One row for every value, with the means and deviations over the folds."""
     table = pd.DataFrame(whole.records)
-    table = table[[*_FIRST, *table.columns.drop([*_FIRST, "grain", "exact"])]].copy()
+    table = table[[*_FIRST, *table.columns.drop([*_FIRST, *_NOT_SHOWN])]].copy()
     if not others:
         return table
     measured = [pd.DataFrame([record["test"] for record in other.records]) for other in others]
@@ -276,7 +285,7 @@ def _table(whole: Walk, others: Sequence[Walk]) -> pd.DataFrame:
 
 def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
     """One warning for all fits that missed their bound or stopped early; every other message once."""
-    caught = dict.fromkeys(warning for walk in walks for warning in walk.warnings)
+    caught = dict.fromkeys(warning for walk in walks for warning in walk.all_warnings)
     early = [message for category, message in caught if issubclass(category, ConvergenceWarning)]
     statuses = [
         (Status(record["status"]), record["kappa"], name)

@@ -29,7 +29,8 @@ class FairnessPath:
     Attributes
     ----------
     table : DataFrame of shape (n_kappas, n_columns)
-        One row for every value, from loose to tight:
+        One row for every value, from loose to tight. Where the model of a tighter bound has the better objective, it is
+        the model of the looser one too:
 
         - ``kappa``: the value, infinity for no bound; that of ``param`` where another parameter takes the values;
         - ``objective``, ``status``, ``n_evaluations``: ``objective_``, ``status_`` and ``n_evaluations_`` of the model;
@@ -37,7 +38,8 @@ class FairnessPath:
           them, as ``gap_<name>``;
         - ``price``: by how much the least objective would fall per unit of kappa, to first order, the sum of
           ``prices_`` (where ``param`` is the kappa of one constraint, that of this one); ``multipliers``: a dict of
-          those that are not zero;
+          those that are not zero. NaN and None where they are not known: the solver has no multipliers, ``param`` is no
+          bound, or the fit missed its bound and the model of a tighter one took its place;
         - ``seconds``: of the fit on all rows, from the model before;
         - ``train_<score>``: performance on the training rows, greater is better;
         - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several

@@ -7,7 +7,7 @@ import inspect
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -84,10 +84,21 @@ class Plan:
         _adopt(model, previous).set_params(warm_start=True).fit(rows.seen, rows.y, **rows.metadata)
         return model.set_params(warm_start=own)
 
+    @property
+    def sets_bound(self) -> bool:
+        """Whether the values are bounds, so that a larger one allows more."""
+        return self.param is None or self.param.rpartition("__")[2] == "kappa"
+
+    def bounded(self, names: Iterable[str]) -> list[str]:
+        """Those of the constraints whose bound takes the values."""
+        own = [name for name in names if self.param == f"constraints__{name}__kappa"]
+        return own or list(names)
+
     def price(self, model: BaseFairEstimator) -> float:
-        """By how much the objective would fall per unit of the value, as far as it bounds something."""
-        of_one = {f"constraints__{name}__kappa": price for name, price in model.prices_.items()}
-        return float(of_one.get(self.param or "", sum(model.prices_.values())))
+        """By how much the objective would fall per unit of the value; NaN where that is not known."""
+        if model.multipliers_ is None or not self.sets_bound:
+            return float("nan")
+        return float(sum(model.prices_[name] for name in self.bounded(model.prices_)))
 
     def measured(self, model: BaseFairEstimator, rows: Rows) -> dict[str, float]:
         """The exact metrics of a model on any rows, also of one that bounds nothing."""
@@ -128,7 +139,7 @@ class Walk:
     models : list of estimator
         The last steps, one for each value; or, of a fold, only the last one.
     warnings : list of (type, str)
-        What the fits and the measurements warned of.
+        What the measurements warned of; what the fits did is in the records.
     fold : Fold or None
         Of a fold on which the fits are to go on.
     """
@@ -142,6 +153,11 @@ class Walk:
     def last(self) -> BaseFairEstimator | None:
         """The model to go on from."""
         return self.models[-1] if self.models else None
+
+    @property
+    def all_warnings(self) -> list[tuple[type[Warning], str]]:
+        """What the fits and the measurements warned of."""
+        return [warning for record in self.records for warning in record["warned"]] + self.warnings
 
     def then(self, other: Walk) -> Walk:
         """Both, one after the other."""
@@ -231,17 +247,20 @@ def _step(
 ) -> tuple[dict[str, Any], BaseFairEstimator]:
     """The model for a value, and what it says of itself."""
     began = time.perf_counter()
-    with _named(plan, value, name):
+    warned: list[tuple[type[Warning], str]] = []
+    with _recorded(warned), _named(plan, value, name):
         model = plan.fitted(value, previous, rows)
     record = {
         "kappa": value,
         "objective": model.objective_,
         "status": model.status_,
         "price": plan.price(model),
-        "multipliers": {name: float(multiplier) for name, multiplier in model.multipliers_.items() if multiplier},
+        "multipliers": None if model.multipliers_ is None else dict(model.multipliers_),
         "n_evaluations": model.n_evaluations_,
         "seconds": time.perf_counter() - began,
-        "grain": max(model.granularity_.values(), default=0.0),
+        "granularity": model.granularity_,
+        "excess": model._excess,
+        "warned": warned,
     }
     return record, model
 

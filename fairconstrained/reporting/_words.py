@@ -121,6 +121,8 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
         # a penalty has no price, and no bound that could be loosened
         if bound.price > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")
+        elif bound.is_known and np.isnan(bound.price):
+            sentences.append(f"Price of {name}: not known, as the method that trained the model gives no price.")
     if status == "infeasible":
         sentences.append("Training did not keep its bounds (status “infeasible”).")
     return sentences

@@ -6,10 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fairconstrained.domains import Domain
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "Status",
     "check_choice",
     "make_solver",
+    "named_multipliers",
     "solver_class",
     "surrogate_result",
 ]
@@ -67,8 +70,9 @@ class SolverResult:
         The *metric* of every constraint, by the constraint's name.
     surrogate_violation : float
         Largest surrogate component at the end; at most 0 when all hold.
-    multipliers : dict of str to float
-        Multipliers of the surrogate components that are not zero, by the component's name.
+    multipliers : dict of str to float, or None
+        Multipliers of the surrogate components that are not zero, by the component's name; empty where no component
+        binds. None is from a method that has no multipliers, so that nothing is known of what a bound costs.
     history : tuple of dict
         One record per iteration.
     start : Start or None
@@ -86,7 +90,7 @@ class SolverResult:
     objective: float
     constraint_values: dict[str, float]
     surrogate_violation: float
-    multipliers: dict[str, float]
+    multipliers: dict[str, float] | None
     history: tuple[dict[str, Any], ...]
     start: Start | None = None
     message: str = ""
@@ -107,7 +111,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     requires: ClassVar[tuple[type, ...]]
-    #: Whether the solver keeps the parameters in the problem's domain.
+    #: Whether the solver keeps the parameters in the problem's domain, whatever that is; see `accepts`.
     projects: ClassVar[bool] = True
     #: Whether it takes many rows at a time, so that another thread may be worth while.
     takes_all_rows: ClassVar[bool] = True
@@ -122,7 +126,12 @@ class Solver(ABC):
         super().__init_subclass__()
         if "name" in cls.__dict__:  # what only others inherit from has none
             SOLVERS[cls.name] = cls
-            SOLVER_REQUIREMENTS[cls.name] = cls.requires
+            SOLVER_REQUIREMENTS[cls.name] = cls
+
+    @classmethod
+    def accepts(cls, domain: Domain) -> bool:
+        """Whether it keeps the parameters in this domain."""
+        return cls.projects
 
     @abstractmethod
     def solve(
@@ -169,14 +178,14 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     ValueError
         For an unknown name or option; the message lists the known ones.
     IncompatibleProblem
-        If a term of the problem lacks a view that the solver needs.
+        If a term of the problem lacks a view that the solver needs, or the solver does not take the domain.
     """
     solver = solver_class(name)
     known = sorted(option.name for option in fields(solver))
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ValueError(f"solver {name!r} has no option {unknown}; its options are {known}.")
-    problem.check(solver.requires, solver=name, projects=solver.projects)
+    problem.check_solver(name)
     return solver(**options)
 
 
@@ -191,7 +200,8 @@ class Recorder:
         """Append one record; the callback also gets the parameters, and the state that a solver may go on from."""
         self.records.append(record)
         if self._verbose:
-            numbers = {name: value for name, value in record.items() if not isinstance(value, np.ndarray | tuple)}
+            others = (np.ndarray, tuple, NoneType)
+            numbers = {name: value for name, value in record.items() if not isinstance(value, others)}
             print("  ".join(f"{k} {v:.6g}" if isinstance(v, float) else f"{k} {v}" for k, v in numbers.items()))
         if self._callback is not None:
             extras = {"params": params, "state": state}
@@ -201,7 +211,7 @@ class Recorder:
 def surrogate_result(
     problem: Problem, z: np.ndarray, n_iter: int, n_evaluations: int, recorder: Recorder
 ) -> SolverResult:
-    """The result of a solver that ends after a given number of iterations on the surrogate problem."""
+    """The result of a solver without multipliers that ends after some iterations on the surrogate problem."""
     point = FullBatchView(problem).at(z)
     return SolverResult(
         params=z[: problem.n_params],
@@ -211,9 +221,18 @@ def surrogate_result(
         objective=point.objective,
         constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
         surrogate_violation=float(point.constraints.max(initial=0.0)),
-        multipliers={},
+        multipliers=None,
         history=tuple(recorder.records),
     )
+
+
+def named_multipliers(
+    names: Iterable[str], multipliers: np.ndarray | None, least: float = 0.0
+) -> dict[str, float] | None:
+    """The multipliers above ``least`` by the names of their components; None where a method has none."""
+    if multipliers is None:
+        return None
+    return {name: value for name, value in zip(names, multipliers.tolist(), strict=True) if value > least}
 
 
 def check_choice(name: str, value: Any, choices: Collection[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._base import named_multipliers
 
 __all__ = ["Iterate", "extrapolated", "resumed", "start_after", "without_idle_components"]
 
@@ -27,11 +28,12 @@ class Iterate(NamedTuple):
     #: Largest exact violation beyond the metric's granularity; -inf without constraints.
     excess: float
     values: dict[str, float]
-    multipliers: dict[str, float]
+    #: None where a search has found it, which has no multipliers.
+    multipliers: dict[str, float] | None
 
     @classmethod
     def of(
-        cls, problem: Problem, params: np.ndarray, objective: float, scores: np.ndarray, multipliers: np.ndarray
+        cls, problem: Problem, params: np.ndarray, objective: float, scores: np.ndarray, multipliers: np.ndarray | None
     ) -> Self:
         """The iterate with these parameters, objective and scores, measured by the exact metrics."""
         constraints = problem.constraints
@@ -46,7 +48,7 @@ class Iterate(NamedTuple):
                 c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
                 for c, v in zip(constraints, violations, strict=True)
             },
-            multipliers=dict(zip(problem.component_names, multipliers.tolist(), strict=True)),
+            multipliers=named_multipliers(problem.component_names, multipliers),
         )
 
 

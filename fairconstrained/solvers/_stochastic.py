@@ -14,7 +14,15 @@ import torch
 
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import FullBatchView, Point, Problem, Start, StochasticView
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    check_choice,
+    named_multipliers,
+    surrogate_result,
+)
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["Method", "Source", "StochasticSolver", "Trained"]
@@ -89,9 +97,9 @@ class Method(ABC):
         """Called before the first step of every epoch."""
 
     @property
-    def multipliers(self) -> np.ndarray:
-        """One for each component, or none."""
-        return np.empty(0)
+    def multipliers(self) -> np.ndarray | None:
+        """One for each component; None where the method has none."""
+        return None
 
     def output(self) -> np.ndarray:
         """The iterate that the method returns; here the last one."""
@@ -200,10 +208,9 @@ class StochasticSolver(Solver):
         """
         trained = self.train(problem, start, random_state, callback)
         result = surrogate_result(problem, trained.z, trained.n_epochs, trained.n_evaluations, trained.recorder)
-        named = zip(problem.component_names, trained.method.multipliers.tolist(), strict=False)
         return replace(
             result,
-            multipliers={name: value for name, value in named if value > 0},
+            multipliers=named_multipliers(problem.component_names, trained.method.multipliers),
             start=replace(trained.start, params=result.params),
             message=trained.message,
         )
@@ -321,7 +328,7 @@ class _Training:
             "objective": point.objective,
             **{c.name: c.metric(point.scores) for c in problem.constraints},
             "surrogate_violation": float(point.constraints.max(initial=0.0)),
-            "multipliers": tuple(method.multipliers.tolist()),
+            "multipliers": None if method.multipliers is None else tuple(method.multipliers.tolist()),
         }
         self._state = replace(
             state,

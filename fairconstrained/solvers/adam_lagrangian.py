@@ -215,8 +215,8 @@ def _shared_moves(values: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
 
 def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start:
     """``params`` with the multipliers of training: with them the second part is a matter of a few iterations."""
-    multipliers = np.array([trained.multipliers.get(name, 0.0) for name in problem.component_names])
-    return start_after(problem, params, multipliers)
+    known = trained.multipliers or {}
+    return start_after(problem, params, np.array([known.get(name, 0.0) for name in problem.component_names]))
 
 
 def _head(problem: Problem, layer: LastLayer) -> Problem:

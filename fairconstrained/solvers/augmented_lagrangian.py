@@ -140,6 +140,8 @@ class AugmentedLagrangian(Solver):
             run.n_evaluations = int(np.ceil(coarse.n_evaluations * thinned.data.n_samples / n_samples))
         if start is None or not problem.component_names or run.searches_first:
             run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
+            if start is not None:
+                run.measure(start.params)
         elif follows:
             run.follow(start.on(problem.data))
         else:
@@ -159,6 +161,8 @@ class _Run:
         self.options, self.problem, self.recorder = options, problem, recorder
         self.granularity = np.array([c.granularity for c in problem.constraints])
         self.multipliers = np.zeros(len(problem.component_names))
+        #: A search over thresholds has none, and zeros would say that the constraints cost nothing.
+        self.has_multipliers = not (problem.constraints and self.searches_first)
         # More levels are more components for the same gap; together they should weigh no more than a few do.
         crowd = len(problem.component_names) / (_COMPONENTS * problem.data.n_groups)
         self.first_penalty = options.penalty / max(crowd, 1.0)
@@ -226,9 +230,9 @@ class _Run:
         params, origin = start.params, None
         if self.multipliers.any():
             self.options = replace(self.options, inner_iter=self.options.path_inner_iter)
-            self.is_on_path, origin = True, self._measure(params)
+            self.is_on_path, origin = True, self.measure(params)
             if start.previous is not None:
-                predicted = extrapolated(self._measure(start.previous), origin)
+                predicted = extrapolated(self.measure(start.previous), origin)
                 params = params if predicted is None else predicted
         self.start_from(params)
         self.origin = origin
@@ -242,7 +246,7 @@ class _Run:
         self.penalty = _PATH_PENALTY if self.multipliers.any() else self.first_penalty
         self.blur, self.narrowing = options.first_blur, (options.first_blur / options.final_blur) ** 0.5
         if coarse is not start:
-            self._measure(start.params)
+            self.measure(start.params)
         self.start_from(coarse.params)
 
     def _adopt(self, start: Start) -> None:
@@ -293,6 +297,7 @@ class _Run:
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1
+        self.has_multipliers = True
         self.multipliers = np.maximum(multipliers + penalty * point.constraints, 0)
         if self.blur >= self.options.first_blur:
             self.coarse = start_after(self.problem, self.z[: self.problem.n_params].copy(), self.multipliers)
@@ -385,7 +390,8 @@ class _Run:
         )
 
     def _iterate(self, params: np.ndarray, point: Point) -> Iterate:
-        return Iterate.of(self.problem, params, point.objective, point.scores, self.multipliers)
+        multipliers = self.multipliers if self.has_multipliers else None
+        return Iterate.of(self.problem, params, point.objective, point.scores, multipliers)
 
     def _keep(self, iterate: Iterate) -> None:
         if iterate.excess <= 0 and (self.best is None or iterate.objective < self.best.objective):
@@ -402,18 +408,18 @@ class _Run:
             return
         low, high = inside.params, outside.params
         for _ in range(_LANDINGS):
-            iterate = self._measure((low + high) / 2)
+            iterate = self.measure((low + high) / 2)
             low, high = (iterate.params, high) if iterate.excess <= 0 else (low, iterate.params)
 
     def _press_on(self, origin: Iterate, outside: Iterate) -> None:
         """Look for a feasible point on the line from the last solution, beyond an infeasible iterate."""
         params = extrapolated(origin, outside, _OVERSHOOT)
         if params is not None and (self.best is None or outside.objective < self.best.objective):
-            inside = self._measure(self.problem.project(params))
+            inside = self.measure(self.problem.project(params))
             if inside.excess <= 0:
                 self._land(inside, outside)
 
-    def _measure(self, params: np.ndarray) -> Iterate:
+    def measure(self, params: np.ndarray) -> Iterate:
         """The iterate at ``params``, kept if it is the best one."""
         point = FullBatchView(self.problem.without_constraints()).at(params)
         self.n_evaluations += 1
@@ -435,7 +441,7 @@ class _Run:
             objective=iterate.objective,
             constraint_values=iterate.values,
             surrogate_violation=self.surrogate_violation,
-            multipliers={name: value for name, value in iterate.multipliers.items() if value > 0},
+            multipliers=iterate.multipliers,
             history=tuple(self.recorder.records),
             start=replace(start, state=self.coarse),
             candidates=tuple(kept.params for kept in [*self.outside, self.nearest] if kept is not None),

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
-from fairconstrained.domains import Polyhedron
+from fairconstrained.domains import Domain, Polyhedron
 from fairconstrained.points import Point, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
@@ -93,6 +93,11 @@ class ExactPenalty(Solver):
     radius: float = 1.0
     precision: float = 1e-2
     tol: float = 1e-5
+
+    @classmethod
+    def accepts(cls, domain: Domain) -> bool:
+        """See `Solver.accepts`: the linear programs need straight sides."""
+        return domain.is_polyhedral
 
     def solve(
         self,

@@ -9,8 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
-from fairconstrained.solvers.level_set import Levels, feasible_point, infeasible_start, named_multipliers, start_saddle
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    named_multipliers,
+    surrogate_result,
+)
+from fairconstrained.solvers.level_set import Levels, feasible_point, infeasible_start, start_saddle
 from fairconstrained.views import Exact, FullBatch, SaddleMoments
 
 __all__ = ["IQRC"]
@@ -109,4 +116,4 @@ class IQRC(Solver):
             if best is anchor:  # no feasible point below its objective was found: nearly stationary, or out of steps
                 break
         result = surrogate_result(problem, best.params, outer, levels.n_evaluations, recorder)
-        return replace(result, multipliers=named_multipliers(problem, found.multipliers))
+        return replace(result, multipliers=named_multipliers(problem.component_names, found.multipliers))

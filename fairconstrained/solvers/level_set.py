@@ -11,12 +11,20 @@ import numpy as np
 
 from fairconstrained.models import LinearMoments
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    named_multipliers,
+    surrogate_result,
+)
 from fairconstrained.solvers._mirror_descent import MirrorDescent
 from fairconstrained.solvers._saddle import DualSet, SaddleForm
 from fairconstrained.views import Exact, FullBatch, SaddleMoments
 
-__all__ = ["LevelSet", "LevelStep", "Levels", "feasible_point", "infeasible_start", "named_multipliers", "start_saddle"]
+__all__ = ["LevelSet", "LevelStep", "Levels", "feasible_point", "infeasible_start", "start_saddle"]
 
 
 @dataclass(frozen=True)
@@ -122,7 +130,7 @@ class LevelSet(Solver):
         return replace(
             result,
             status=status if result.status == Status.COMPLETED else result.status,
-            multipliers=named_multipliers(problem, found.multipliers),
+            multipliers=named_multipliers(problem.component_names, found.multipliers),
         )
 
 
@@ -289,8 +297,3 @@ def start_saddle(
     x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(point.scores).ravel()])
     dual = DualSet.of(form, point.objective)
     return MirrorDescent(problem, dual, rng, x, batch_size, step, max(radius, 2 * float(np.linalg.norm(x))), proximity)
-
-
-def named_multipliers(problem: Problem, values: np.ndarray) -> dict[str, float]:
-    """Multipliers by the name of the component."""
-    return dict(zip(problem.component_names, values.tolist(), strict=True))

@@ -11,7 +11,15 @@ from scipy.optimize import minimize
 
 from fairconstrained.models import LinearMoments
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    named_multipliers,
+    surrogate_result,
+)
 from fairconstrained.solvers._quadratics import Quadratics, cell_moments, parameter_quadratics
 from fairconstrained.views import Exact, SaddleMoments
 
@@ -77,12 +85,11 @@ class MomentSolver(Solver):
             found.w, n_iter=found.n_iter, n_evaluations=1, objective=found.objective, violation=found.violation
         )
         result = surrogate_result(problem, found.w, found.n_iter, 0, recorder)
-        names = zip(problem.component_names, found.multipliers.tolist(), strict=True)
         status = Status.OPTIMAL if found.converged else Status.MAX_ITER
         return replace(
             result,
             status=status if result.status == Status.COMPLETED else result.status,
-            multipliers={name: value for name, value in names if value > 0},
+            multipliers=named_multipliers(problem.component_names, found.multipliers),
         )
 
 

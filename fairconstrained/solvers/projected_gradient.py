@@ -13,7 +13,15 @@ import scipy.sparse as sp
 from fairconstrained.models import LinearMoments
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    Status,
+    named_multipliers,
+    surrogate_result,
+)
 from fairconstrained.solvers._quadratics import Quadratics, parameter_quadratics
 from fairconstrained.solvers._spectral import SpectralDescent
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
@@ -205,9 +213,8 @@ def _with_multipliers(result: SolverResult, problem: Problem, multipliers: np.nd
     status = Status.OPTIMAL if settled else Status.MAX_ITER
     # An interior point method leaves tiny multipliers where a component is slack.
     least = _INACTIVE * float(multipliers.max(initial=0.0))
-    by_name = zip(problem.component_names, multipliers.tolist(), strict=True)
     return replace(
         result,
         status=result.status if result.status == Status.INFEASIBLE else status,
-        multipliers={name: value for name, value in by_name if value > least},
+        multipliers=named_multipliers(problem.component_names, multipliers, least),
     )

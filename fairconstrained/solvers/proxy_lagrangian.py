@@ -12,7 +12,15 @@ from scipy.special import logsumexp
 from fairconstrained.domains import Simplex
 from fairconstrained.models import Coordinates
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    check_choice,
+    named_multipliers,
+    surrogate_result,
+)
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["ProxyLagrangian"]
@@ -142,8 +150,7 @@ class ProxyLagrangian(Solver):
             total += weights
             model.descend(seen.gradient(weights), self.step * shrinking)
             player.ascend(seen.values, self.multiplier_step * shrinking)
-        multipliers = dict(zip(names, (total[1:] / total[0]).tolist(), strict=True))
-        return selection.result(self.max_iter, int(np.ceil(passes)), multipliers)
+        return selection.result(self.max_iter, int(np.ceil(passes)), total[1:] / total[0])
 
     def _check(self, problem: Problem) -> None:
         check_choice("regret", self.regret, _PLAYERS)
@@ -323,9 +330,9 @@ class _Selection:
             largest_multiplier=float(weights[1:].max(initial=0.0) / weights[0]),
         )
 
-    def result(self, n_iter: int, n_evaluations: int, multipliers: dict[str, float]) -> SolverResult:
+    def result(self, n_iter: int, n_evaluations: int, multipliers: np.ndarray) -> SolverResult:
         """The best iterate, with the multipliers that are not zero."""
         assert self._best is not None  # the start is recorded
         sharp, z = _sharpened(self._problem, self._best.params, self._blur)
         result = surrogate_result(sharp, z, n_iter, n_evaluations, self._recorder)
-        return replace(result, multipliers={name: value for name, value in multipliers.items() if value > 0})
+        return replace(result, multipliers=named_multipliers(self._problem.component_names, multipliers))

@@ -178,6 +178,35 @@ def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
     assert price == pytest.approx(slope, rel=tolerance)
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
+def test_a_method_without_multipliers_has_no_price():
+    model = fc.PartialParityClassifier(0.1, parity="demographic", solver="idca", max_iter=2)
+    model.fit(X, y, sensitive_features=GROUP)
+    assert model.multipliers_ is None
+    assert np.isnan(model.prices_["demographic_parity"])
+    path = fc.fairness_path(model, X, y, sensitive_features=GROUP, kappas=[0.3, 0.1])
+    assert path.table["price"].isna().all()
+    assert path.table["multipliers"].tolist() == [None, None]
+    assert "NaN" in repr(path)
+
+
+def test_a_search_over_thresholds_has_no_price():
+    options = {"parity": "demographic", "objective": "zero_one", "group_interactions": True}
+    free, fair = (
+        fc.PartialParityClassifier(kappa, **options).fit(X, y, sensitive_features=GROUP) for kappa in (None, 0.05)
+    )
+    assert free.objective_ < fair.objective_  # so that a price of zero would be false
+    assert fair.multipliers_ is None
+    assert np.isnan(fair.prices_["demographic_parity"])
+
+
+def test_the_values_of_a_weight_have_no_price():
+    path = fc.fairness_path(
+        fc.CorrelationPenaltyClassifier(), X, y, sensitive_features=GROUP, param="weight", kappas=[0.0, 1.0]
+    )
+    assert path.table["price"].isna().all()
+
+
 def test_price_is_zero_where_the_bound_does_not_bind():
     model = fc.RateParityClassifier(0.9).fit(X, y, sensitive_features=LETTERS)
     assert model.prices_ == {"demographic_parity": 0.0}

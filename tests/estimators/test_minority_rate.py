@@ -211,7 +211,7 @@ def test_bad_rows(biased, other):
 
 def test_a_solver_that_takes_no_domain_says_so(biased):
     X, y, group = biased
-    with pytest.raises(IncompatibleProblem, match="takes no domain"):
+    with pytest.raises(IncompatibleProblem, match="does not take the domain"):
         MinorityRateClassifier(solver="adam_lagrangian").fit(X, y, sensitive_features=group)
 
 

@@ -72,6 +72,14 @@ def test_the_problem_of_the_paper(flowers, radius):
         assert 0.99 * radius < norms.max() <= radius + 1e-9
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
+def test_multipliers_that_a_solver_does_not_have_are_not_zero_in_the_table():
+    X, y = load_iris(return_X_y=True)
+    model = NeymanPearsonClassifier({0: 0.3}, solver="ssg", max_iter=5).fit(X, y)
+    assert model.multipliers_ is None
+    assert model.class_table_.multiplier.isna().all()
+
+
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
 def test_two_classes_and_the_known_optimum(loss):
     rng = np.random.default_rng(0)

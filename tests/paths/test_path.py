@@ -127,7 +127,9 @@ def test_every_estimator_keeps_its_bounds(request, estimator, data, kappa):
         assert row.gap <= row.kappa + max(model.granularity_.values()) + 1e-12
         measured = model.constraint_values(sample.X, sample.y, sensitive_features=sample.groups, **extra)
         assert row.gap == pytest.approx(max(measured.values()), abs=1e-9)
-    assert path.table["gap"][0] > kappa + max(path.models[0].granularity_.values())
+    assert path.table["objective"].is_monotonic_increasing
+    if path.table["objective"].nunique() == 2:  # else the tighter model was the better one without a bound too
+        assert path.table["gap"][0] > kappa + max(path.models[0].granularity_.values())
     held_out = path.table.filter(like="_test_")
     assert held_out.shape == (2, 4 if cv else 0)
     assert np.isfinite(held_out.to_numpy()).all()

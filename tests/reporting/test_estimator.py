@@ -1,5 +1,7 @@
 """Reports of fitted models of several libraries, and what a model says about its bounds."""
 
+import warnings
+
 import numpy as np
 import pytest
 import sklearn
@@ -14,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from fairconstrained import (
+    ConvergenceWarning,
     FairnessReport,
     MinorityRateClassifier,
     PartialParityClassifier,
@@ -224,6 +227,18 @@ def test_price_predicts_what_a_looser_bound_gains(data, fair):
     assert f"would lower the training objective by about {bound.price * 0.01:.2g}" in said
 
 
+def test_a_method_without_multipliers_has_no_price(data):
+    X, y, groups = data
+    model = PartialParityClassifier(kappa=0.3, solver="ssg", max_iter=30)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its kappa bounds the surrogate
+        model.fit(X, y, sensitive_features=groups)
+    said = report_on(model, data).to_html()
+    assert "not known, as the method that trained the model gives no price" in said
+    assert "would not lower the training objective" not in said
+    assert "A price is what" not in said
+
+
 def test_rows_without_a_kind_that_the_bound_compares(data, fair):
     """constraint_values raises; the report leaves the value out."""
     X, y, groups = data
@@ -248,7 +263,9 @@ def test_words_about_bounds():
     assert "none" in free
     (_, small) = bound_sentences([binding._replace(kappa=0.005)], "optimal")
     assert "from 0.005 by 0.001 would lower the training objective by about 0.00012" in small
-    assert len(bound_sentences([binding._replace(price=np.nan)], "optimal")) == 1
+    (_, unknown) = bound_sentences([binding._replace(price=np.nan)], "optimal")
+    assert unknown == "Price of statistical parity: not known, as the method that trained the model gives no price."
+    assert len(bound_sentences([binding._replace(price=np.nan, kappa=None)], "optimal")) == 1
     elsewhere, price = bound_sentences([binding._replace(kappa=np.nan)], "optimal")
     assert elsewhere.startswith("Statistical parity: it is 0.0496")
     assert price.startswith("Price of statistical parity: loosening the bound by 0.01 would lower")

@@ -268,7 +268,7 @@ def test_a_warm_start_from_the_result_goes_on_with_training(two_groups):
 
 def test_a_domain_is_refused(two_groups):
     problem = replace(problem_of(two_groups, LossParity(0.1)), domain=L2Ball(1.0))
-    with pytest.raises(IncompatibleProblem, match="'adam_lagrangian' takes no domain"):
+    with pytest.raises(IncompatibleProblem, match="'adam_lagrangian' does not take the domain"):
         make_solver("adam_lagrangian", {}, problem)
 
 

@@ -5,10 +5,12 @@ from dataclasses import FrozenInstanceError, fields, replace
 import numpy as np
 import pytest
 
-from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, PairwiseParity, QuadraticAUCGap, StatisticalParity
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.problem import Start
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic, PairwiseAUC
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
 from fairconstrained.views import ConvexQuadratic, FullBatch
 
@@ -36,11 +38,34 @@ QUICK = {
     "stochastic_idca": {"max_outer": 2, "max_inner": 20, "step": 4.0},
     "stochastic_switching": {"max_epochs": 2, "batch_size": 16, "output": "last"},
     "switching_subgradient": {"max_iter": 100},
+}  #: Options with which the multipliers of the active constraint are above zero at the end.
+LONG_ENOUGH = {
+    "alm": {"max_epochs": 40, "dual_rate": 0.5},
+    "multiplier_model": {"max_epochs": 60, "multiplier_rate": 0.05},
+    "ssl_alm": {"max_epochs": 40, "dual_rate": 0.5},
 }
 #: These take convex quadratic constraints only; their own files have their contract.
 ELSEWHERE = {name for name, s in SOLVERS.items() if any(issubclass(view, ConvexQuadratic) for view in s.requires)}
 NAMES = sorted(set(SOLVERS) - ELSEWHERE)
 each_solver = pytest.mark.parametrize("name", NAMES)
+#: Methods that never weigh a constraint by a multiplier of its own that they would return.
+WITHOUT_MULTIPLIERS = {
+    "adam",
+    "exact_penalty",
+    "idca",
+    "ipc",
+    "ipp_conex",
+    "ipp_ssg",
+    "online_subgradient",
+    "penalized_subgradient",
+    "penalty",
+    "sgd",
+    "ssg",
+    "stochastic_ghost",
+    "stochastic_idca",
+    "stochastic_switching",
+    "switching_subgradient",
+}
 #: The callback gets the records of its first part only, which goes by epochs; the rest is in its own file.
 TWO_PARTS = "adam_lagrangian"
 NOTIONS = (StatisticalParity, DemographicParity)
@@ -104,6 +129,39 @@ def test_several_constraints_at_once(make_data, make_problem, name):
 
 
 @each_solver
+def test_multipliers_are_positive_or_there_are_none(known, name):
+    """The bound is active: an empty dict would say that loosening it gains nothing."""
+    result = solve(name, known.problem, **LONG_ENOUGH.get(name, {}))
+    (constraint,) = known.problem.constraints
+    if name in WITHOUT_MULTIPLIERS:
+        assert result.multipliers is None
+        assert np.isnan(constraint.price(result.multipliers))
+        return
+    assert set(result.multipliers) <= set(known.problem.component_names)
+    assert result.multipliers
+    assert min(result.multipliers.values()) > 0
+    assert constraint.price(result.multipliers) > 0
+
+
+@pytest.mark.parametrize("name", sorted(ELSEWHERE))
+def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
+    data = make_data(counts=(90, 120), weighted=True, shift=0.8)
+    loss, bound = PairwiseAUC(loss="quadratic"), QuadraticAUCGap(0.2)
+    if name == "projected_gradient":
+        loss, bound = Logistic(), PairwiseParity(0.1)
+    problem = Problem(LinearModel(data.n_features, alpha=0.05), loss.bind(data), (bound.bind(data),), data)
+    result = make_solver(name, {}, problem).solve(problem, None, np.random.default_rng(0))
+    assert max(result.multipliers.values()) > 0.01
+    assert min(result.multipliers.values()) > 0
+
+
+@each_solver
+def test_without_constraints_only_methods_with_multipliers_have_an_empty_dict(make_data, make_problem, name):
+    result = solve(name, make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01))
+    assert result.multipliers == (None if name in WITHOUT_MULTIPLIERS else {})
+
+
+@each_solver
 def test_a_problem_without_constraints(make_data, make_problem, name):
     problem = make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01)
     result = solve(name, problem)
@@ -125,11 +183,11 @@ def test_a_kappa_that_allows_everything(parity_problem, name, surrogate, notion)
 def test_parameters_stay_in_the_domain_or_the_solver_refuses(known, name):
     problem = replace(known.problem, domain=L2Ball(0.3))
     assert np.linalg.norm(known.params) > 0.35
-    try:
-        result = solve(name, problem)
-    except IncompatibleProblem:
+    if name in problem.working_solvers():
+        assert np.linalg.norm(solve(name, problem).params) <= 0.3 + 1e-9
         return
-    assert np.linalg.norm(result.params) <= 0.3 + 1e-9
+    with pytest.raises(IncompatibleProblem, match=f"solver '{name}' does not take the domain L2Ball"):
+        solve(name, problem)
 
 
 # --- reproducibility

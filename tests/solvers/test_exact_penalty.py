@@ -11,7 +11,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Product
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
-from fairconstrained.solvers import ExactPenalty, Status, near_stationarity
+from fairconstrained.solvers import ExactPenalty, Status, make_solver, near_stationarity
 from fairconstrained.solvers.exact_penalty import _Model, _polyhedron
 
 
@@ -84,6 +84,8 @@ def test_solutions_in_a_domain_are_stationary(parity_problem, domain):
 
 def test_a_ball_is_refused(known):
     problem = replace(known.problem, domain=L2Ball(1.0))
+    with pytest.raises(IncompatibleProblem, match=r"'exact_penalty' does not take the domain L2Ball\(radius=1.0\)"):
+        make_solver("exact_penalty", {}, problem)
     with pytest.raises(IncompatibleProblem, match=r"L2Ball\(radius=1.0\) has curved sides, .*L1Ball, Box, NonNeg"):
         ExactPenalty().solve(problem, None, np.random.default_rng(0))
 

@@ -176,5 +176,5 @@ def test_readable_errors(make_auc_problem, make_data, mean_gap):
     other = Problem(problem.model, problem.objective, (mean_gap(data, 0.1),), data)
     with pytest.raises(IncompatibleProblem, match=r"SaddleMoments, which 'mean_gap' does not offer"):
         solve(other)
-    with pytest.raises(IncompatibleProblem, match=r"takes no domain"):
+    with pytest.raises(IncompatibleProblem, match=r"does not take the domain"):
         solve(Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0)))

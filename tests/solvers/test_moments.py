@@ -290,5 +290,5 @@ def test_incompatible_problems(auc_problem, name):
 
 
 def test_no_domain(auc_problem):
-    with pytest.raises(IncompatibleProblem, match="takes no domain"):
+    with pytest.raises(IncompatibleProblem, match="does not take the domain"):
         make_solver("moments", {}, replace(auc_problem(), domain=L2Ball(1.0)))

@@ -50,7 +50,7 @@ def test_the_steps_are_those_of_the_paper(make_plane, options, domain):
         assert plane.n_drawn == 2 * k + 2
         rates.append(rate)
     assert set(rates) == {options.learning_rate, options.constraint_rate}  # both kinds of steps
-    assert method.multipliers.size == 0
+    assert method.multipliers is None
 
 
 def test_the_tolerance_is_constant_then_shrinks_and_begins_anew_with_every_epoch(make_plane):
