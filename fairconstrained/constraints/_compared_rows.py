@@ -120,7 +120,7 @@ class _ComparedRows(BoundConstraint):
         own = self.inner.offsets(scores[self._rows], gains[self._rows], threshold, shared)
         return np.concatenate([own, np.full(self.data.n_ignored, own[0] if shared else 0.0)])
 
-    def price(self, multipliers: Mapping[str, float]) -> float:
+    def price(self, multipliers: Mapping[str, float] | None) -> float:
         return self.inner.price(multipliers)
 
     def complaint(self, value: float) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from fairconstrained import (
     ConvergenceWarning,
+    FairnessWarning,
     NeymanPearsonClassifier,
     PartialParityClassifier,
     RateParityClassifier,
@@ -33,6 +34,7 @@ def path_of(estimator, rows, **options):
     X, y, groups = rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", FairnessWarning)  # of decisions, where probabilities are bounded
         return fairness_path(estimator, X, y, sensitive_features=groups, **{"kappas": KAPPAS, **options})
 
 
