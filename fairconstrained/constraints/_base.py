@@ -134,6 +134,11 @@ class BoundConstraint(Exact):
         """
         return np.zeros(self.data.n_groups)
 
+    @property
+    def decision_threshold(self) -> float | None:
+        """Score above which the metric counts a row as positive; None where it counts none."""
+        return None
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """The metric of positive multiples of the scores, shifted so that the rows above a cut are positive.
 

@@ -109,6 +109,11 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         """See `BoundConstraint.metric`."""
         return self.of_sums(self._sums(self._exact_values(scores)))
 
+    @property
+    def decision_threshold(self) -> float | None:
+        """See `BoundConstraint.decision_threshold`."""
+        return 0.0 if self.is_sharp else None
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """See `BoundConstraint.values_at_cuts`."""
         if not self.is_sharp:

@@ -105,6 +105,10 @@ class _ComparedRows(BoundConstraint):
     def metric(self, scores: np.ndarray) -> float:
         return self.inner.metric(scores[self._rows])
 
+    @property
+    def decision_threshold(self) -> float | None:
+        return self.inner.decision_threshold
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         return self.inner.values_at_cuts(scores[self._rows], cuts)
 

@@ -225,6 +225,11 @@ class BoundRateParity(BoundParity):
         """The largest gap over pairs of groups (and targets)."""
         return float(self._gaps(scores, np.array([self.threshold]))[0])
 
+    @property
+    def decision_threshold(self) -> float:
+        """See `BoundConstraint.decision_threshold`."""
+        return self.threshold
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """See `BoundConstraint.values_at_cuts`."""
         return self._gaps(scores, cuts)

@@ -218,6 +218,11 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         is_wrong = (margins[:, :code] <= 0).any(axis=1) | (margins[:, code:] < 0).any(axis=1)
         return float(self._shares @ is_wrong)
 
+    @property
+    def decision_threshold(self) -> float | None:
+        """See `BoundConstraint.decision_threshold`."""
+        return 0.0
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """See `BoundConstraint.values_at_cuts`; only of two classes."""
         if self.data.n_groups > 2:

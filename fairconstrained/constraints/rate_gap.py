@@ -134,6 +134,11 @@ class BoundIndicatorGaps(BoundMeanGaps):
         """Largest share of a cell that one row stands for."""
         return float(self.compared_cells().steps.max(initial=0.0))
 
+    @property
+    def decision_threshold(self) -> float | None:
+        """See `BoundConstraint.decision_threshold`."""
+        return 0.0
+
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         """See `BoundConstraint.values_at_cuts`."""
         n_blocks, n_parts = self._shape

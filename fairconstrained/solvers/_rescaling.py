@@ -156,9 +156,18 @@ class _Plane:
         if self._spread:
             yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
 
-    @property
+    @cached_property
+    def _thresholds(self) -> list[float]:
+        """Scores above which rows are positive, for the constraints that count them, each once."""
+        found = [constraint.decision_threshold for constraint in self.problem.constraints]
+        return sorted({threshold for threshold in found if threshold is not None}) or [self.problem.threshold]
+
+    @cached_property
     def _cuts_decide(self) -> bool:
-        return all(c.values_at_cuts(self.scores, self.scores[:1]) is not None for c in self.problem.constraints)
+        """Whether the bounds depend on the order of the scores, and on which of them are above one threshold."""
+        constraints = self.problem.constraints
+        known = all(c.values_at_cuts(self.scores, self.scores[:1]) is not None for c in constraints)
+        return known and len(self._thresholds) == 1
 
     def _minimised(self, start: np.ndarray, largest: float | None = None) -> np.ndarray:
         """Where the objective is least, with u of at most ``largest``."""
@@ -189,7 +198,7 @@ class _Plane:
         if self.shift is None:
             return  # the cut is where it is
         cuts, allowed = self._cuts()
-        at = (self.problem.threshold - free[1]) / max(free[0], 1e-300)
+        at = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
         own = np.searchsorted((cuts - self._centre) / self._spread, at)
         chosen = np.flatnonzero(allowed)
         place = int(np.searchsorted(chosen, own))
@@ -198,7 +207,7 @@ class _Plane:
 
     def _on_ray(self, cut: float, free: np.ndarray) -> np.ndarray:
         """The best point whose scores are at the threshold where the standardised ones are at ``cut``."""
-        threshold = self.problem.threshold
+        threshold = self._thresholds[0]
 
         def along(u: np.ndarray) -> tuple[float, np.ndarray]:
             value, slopes = self.objective(np.array([u[0], threshold - u[0] * cut]))
@@ -214,9 +223,8 @@ class _Plane:
 
         The bounds are not convex in general, so this finds a good point and not always the best.
         """
-        threshold = self.problem.threshold
         starts = [np.array([self._spread, self._centre])]
-        levels = dict.fromkeys([float(free[1]), threshold, self._centre] if self.shift is not None else [0.0])
+        levels = dict.fromkeys([float(free[1]), *self._thresholds, self._centre] if self.shift is not None else [0.0])
         starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
         found = [self._towards(start, free) for start in starts if self._holds(start)]
         yield from sorted(found, key=lambda p: self.objective(p)[0])
@@ -257,7 +265,7 @@ class _Plane:
             return
         gains = self.problem.objective.gains
         assert gains is not None  # errors are counted
-        if self._cuts_decide:
+        if self._cuts_decide and self._thresholds == [threshold]:
             cuts, allowed = self._cuts()
             order = np.argsort(self.scores, kind="stable")
             above = np.append(np.cumsum(gains.numpy()[order][::-1])[::-1], 0.0)
