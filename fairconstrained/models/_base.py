@@ -107,6 +107,20 @@ class Model(ABC):
         """The data with features where the model computes, so that they travel there once."""
         return data
 
+    def row_features(self, data: FairData) -> Any:
+        """What the scores of the rows depend on, for whoever compares rows; here the features as they are.
+
+        Parameters
+        ----------
+        data : FairData
+
+        Returns
+        -------
+        features : ndarray or CSR matrix of shape (n_samples, n_row_features)
+            On the CPU.
+        """
+        return data.X
+
     def portable(self) -> Model:
         """The same model where it can be unpickled and predict anywhere: on the CPU."""
         return self

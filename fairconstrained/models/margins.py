@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -60,6 +61,10 @@ class MarginModel(ItemModel):
     r"""Scores :math:`h_{y_i}(x_i) - h_l(x_i)` of margins, with the outputs h of another model; see `MarginData`."""
 
     base: OutputModel
+
+    def row_features(self, data: FairData) -> Any:
+        """See `Model.row_features`: those of the item."""
+        return self.base.row_features(self.items)[data.X[:, 0]]
 
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         """See `Model.forward`."""

@@ -148,6 +148,10 @@ class ModuleModel(OutputModel):
             return data
         return replace(data, X=_as_tensor(data.X).to(self._device, self.dtype))
 
+    def row_features(self, data: FairData) -> Any:
+        """See `Model.row_features`; rows that were placed elsewhere come back."""
+        return data.X.to("cpu", torch.float64).numpy() if isinstance(data.X, Tensor) else data.X
+
     def portable(self) -> ModuleModel:
         """See `Model.portable`."""
         return replace(self, device="cpu")

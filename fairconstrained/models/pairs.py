@@ -95,6 +95,11 @@ class PairModel(ItemModel):
         scores, pullback = self.base.forward(params, items)
         return differences(scores, pairs[:, 0], pairs[:, 1], pullback)
 
+    def row_features(self, data: FairData) -> Any:
+        """See `Model.row_features`: the features of the first item minus those of the second."""
+        features = self.base.row_features(self.items)
+        return features[data.X[:, 0]] - features[data.X[:, 1]]
+
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
         """See `Model.last_layer`; an intercept cancels out."""
         layer = self.base.last_layer(params, self.items)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fairconstrained.models import LastLayer, LinearModel
+from fairconstrained.models import LastLayer, LinearModel, Model
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
 from fairconstrained.solvers._path import start_after
@@ -118,7 +118,7 @@ class AdamLagrangian(StochasticSolver):
             polished = exact.solve(problem, _start(problem, result, result.params), random_state)
             params = polished.params if _is_fair(problem, polished.params) else _restored(problem, polished.params)
         else:
-            head = _head(problem, layer)
+            head = _head(problem, result.params, layer)
             polished = exact.solve(head, _start(head, result, result.params[layer.entries]), random_state)
             params = _with_layer(result.params, layer, polished.params)
             candidates = tuple(_with_layer(result.params, layer, found) for found in polished.candidates)
@@ -219,10 +219,37 @@ def _start(problem: Problem, trained: SolverResult, params: np.ndarray) -> Start
     return start_after(problem, params, np.array([known.get(name, 0.0) for name in problem.component_names]))
 
 
-def _head(problem: Problem, layer: LastLayer) -> Problem:
-    """The problem of the last layer alone."""
-    alpha = getattr(problem.model, "alpha", 0.0)
-    model = LinearModel(layer.coef.size, 1, layer.intercept.size > 0, alpha)
+@dataclass(frozen=True)
+class _Head(LinearModel):
+    """The last layer of another model, whose other parameters stay as they are and whose penalty it has.
+
+    Parameters
+    ----------
+    whole : Model
+    params : ndarray of shape (n_whole,)
+        Of ``whole``.
+    entries : ndarray of shape (n_params,)
+        Where the parameters of the last layer stand in ``params``.
+    """
+
+    whole: Model = field(kw_only=True)
+    params: np.ndarray = field(kw_only=True)
+    entries: np.ndarray = field(kw_only=True)
+
+    def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
+        """See `Model.penalty`."""
+        joined = self.params.copy()
+        joined[self.entries] = params
+        value, gradient = self.whole.penalty(joined)
+        return value, gradient[self.entries]
+
+
+def _head(problem: Problem, params: np.ndarray, layer: LastLayer) -> Problem:
+    """The problem of the last layer alone, where the other layers are those of ``params``."""
+    has_intercept = layer.intercept.size > 0
+    model = _Head(
+        layer.coef.size, fit_intercept=has_intercept, whole=problem.model, params=params, entries=layer.entries
+    )
     # the same coefficients for all groups, so that the model need not know of thousands of them
     n_samples = problem.data.n_samples
     features, one = np.ascontiguousarray(layer.features), np.zeros(n_samples, dtype=int)

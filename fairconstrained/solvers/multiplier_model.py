@@ -27,7 +27,8 @@ class MultiplierModel(StochasticSolver):
 
     The features :math:`v_j` of a constraint are the sums of the rows' features, weighted by the constraint's slopes in
     the scores where all of these are zero: for the gap of two groups' rates, in proportion to the difference of their
-    means. So constraints about similar rows share what they learn. Both players take Adam's steps on the same
+    means. So constraints about similar rows share what they learn. Of pairs of rows, as a ranker has, the features are
+    differences. Both players take Adam's steps on the same
     mini-batch.
 
     ``kappa`` is met about, as in the publication, if at all; the exact gap is reported.
@@ -109,14 +110,14 @@ class _MultiplierModel(Method):
 
 
 def _features(problem: Problem) -> np.ndarray:
-    """Features of every component, scaled; ndarray of shape (n_components, n_features)."""
-    data, rows = problem.data, []
+    """Features of every component, scaled; ndarray of shape (n_components, n_row_features)."""
+    features, rows = problem.model.row_features(problem.data), []
     for term in problem.constraints:
-        scores = torch.zeros(data.n_samples, dtype=torch.float64, requires_grad=True)
+        scores = torch.zeros(problem.data.n_samples, dtype=torch.float64, requires_grad=True)
         with torch.enable_grad():
             values = cast(FullBatch, term).values(scores, torch.from_numpy(term.fair_aux()))
             slopes = [torch.autograd.grad(value, scores, retain_graph=True)[0] for value in values]
-        rows += [np.asarray(data.X.T @ slope.numpy()) for slope in slopes]
-    table = np.stack(rows) if rows else np.empty((0, data.n_features))
-    scale = np.sqrt((table**2).mean(axis=0)) if rows else np.ones(data.n_features)
+        rows += [np.asarray(features.T @ slope.numpy()) for slope in slopes]
+    table = np.stack(rows) if rows else np.empty((0, features.shape[1]))
+    scale = np.sqrt((table**2).mean(axis=0)) if rows else np.ones(features.shape[1])
     return table / np.where(scale > 0, scale, 1.0)

@@ -14,6 +14,7 @@ from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.models import LinearModel, ModuleModel, Perceptron, mlp
+from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, make_solver
@@ -312,13 +313,40 @@ def test_the_promise_is_kept_when_the_second_part_fails(request, failing, monkey
         assert result.objective < np.log(2) - 0.003
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["rows", "pairs"])
+def test_the_last_layer_is_trained_on_the_objective_of_the_whole(two_groups, alpha, kind):
+    """Value and gradient, of the penalty too, also where the model wraps the one that has ``alpha``."""
+    model = replace(perceptron(4), alpha=alpha)
+    if kind == "pairs":
+        first = np.random.default_rng(0).permutation(two_groups.n_samples)
+        pairs = np.column_stack([first, np.roll(first, 1)])
+        model, two_groups = PairModel(model, two_groups), replace(two_groups, X=pairs)
+    problem = problem_of(two_groups, LossParity(0.05), model=model)
+    rng = np.random.default_rng(1)
+    params = rng.normal(size=problem.n_params)
+    layer = problem.model.last_layer(params, problem.data)
+    head = _head(problem, params, layer)
+    for _ in range(2):
+        moved = params.copy()
+        moved[layer.entries] = rng.normal(size=layer.entries.size)
+        whole, part = FullBatchView(problem).at(moved), FullBatchView(head).at(moved[layer.entries])
+        assert part.objective == pytest.approx(whole.objective)
+        multipliers = rng.uniform(size=part.constraints.size)
+        gradients = part.gradient(1.0, multipliers), whole.gradient(1.0, multipliers)[layer.entries]
+        np.testing.assert_allclose(*gradients, atol=1e-10)
+        penalties = (model.penalty(moved)[0], head.model.penalty(moved[layer.entries])[0])
+        assert penalties[0] == penalties[1]
+        assert (penalties[0] > 0) == (alpha > 0)
+
+
 @pytest.fixture(scope="module")
 def unfair_head(two_groups):
     """The last layer's problem at parameters with a gap far above its kappa of 0.05."""
     problem = problem_of(two_groups, LossParity(0.05))
     params = solve(problem.without_constraints()).params
     layer = problem.model.last_layer(params, problem.data)
-    head = _head(problem, layer)
+    head = _head(problem, params, layer)
     np.testing.assert_allclose(head.scores(params[layer.entries]), problem.scores(params), atol=1e-12)
     assert not _is_fair(head, params[layer.entries])
     return head, params[layer.entries]

@@ -1,11 +1,23 @@
 """The multiplier model: its steps against a restatement, its features, and an optimum that is known."""
 
+import warnings
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
+import torch
 
+from fairconstrained import ConvergenceWarning, FairRanker
 from fairconstrained.constraints import RateGap
 from fairconstrained.data import FairData
+from fairconstrained.datasets import make_biased_ranking
 from fairconstrained.groups import Groups
+from fairconstrained.models import LinearModel, ModuleModel, mlp
+from fairconstrained.models.margins import MarginData, MarginModel
+from fairconstrained.models.pairs import PairModel
+from fairconstrained.objectives import Logistic
+from fairconstrained.problem import Problem
 from fairconstrained.solvers import MultiplierModel
 from fairconstrained.solvers._stochastic import Source
 from fairconstrained.solvers.multiplier_model import _features
@@ -37,6 +49,58 @@ def test_features_are_in_proportion_to_the_difference_of_means(overlapping):
         np.testing.assert_allclose(features[group + 30], -features[group])
     np.testing.assert_allclose(ratios, np.tile(ratios[0], (30, 1)))
     np.testing.assert_allclose((features**2).mean(axis=0), 1.0)
+
+
+@pytest.fixture(scope="module")
+def items(make_data):
+    return make_data(counts=(40, 60), n_features=4)
+
+
+def pairs_of(items, base):
+    """Pairs of documents of which the first is the better one; one constraint for two groups of pairs."""
+    first = np.random.default_rng(0).permutation(items.n_samples)
+    codes = np.arange(items.n_samples) % 2
+    data = FairData.from_arrays(np.column_stack([first, np.roll(first, 1)]), np.ones(100), codes, ("x", "y"))
+    bound = RateGap(0.05).bind(data)
+    return Problem(PairModel(base, items), Logistic().bind(data), (bound,), data)
+
+
+def test_features_of_pairs_are_differences_of_documents(items):
+    problem = pairs_of(items, LinearModel(4))
+    pairs = problem.data.X
+    differences = np.asarray(items.X)[pairs[:, 0]] - np.asarray(items.X)[pairs[:, 1]]
+    x, y = (differences[problem.data.codes == code].mean(axis=0) for code in (0, 1))
+    features = _features(problem)
+    assert features.shape == (2, 4)
+    np.testing.assert_allclose(np.abs(features), 1.0)  # of two opposite components, in units of their root mean square
+    np.testing.assert_array_equal(np.sign(features[0]) * np.sign(features[0, 0]), np.sign((x - y) * (x - y)[0]))
+
+
+def test_features_of_margins_are_those_of_the_items(items):
+    items = replace(items, y=torch.from_numpy(np.arange(100) % 3).sort().values.double())
+    margins = MarginData.of(items, ("a", "b", "c"))
+    model = MarginModel(LinearModel(4, 3), items)
+    np.testing.assert_array_equal(model.row_features(margins), np.asarray(items.X)[margins.X[:, 0]])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_features_of_rows_that_were_placed_as_tensors(items, dtype):
+    """As on a device, whose rows are tensors."""
+    network = ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 4, dtype=dtype, device="cpu")
+    placed = replace(items, X=torch.from_numpy(np.ascontiguousarray(items.X)).to(dtype))
+    bound = RateGap(0.05).bind(items)
+    plain, other = (Problem(network, Logistic().bind(items), (bound,), rows) for rows in (items, placed))
+    np.testing.assert_allclose(_features(other), _features(plain), atol=1e-5)
+
+
+def test_a_ranker_takes_it():
+    X, y, query, group = make_biased_ranking(40, 6, random_state=0)
+    model = FairRanker(0.1, solver="multiplier_model", max_iter=3, solver_options={"batch_size": 64}, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y, qid=query, sensitive_features=group)
+    assert model.multipliers_ is not None
+    assert np.isfinite(model.objective_)
 
 
 def test_the_multipliers_are_moved_up_where_constraints_are_violated(overlapping):
