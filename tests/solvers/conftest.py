@@ -97,7 +97,7 @@ def unequal(make_data: Any, make_problem: Any) -> Unequal:
     y[:60][torch.from_numpy(flipped)] *= -1
     codes, X = data.codes, data.X
     data = FairData.from_arrays(X, y.numpy(), codes, data.labels)
-    problem = make_problem(data, LossParity(0.05).bind(data))
+    problem = make_problem(data, LossParity(0.05).unchecked(data))
     view, free = problem.view(FullBatch), problem.without_constraints().view(FullBatch)
     unbounded = minimize(
         lambda z: (free.at(z).objective, free.at(z).gradient(1.0, np.empty(0))), np.zeros(4), jac=True, tol=1e-12

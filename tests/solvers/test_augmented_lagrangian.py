@@ -137,7 +137,7 @@ def test_demographic_parity_against_the_global_optimum(make_problem):
         x, y, codes, data = one_feature(seed)
         cuts = optimum_by_cuts(x, y, codes, alpha=0.01)
         for kappa in (0.1, 0.25):
-            constraint = DemographicParity(kappa).bind(data)
+            constraint = DemographicParity(kappa).unchecked(data)
             result = solve(make_problem(data, constraint, loss=Logistic(), alpha=0.01))
             if result.status == Status.INFEASIBLE:
                 excesses.append(np.inf)
@@ -160,7 +160,7 @@ def test_never_worse_than_a_fair_model_that_is_known(make_problem, loss):
     codes = np.repeat([0, 1], 150)
     y = np.where(np.tile(common[:, 0], 2) + 0.8 * codes + rng.normal(size=300) > 0.4, 1.0, -1.0)
     data = FairData.from_arrays(X, y, codes, ("a", "b"))
-    problem = make_problem(data, StatisticalParity(0.02).bind(data), loss=loss, alpha=0.0)
+    problem = make_problem(data, StatisticalParity(0.02).unchecked(data), loss=loss, alpha=0.0)
 
     view = problem.without_constraints().view(FullBatch)
     # z = B u: the coefficient of the group takes back what the constant 0.7 of the pairs adds

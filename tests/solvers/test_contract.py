@@ -121,7 +121,7 @@ def test_result_is_frozen_and_what_its_parameters_give(parity_problem, name, not
 @each_solver
 def test_several_constraints_at_once(make_data, make_problem, name):
     data = make_data(counts=(90, 120))
-    problem = make_problem(data, StatisticalParity(0.4).bind(data), DemographicParity(0.2).bind(data))
+    problem = make_problem(data, StatisticalParity(0.4).unchecked(data), DemographicParity(0.2).unchecked(data))
     result = solve(name, problem)
     scores = problem.scores(result.params)
     assert result.constraint_values == {c.name: pytest.approx(c.metric(scores)) for c in problem.constraints}

@@ -97,7 +97,7 @@ def test_auxiliary_variables_are_free(make_problem):
     X = rng.normal(size=(codes.size, 3))
     y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
     data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = replace(make_problem(data, LossParity(0.1).bind(data)), domain=L1Ball(0.4))
+    problem = replace(make_problem(data, LossParity(0.1).unchecked(data)), domain=L1Ball(0.4))
     assert problem.constraints[0].n_aux == 1
     polyhedron = _polyhedron(problem)
     assert polyhedron.lower.size == 4 + 1 + 4

@@ -232,7 +232,7 @@ def test_mini_batches_need_terms_that_have_them(make_data, make_problem, mean_ga
 def test_auxiliary_variables_of_many_groups(make_data, make_problem):
     """They are variables like others, for every oracle."""
     data = make_data(counts=(9, 9, 9, 9, 9, 9, 9, 9))
-    problem = make_problem(data, LossParity(0.2).bind(data))
+    problem = make_problem(data, LossParity(0.2).unchecked(data))
     for oracle in ("switching", "online"):
         options = IPC(oracle=oracle, inner_iter=30, max_iter=2, proximity=1.0)
         result = options.solve(problem, None, np.random.default_rng(0))

@@ -30,7 +30,7 @@ def data():
 
 def make_problem(data, kappa=0.4, c1=0.5, model=None):
     network = ModuleModel(partial(mlp, hidden_layer_sizes=(10,), activation="logistic"), 3)
-    bound = QuadraticAUCGap(kappa, c1=c1).bind(data)
+    bound = QuadraticAUCGap(kappa, c1=c1).unchecked(data)
     return Problem(model or network, PairwiseAUC(loss="quadratic").bind(data), (bound,), data)
 
 

@@ -24,7 +24,7 @@ def make_auc_problem(make_data, make_problem):
 
     def make(kappa=0.5, c1=0.5, metrics=("inter_group",), alpha=0.05, **data):
         rows = make_data(**{"counts": (23, 31), "weighted": True, "shift": 0.8, **data})
-        bounds = [QuadraticAUCGap(kappa, metric=metric, c1=c1).bind(rows) for metric in metrics]
+        bounds = [QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(rows) for metric in metrics]
         return make_problem(rows, *bounds, loss=PairwiseAUC(loss="quadratic"), alpha=alpha)
 
     return make
@@ -298,7 +298,7 @@ def test_long_steps_and_rare_features_do_not_make_it_diverge(make_data, make_pro
     data = make_data(counts=(200, 200), shift=0.8)
     for block in data.blocks:
         block[:, 2] = np.arange(200) == 7  # standardised, these two rows are at 14 standard deviations
-    problem = make_problem(data, QuadraticAUCGap(0.5).bind(data), loss=PairwiseAUC(loss="quadratic"), alpha=0.0)
+    problem = make_problem(data, QuadraticAUCGap(0.5).unchecked(data), loss=PairwiseAUC(loss="quadratic"), alpha=0.0)
     method = descent(problem, step=3.0)
     for _ in range(3):
         averages = method.averages()

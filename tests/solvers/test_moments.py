@@ -33,7 +33,7 @@ def auc_problem(make_data):
         return Problem(
             model=LinearModel(data.n_features, **model),
             objective=PairwiseAUC("quadratic").bind(data),
-            constraints=(QuadraticAUCGap(kappa, metric=metric, c1=c1).bind(data),),
+            constraints=(QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(data),),
             data=data,
         )
 
@@ -140,7 +140,7 @@ def test_masks(auc_problem):
 @pytest.mark.parametrize("metric", ["group", "intra_group"])
 def test_several_constraints(auc_problem, metric):
     problem = auc_problem(0.2)
-    other = QuadraticAUCGap(0.1, metric=metric).bind(problem.data)
+    other = QuadraticAUCGap(0.1, metric=metric).unchecked(problem.data)
     check_known_optimum(replace(problem, constraints=(*problem.constraints, other)), active=True)
 
 
@@ -228,7 +228,7 @@ def test_many_rows_are_one_pass(make_data):
     repeated = FairData.from_arrays(sp.csr_array(columns[0]), *columns[1:], data.labels)
     results = []
     for rows in (data, repeated):
-        constraint = QuadraticAUCGap(0.1).bind(rows)
+        constraint = QuadraticAUCGap(0.1).unchecked(rows)
         problem = Problem(LinearModel(3), PairwiseAUC("quadratic").bind(rows), (constraint,), rows)
         results.append(solve(problem))
     np.testing.assert_allclose(results[0].params, results[1].params, atol=1e-8)
@@ -272,7 +272,7 @@ def incompatible(problem):
             "SaddleMoments, which 'pairwise_auc'",
         ),
         "the exact gap": (
-            replace(problem, constraints=(AUCGap(0.1).bind(data),)),
+            replace(problem, constraints=(AUCGap(0.1).unchecked(data),)),
             "SaddleMoments, which 'inter_group'",
         ),
     }

@@ -33,7 +33,7 @@ def overlapping(make_problem):
     X = rng.normal(size=(400, 3)) + members[:, :3]
     y = np.where(rng.random(400) < 1 / (1 + np.exp(-X[:, 0])), 1.0, -1.0)
     data = FairData.from_arrays(X, y, groups.codes, groups.labels, unions=groups.unions)
-    return make_problem(data, RateGap(0.05, constraint="intersectional").bind(data)), members
+    return make_problem(data, RateGap(0.05, constraint="intersectional").unchecked(data)), members
 
 
 def test_features_are_in_proportion_to_the_difference_of_means(overlapping):
@@ -61,7 +61,7 @@ def pairs_of(items, base):
     first = np.random.default_rng(0).permutation(items.n_samples)
     codes = np.arange(items.n_samples) % 2
     data = FairData.from_arrays(np.column_stack([first, np.roll(first, 1)]), np.ones(100), codes, ("x", "y"))
-    bound = RateGap(0.05).bind(data)
+    bound = RateGap(0.05).unchecked(data)
     return Problem(PairModel(base, items), Logistic().bind(data), (bound,), data)
 
 
@@ -88,7 +88,7 @@ def test_features_of_rows_that_were_placed_as_tensors(items, dtype):
     """As on a device, whose rows are tensors."""
     network = ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 4, dtype=dtype, device="cpu")
     placed = replace(items, X=torch.from_numpy(np.ascontiguousarray(items.X)).to(dtype))
-    bound = RateGap(0.05).bind(items)
+    bound = RateGap(0.05).unchecked(items)
     plain, other = (Problem(network, Logistic().bind(items), (bound,), rows) for rows in (items, placed))
     np.testing.assert_allclose(_features(other), _features(plain), atol=1e-5)
 

@@ -22,7 +22,7 @@ def problem(make_data, make_problem):
 
     def make(notion, normalize=True):
         constraint = notion(0.0, interval=(0.2, 0.7), normalize=normalize, surrogate="ramp")
-        return make_problem(data, constraint.bind(data), alpha=0.01)
+        return make_problem(data, constraint.unchecked(data), alpha=0.01)
 
     return make
 
@@ -104,7 +104,7 @@ def test_the_best_of_several_steps_wins(problem):
 def test_a_bound_that_holds_costs_nothing(make_data, make_problem):
     """At kappa > 0 only what exceeds the bound is penalised: the penalty is exact, and nothing is paid below."""
     data = make_data()
-    made = make_problem(data, PairwiseParity(100.0).bind(data))
+    made = make_problem(data, PairwiseParity(100.0).unchecked(data))
     penalized, free = solve(made, weight=5.0), solve(made.without_constraints())
     np.testing.assert_allclose(penalized.params, free.params, rtol=1e-12)
     assert penalized.status == Status.COMPLETED

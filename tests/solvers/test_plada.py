@@ -67,7 +67,7 @@ def test_known_optimum_primal_and_dual(known):
 
 def test_all_rows_or_mini_batches(make_data, make_problem):
     data = make_data(counts=(90, 120), shift=0.8)
-    problem = make_problem(data, RateGap(0.02).bind(data))
+    problem = make_problem(data, RateGap(0.02).unchecked(data))
     whole = PLADA(max_epochs=3, epoch_steps=7)
     result = whole.solve(problem, None, np.random.default_rng(0))
     assert [record["n_iter"] for record in result.history] == [1, 2, 3]

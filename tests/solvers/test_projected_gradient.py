@@ -27,7 +27,7 @@ each_model = pytest.mark.parametrize(
 def pairwise_problem(make_data, make_problem):
     def make(kappa=0.1, notion="group_auc", counts=(23, 31), n_copies=1, sparse=False, **model):
         data = make_data(counts=counts, weighted=True, shift=0.8, sparse=sparse)
-        constraint = PairwiseParity(kappa, notion=notion).bind(data)
+        constraint = PairwiseParity(kappa, notion=notion).unchecked(data)
         return make_problem(data, constraint, n_copies=n_copies, **model)
 
     return make
@@ -79,7 +79,8 @@ def test_quadratics_are_the_values(pairwise_problem, notion, counts, n_copies, s
 def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
     problem = pairwise_problem()
     both = tuple(
-        PairwiseParity(kappa, notion=n).bind(problem.data) for kappa, n in [(0.2, "group_auc"), (0.4, "intra_group")]
+        PairwiseParity(kappa, notion=n).unchecked(problem.data)
+        for kappa, n in [(0.2, "group_auc"), (0.4, "intra_group")]
     )
     problem = replace(problem, constraints=both)
     hessians, which, b, c = parameter_quadratics(problem, problem.constraints)
@@ -228,7 +229,7 @@ def test_a_model_that_is_not_linear(pairwise_problem):
 
 def test_other_constraints_are_refused(pairwise_problem):
     problem = pairwise_problem()
-    problem = replace(problem, constraints=(StatisticalParity(0.3).bind(problem.data),))
+    problem = replace(problem, constraints=(StatisticalParity(0.3).unchecked(problem.data),))
     with pytest.raises(IncompatibleProblem, match="needs the view ConvexQuadratic, which 'statistical_parity'"):
         make_solver("projected_gradient", {}, problem)
 

@@ -45,7 +45,7 @@ class ByHand:
 
     def problem(self):
         data = FairData.from_arrays(self.x[:, None], self.y, self.group, ("a", "b"))
-        constraint = DemographicParity(self.KAPPA, surrogate="logistic", surrogate_width=self.WIDTH).bind(data)
+        constraint = DemographicParity(self.KAPPA, surrogate="logistic", surrogate_width=self.WIDTH).unchecked(data)
         return Problem(LinearModel(1, alpha=self.ALPHA), Logistic().bind(data), (constraint,), data)
 
     def start(self):
@@ -142,7 +142,7 @@ def test_the_matrix_finds_its_way_back():
 def test_the_constraint_player_sees_the_metric(make_data, make_problem, constraint):
     """The largest value is the metric minus kappa, however wide the surrogate is."""
     data = make_data(counts=(90, 120), shift=0.8)
-    bound = constraint.bind(data)
+    bound = constraint.unchecked(data)
     problem = make_problem(data, bound)
     rng = np.random.default_rng(0)
     for blur in (0.05, 1.0):
@@ -155,7 +155,7 @@ def test_the_constraint_player_sees_the_metric(make_data, make_problem, constrai
 
 def test_components_that_refinement_adds_have_no_multiplier(make_data, make_problem):
     data = make_data(counts=(90, 120), shift=0.8)
-    constraints = StatisticalParity(0.05, n_levels=2).bind(data), GroupAUC(0.05).bind(data)
+    constraints = StatisticalParity(0.05, n_levels=2).unchecked(data), GroupAUC(0.05).unchecked(data)
     problem = make_problem(data, *constraints)
     params = np.random.default_rng(0).normal(size=problem.n_params)
     refined = constraints[0].refined(problem.scores(params), blur=0.1, margin=0.0)
@@ -193,7 +193,7 @@ def quadratic(make_data, make_problem):
 
     def make(*scales):
         scaled = replace(data, X=data.X * np.array(scales))
-        return make_problem(scaled, PairwiseParity(0.3).bind(scaled), alpha=1e-4)
+        return make_problem(scaled, PairwiseParity(0.3).unchecked(scaled), alpha=1e-4)
 
     return make
 
@@ -261,7 +261,7 @@ def biased():
     data = FairData.from_arrays(X * [1.0, 20.0, 0.1, 1.0, 5.0] + 3, np.where(y > 0, 1.0, -1.0), groups, ("a", "b"))
 
     def make(constraint, objective=None):
-        terms = (constraint.bind(data),) if constraint else ()
+        terms = (constraint.unchecked(data),) if constraint else ()
         return Problem(LinearModel(5, alpha=1e-3), (objective or Logistic()).bind(data), terms, data)
 
     return make

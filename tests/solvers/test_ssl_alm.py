@@ -151,7 +151,7 @@ def test_a_warm_start_with_other_comparisons(make_data, make_problem):
     """Other comparisons than in the run before: training begins anew, from the parameters that it came to."""
     data = make_data(counts=(40, 50, 30), shift=0.8)
     one, other = (
-        make_problem(data, LossParity(0.01, constraint=notion).bind(data), loss=Logistic())
+        make_problem(data, LossParity(0.01, constraint=notion).unchecked(data), loss=Logistic())
         for notion in ("demographic_parity", "equalized_odds")
     )
     assert len(one.component_names) < len(other.component_names)

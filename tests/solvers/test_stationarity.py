@@ -145,7 +145,7 @@ def test_auxiliary_variables_take_part(make_problem):
     X = rng.normal(size=(codes.size, 3))
     y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
     data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = make_problem(data, LossParity(0.05).bind(data))
+    problem = make_problem(data, LossParity(0.05).unchecked(data))
     view = FullBatchView(problem)
     n_aux = problem.constraints[0].n_aux
     begin, m = problem.start(np.zeros(problem.n_params)), len(problem.component_names)

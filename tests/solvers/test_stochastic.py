@@ -53,7 +53,7 @@ def test_every_stochastic_solver_is_tested_here():
 @pytest.fixture(scope="module")
 def wider(unequal):
     """A bound that every method keeps in some epochs."""
-    return replace(unequal.problem, constraints=(LossParity(0.08).bind(unequal.problem.data),))
+    return replace(unequal.problem, constraints=(LossParity(0.08).unchecked(unequal.problem.data),))
 
 
 # --- records
@@ -124,7 +124,9 @@ def test_select_best_is_the_feasible_record_of_least_objective(wider, name):
 
 def test_select_best_without_a_feasible_record_is_the_last_one(unequal):
     problem = replace(
-        unequal.problem, constraints=(LossParity(0.0).bind(unequal.problem.data),), model=LinearModel(3, alpha=0.05)
+        unequal.problem,
+        constraints=(LossParity(0.0).unchecked(unequal.problem.data),),
+        model=LinearModel(3, alpha=0.05),
     )
     last, best = (solve(problem, "sgd", select=select) for select in ("last", "best"))
     np.testing.assert_array_equal(last.params, best.params)
@@ -162,7 +164,7 @@ def test_batches_by_balance_and_even_ones(unequal):
 
 def test_a_part_of_a_batch_keeps_its_weights(make_data, make_problem):
     data = make_data(counts=(40, 60), weighted=True)
-    problem = make_problem(data, LossParity(0.1).bind(data))
+    problem = make_problem(data, LossParity(0.1).unchecked(data))
     source = Source(problem.view(Stochastic), np.random.default_rng(0), 20, 0.3)
     batch = source.batch()
     rows = np.array([1, 4, 5, 17])
@@ -286,7 +288,7 @@ def test_the_state_of_another_solver_is_a_start_without_one(unequal, other):
 def test_the_best_iterate_of_another_kappa_is_judged_anew(unequal):
     """What was the best iterate under a wide bound is not returned under a narrow one."""
     data = unequal.problem.data
-    wide, narrow = (replace(unequal.problem, constraints=(LossParity(k).bind(data),)) for k in (1.0, 0.02))
+    wide, narrow = (replace(unequal.problem, constraints=(LossParity(k).unchecked(data),)) for k in (1.0, 0.02))
     first = solve(wide, "ssl_alm", select="best", max_epochs=3)
     assert first.constraint_values["loss_parity"] > 0.02
     then = solve(narrow, "ssl_alm", start=first.start, select="best", max_epochs=4, learning_rate=0.1)
@@ -404,7 +406,7 @@ def test_what_has_diverged_is_begun_anew(unequal, name, gradients, monkeypatch):
 
 def test_too_long_steps_diverge_with_a_message(make_data, make_problem):
     data = make_data(counts=(60, 80), shift=0.8)
-    problem = make_problem(data, LossParity(0.05, loss="squared").bind(data), loss=Squared())
+    problem = make_problem(data, LossParity(0.05, loss="squared").unchecked(data), loss=Squared())
     with np.errstate(all="raise"):  # nothing overflows outside of what training allows
         result = solve(problem, "sgd", learning_rate=1e6, max_epochs=50)
     assert "it met a loss that is not finite" in result.message
@@ -424,7 +426,7 @@ def network_problem(make_data):
     model = Perceptron(partial(mlp, hidden_layer_sizes=(4,), activation="tanh"), 3, activation="tanh")
 
     def make(constraint):
-        return Problem(model, Logistic().bind(data), (constraint.bind(data),), data)
+        return Problem(model, Logistic().bind(data), (constraint.unchecked(data),), data)
 
     return make
 
@@ -463,7 +465,7 @@ def test_many_groups_are_bounded_through_a_centre(make_data, make_problem, name)
     X = rng.normal(size=(codes.size, 3))
     y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
     data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = make_problem(data, LossParity(0.05).bind(data))
+    problem = make_problem(data, LossParity(0.05).unchecked(data))
     assert problem.constraints[0].n_aux == 1
     gentle = {"learning_rate": 0.03, "dual_rate": 0.05}
     options = {"batch_size": 16} | {"alm": gentle, "ssl_alm": gentle, "plada": {"learning_rate": 0.005}}.get(name, {})

@@ -172,7 +172,7 @@ def eight(request, make_problem):
     y = np.where(rng.random(8) < 0.5, 1.0, -1.0)
     y[0] = -y[1]
     data = FairData.from_arrays(rng.normal(size=(8, 2)), y, codes, tuple("abc"[: codes.max() + 1]))
-    constraint = LossParity(0.05, min_group_size=3, small_groups="merge").bind(data)
+    constraint = LossParity(0.05, min_group_size=3, small_groups="merge").unchecked(data)
     assert len(constraint.groups.labels) == 2
     return make_problem(data, constraint, fit_intercept=False)
 
@@ -212,7 +212,7 @@ def test_either_half_of_a_mini_batch_is_a_mini_batch_of_half_the_size(eight):
 def test_the_probabilities_of_the_levels_make_the_sum_collapse(make_data, make_problem):
     """With a made-up direction h(rows), the expectation is h of twice the largest half; without noise, exactly."""
     data = make_data(counts=(35, 41))
-    problem = make_problem(data, LossParity(0.05).bind(data))
+    problem = make_problem(data, LossParity(0.05).unchecked(data))
     for p0 in (0.3, 0.4, 0.7):
         method, source = method_and_source(problem, np.zeros(4), p0=p0)
         assert method._largest == 4  # 32 of 35 rows
@@ -256,7 +256,7 @@ def test_the_direction_is_without_bias(eight):
 )
 def test_the_cap_fits_the_smallest_group(make_data, make_problem, counts, largest):
     data = make_data(counts=counts)
-    method, source = method_and_source(make_problem(data, LossParity(0.05).bind(data)), np.zeros(4))
+    method, source = method_and_source(make_problem(data, LossParity(0.05).unchecked(data)), np.zeros(4))
     assert method._largest == largest
     sizes = set()
     even_batch = source.even_batch
@@ -271,7 +271,7 @@ def test_the_cap_follows_the_rows_that_a_run_goes_on_with(make_data, make_proble
     problems = []
     for counts in ((40, 50), (10, 50)):
         data = make_data(counts=counts)
-        problems.append(make_problem(data, LossParity(0.05).bind(data)))
+        problems.append(make_problem(data, LossParity(0.05).unchecked(data)))
     method, _ = method_and_source(problems[0], np.zeros(4))
     assert method._largest == 4
     method.go_on(StochasticGhost(), problems[1])
@@ -280,7 +280,7 @@ def test_the_cap_follows_the_rows_that_a_run_goes_on_with(make_data, make_proble
 
 def test_a_value_that_is_not_finite_gives_no_direction(make_data, make_problem):
     data = make_data(counts=(40, 40, 40))  # six components: the linear program takes no NaN
-    problem = make_problem(data, LossParity(0.05).bind(data))
+    problem = make_problem(data, LossParity(0.05).unchecked(data))
     method, source = method_and_source(problem, np.full(4, np.nan))
     assert np.isnan(method.direction(source)).all()
 

@@ -35,7 +35,7 @@ def batch_problem(make_data, make_problem):
     def make(constraint, kind="linear"):
         data = make_data(counts=(90, 120), shift=0.8)
         model = {"linear": make_problem(data).model, "network": ModuleModel(partial(mlp, activation="tanh"), 3)}[kind]
-        problem = Problem(model, TruncatedLogistic().bind(data), (constraint.bind(data),), data)
+        problem = Problem(model, TruncatedLogistic().bind(data), (constraint.unchecked(data),), data)
         return problem.view(Stochastic).sample(np.random.default_rng(0), 40).problem
 
     return make
@@ -148,7 +148,7 @@ def test_a_domain_is_respected(known):
 @each_notion
 def test_linear_models(make_data, make_problem, constraint):
     data = make_data(counts=(90, 120), shift=0.8)
-    problem = make_problem(data, constraint.bind(data), alpha=0.01)
+    problem = make_problem(data, constraint.unchecked(data), alpha=0.01)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     result = run(problem, step=4.0, select="last")
     assert result.objective < start.objective - 0.02
@@ -159,7 +159,7 @@ def test_linear_models(make_data, make_problem, constraint):
 def test_networks(make_data, n_outputs):
     data = make_data(counts=(90, 120), shift=0.8)
     model = ModuleModel(partial(mlp, hidden_layer_sizes=(6,)), 3, n_outputs, alpha=0.01)
-    problem = Problem(model, TruncatedLogistic().bind(data), (DemographicParity(0.15).bind(data),), data)
+    problem = Problem(model, TruncatedLogistic().bind(data), (DemographicParity(0.15).unchecked(data),), data)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     result = run(problem, step=6.0, max_inner=30, proximity=0.05, select="last")
     assert result.objective < start.objective - 0.02
