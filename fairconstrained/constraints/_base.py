@@ -182,6 +182,13 @@ class BoundConstraint(Exact):
         own = (m for name, m in multipliers.items() if name == self.name or name.startswith(f"{self.name}["))
         return sum(own) / self.penalty_factor
 
+    def complaint_about_decisions(self, value: float) -> str:
+        """What to tell the user where ``value``, of the decisions, is larger than the bound on the probabilities."""
+        return (
+            f"kappa={self.kappa:g} bounds {self.name} of probabilities; of the decisions it is {value:.4g} on the "
+            "training data. Set rate='indicator' to bound the decisions."
+        )
+
     def complaint(self, value: float) -> str:
         """What to tell the user where ``value``, of what kappa bounds, is too large."""
         bounded = self.name if self.bounds_metric else f"the surrogate of {self.name}"

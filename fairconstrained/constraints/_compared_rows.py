@@ -127,6 +127,9 @@ class _ComparedRows(BoundConstraint):
     def price(self, multipliers: Mapping[str, float] | None) -> float:
         return self.inner.price(multipliers)
 
+    def complaint_about_decisions(self, value: float) -> str:
+        return self.inner.complaint_about_decisions(value)
+
     def complaint(self, value: float) -> str:
         return self.inner.complaint(value)
 

@@ -159,6 +159,13 @@ class BoundMinorityShare(BoundCellSums):
         """The metric of the predictions, whatever the rate is."""
         return self.of_sums(self._sums(RATES["indicator"](scores, self.data.y.numpy())))
 
+    def complaint_about_decisions(self, value: float) -> str:
+        """See `BoundConstraint.complaint_about_decisions`."""
+        return (
+            f"min_share={1 - self.kappa:g} bounds the share of the minority {self.minority!r} in the probabilities; in "
+            f"the positive predictions it is {1 - value:.4g} on the training data. Set rate='indicator' to bound that."
+        )
+
     def complaint(self, value: float) -> str:
         """See `BoundConstraint.complaint`."""
         return (

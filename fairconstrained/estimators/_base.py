@@ -75,6 +75,8 @@ class BaseFairEstimator(BaseEstimator, ABC):
     _takes_overlapping_groups: ClassVar[bool] = False
     #: Whether the constraints themselves merge or ignore small groups, which may overlap.
     _constraints_choose_groups: ClassVar[bool] = False
+    #: Whether no constraint of a fit had anything to compare.
+    _compares_nothing: bool = False
     #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
@@ -268,8 +270,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._warn(problem, solver.name, excess, result.message)
 
-    @staticmethod
-    def _rescaled(problem: Problem, result: SolverResult) -> SolverResult:
+    def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
         params = best_rescaled(problem, [result.params, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(params))
@@ -346,7 +347,14 @@ class BaseFairEstimator(BaseEstimator, ABC):
         if hasattr(self, "small_groups"):
             ignored = dict.fromkeys(label for constraint in bound for label in constraint.ignored_groups)
             self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
-        return tuple(constraint for constraint in bound if constraint.compares)
+        kept = tuple(constraint for constraint in bound if constraint.compares)
+        self._compares_nothing = bool(bound) and not kept
+        return kept
+
+    def _lacks_bound(self, problem: Problem) -> bool:
+        """Whether a bound was asked for, and there is nothing to bound."""
+        nothing = self._holds_vacuously(problem.data) or self._bounds_nothing() or self._compares_nothing
+        return self._asks_for_fairness() and not problem.constraints and nothing
 
     def _domain(self, data: FairData) -> Domain | None:
         """The set of the parameters; None for all."""
@@ -420,7 +428,7 @@ class BaseFairEstimator(BaseEstimator, ABC):
 
     def _judged(self, status: Status, problem: Problem, scores: np.ndarray) -> Status:
         """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
-        if not problem.constraints and self._asks_for_fairness():
+        if self._lacks_bound(problem):
             return Status.UNCONSTRAINED
         if problem.holds(scores):
             return Status.MAX_ITER if status.is_infeasible else status

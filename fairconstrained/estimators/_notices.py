@@ -39,7 +39,7 @@ def notices(
     """
     if message:
         yield f"solver {solver!r}: {message}", ConvergenceWarning
-    if estimator._asks_for_fairness() and not problem.constraints:
+    if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
     if Status(estimator.status_).is_infeasible:
         yield from _bounds_not_kept(estimator, problem, solver, excess)
@@ -92,8 +92,4 @@ def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:
         if decided is None or sizes is None:
             continue
         if decided > constraint.kappa + sizes.steps.max():
-            yield (
-                f"kappa={constraint.kappa:g} bounds {constraint.name} of probabilities; of the decisions it is "
-                f"{decided:.4g} on the training data. Set rate='indicator' to bound the decisions.",
-                FairnessWarning,
-            )
+            yield constraint.complaint_about_decisions(decided), FairnessWarning

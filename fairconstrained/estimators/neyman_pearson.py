@@ -338,6 +338,16 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             start = Start(self._shrunk(_minimised(free, everything, problem.model.init(rng))))
         return solver.solve(problem, start, rng)
 
+    def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
+        """See `BaseFairEstimator._rescaled`; bounds on errors take it only where nothing else keeps them.
+
+        All but constant scores on the safe side of the threshold keep such a bound at a moderate loss, and predict none
+        of the classes of priority.
+        """
+        if self.bound_on == "error" and problem.holds(problem.scores(result.params)):
+            return result
+        return super()._rescaled(problem, result)
+
     def _shrunk(self, params: np.ndarray) -> np.ndarray:
         """``params`` within the radius, by a factor for all, which leaves every prediction as it is."""
         if self.radius is None:

@@ -29,6 +29,8 @@ _NEXT = 4
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
 _GAIN = 1e-9
+#: What a metric within kappa may exceed it by, for its rounding.
+_ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 40
@@ -49,15 +51,29 @@ def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndar
     params : ndarray of shape (n_params,)
     """
     best = candidates[0]
+    if not problem.constraints:
+        return best
+    slack = _slack(problem, problem.scores(best))
     least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
     for params in candidates:
-        plane = _Plane.of(problem, params)
+        plane = _Plane.of(problem, params, slack)
         for proposal in (params,) if plane is None else (params, *plane.proposals(least)):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
-            if is_better and _in_domain(problem, proposal) and problem.holds(problem.scores(proposal)):
+            if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), slack):
                 best, least = proposal, merit
     return best
+
+
+def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """What every metric may exceed kappa by: as much as the solver's result does, or a row where that is outside."""
+    granularity = np.array([constraint.granularity for constraint in problem.constraints])
+    excess = np.array([constraint.exact(scores) for constraint in problem.constraints])
+    return granularity if (excess > granularity).any() else np.clip(excess, np.minimum(_ROUNDING, granularity), None)
+
+
+def _holds(problem: Problem, scores: np.ndarray, slack: np.ndarray) -> bool:
+    return all(c.exact(scores) <= most for c, most in zip(problem.constraints, slack.tolist(), strict=True))
 
 
 def _merit(problem: Problem, params: np.ndarray) -> float:
@@ -90,6 +106,8 @@ class _Plane:
         1 where a score moves up with the shift, -1 where it moves down.
     scores : ndarray of shape (n_samples,)
         At ``params``, times the signs.
+    slack : ndarray of shape (n_constraints,)
+        What every metric may exceed kappa by.
     """
 
     problem: Problem
@@ -98,9 +116,10 @@ class _Plane:
     shift: np.ndarray | None
     signs: np.ndarray
     scores: np.ndarray
+    slack: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, params: np.ndarray) -> _Plane | None:
+    def of(cls, problem: Problem, params: np.ndarray, slack: np.ndarray) -> _Plane | None:
         """The plane through ``params``; None where no parameters scale the scores."""
         entries = problem.model.scaling_entries(params, problem.data)
         if entries is None or not np.isfinite(params).all():
@@ -108,7 +127,7 @@ class _Plane:
         scaled = np.zeros_like(params)
         scaled[entries] = params[entries]
         shift, signs = problem.model.common_shift(problem.data) or (None, np.ones(problem.data.n_samples))
-        return cls(problem, params, scaled, shift, signs, signs * problem.scores(params))
+        return cls(problem, params, scaled, shift, signs, signs * problem.scores(params), slack)
 
     @cached_property
     def _centre(self) -> float:
@@ -187,10 +206,10 @@ class _Plane:
         below = levels - np.maximum(_INSIDE * gaps[:-1], rounding)
         cuts = np.sort(np.concatenate([above, below]))
         allowed = np.ones(cuts.size, dtype=bool)
-        for constraint in self.problem.constraints:
+        for constraint, most in zip(self.problem.constraints, self.slack.tolist(), strict=True):
             values = constraint.values_at_cuts(self.scores, cuts)
             assert values is not None  # see `_cuts_decide`
-            allowed &= values - constraint.kappa <= constraint.granularity
+            allowed &= values - constraint.kappa <= most
         return cuts, allowed
 
     def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
@@ -236,17 +255,18 @@ class _Plane:
                 jac=True,
                 method="SLSQP",
                 bounds=[(0.0, None), (None, None) if self.shift is not None else (0.0, 0.0)],
-                constraints=[{"type": "ineq", "fun": self._slack}],
+                constraints=[{"type": "ineq", "fun": self._room}],
                 options={"maxiter": 100, "ftol": 1e-12},
             ).x
             yield near if self._holds(near) else self._towards(best, near)
 
-    def _slack(self, point: np.ndarray) -> np.ndarray:
+    def _room(self, point: np.ndarray) -> np.ndarray:
+        """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""
         scores = self.signs * (point[0] * self._standard.numpy() + point[1])
-        return np.array([c.granularity - c.exact(scores) for c in self.problem.constraints])
+        return self.slack - np.array([c.exact(scores) for c in self.problem.constraints])
 
     def _holds(self, point: np.ndarray) -> bool:
-        return bool((self._slack(point) >= 0).all())
+        return bool((self._room(point) >= 0).all())
 
     def _towards(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
         """The last allowed point found on the way."""

@@ -428,16 +428,16 @@ def test_a_group_of_one_class_is_named_with_the_counts():
     for metric in ("group", "positive_equality_gap"):
         assert AUCGap(None, metric=metric).bind(data).metric(np.arange(7.0)) > 0
     # here the set is of all other groups
-    with pytest.raises(ValueError, match="intra_group compares .* these have no rows: {'a, y=-1': 0}"):
+    with pytest.raises(ValueError, match=r"intra_group compares .* these have no rows: \{'a, y=-1': 0\}"):
         AUCGap(None, metric="intra_group", protected="b").bind(data)
 
 
 def test_an_empty_mask_is_named_with_the_counts(caller):
     data, weights, masks, _ = caller
     gone = [*masks[:3], weights == 0]  # rows without weight are not there
-    with pytest.raises(ValueError, match='these have no rows: {"mask G2\'": 0}. Merge small sets of rows'):
+    with pytest.raises(ValueError, match=r"these have no rows: \{\"mask G2'\": 0\}. Merge small sets of rows"):
         AUCGap(None, metric=gone).bind(data)
-    with pytest.raises(ValueError, match='at least 20 rows of equal weight .* {"mask G2\'": 0, '):
+    with pytest.raises(ValueError, match=r"at least 20 rows of equal weight .* \{\"mask G2'\": 0, "):
         AUCGap(0.05, metric=gone).bind(data)
 
 

@@ -188,5 +188,5 @@ def test_sets_that_are_wrong_or_empty(make_data):
     with pytest.raises(ValueError, match=r"these have no rows: \{'a, y=[+-]1': 0\}"):
         QuadraticAUCGap(metric="intra_group").bind(make_data(counts=(1, 30)))
     empty = np.zeros(data.n_samples, dtype=bool)
-    with pytest.raises(ValueError, match="these have no rows: {'mask G1': 0}"):
+    with pytest.raises(ValueError, match=r"these have no rows: \{'mask G1': 0\}"):
         QuadraticAUCGap(metric=[empty, ~empty, ~empty, ~empty]).bind(data)

@@ -64,7 +64,8 @@ def fit(model, sample, **extra):
 @pytest.fixture(scope="module")
 def biased(classes):
     """Every gap is large without a constraint: one group is ranked lower, and its labels are harder to predict."""
-    data = make_biased_classification(400, 4, group_shift=(0.0, -1.0), separation=(2.0, 0.8), random_state=0)
+    options = {"group_shift": (0.0, -1.0), "separation": (2.0, 0.8), "positive_rates": (0.6, 0.35)}
+    data = make_biased_classification(400, 4, group_proportions=(0.5, 0.5), **options, random_state=0)
     return type(classes)(*data)
 
 
@@ -267,7 +268,7 @@ def test_mistakes(biased, options, message):
 
 def test_a_group_of_one_class_prints_the_counts(biased):
     groups = np.where((biased.groups == 1) & (biased.y == 1), 0, biased.groups)
-    with pytest.raises(ValueError, match=r"G2 of 0 and 1 has no rows. .*'1, y=\+1': 0"):
+    with pytest.raises(ValueError, match=r"inter_group with kappa=0.03 needs .* at least 34 rows .*'1, y=\+1': 0\}"):
         classifier().fit(biased.X, biased.y, sensitive_features=groups)
 
 
@@ -724,5 +725,8 @@ def test_the_intercept_of_a_stream_tells_the_classes_apart():
 
 
 def test_too_few_iterations_warn(biased):
-    with pytest.warns(ConvergenceWarning, match="kappa"):
-        fit(classifier(kappa=0.001, max_iter=1), biased)
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound") as caught:
+        model = fit(classifier(kappa=0.001, max_iter=1), biased)
+    assert len(caught) == 1
+    assert model.status_ == "max_iter"
+    assert model.violation_ <= model.granularity_["inter_group"]

@@ -252,7 +252,7 @@ def test_verbose(classes, capsys):
 
 def test_a_violation_is_never_silent(classes):
     with pytest.warns(ConvergenceWarning) as caught:
-        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical"), classes)
+        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical", solver="idca"), classes)
     (warning,) = caught
     value = model.constraint_values_["statistical_parity"]
     message = str(warning.message)
@@ -262,6 +262,17 @@ def test_a_violation_is_never_silent(classes):
     assert "kappa=0.01" in message
     assert model.violation_ == pytest.approx(value - 0.01)
     assert warning.filename == __file__  # the line of the user, not ours
+
+
+def test_what_a_rescaling_has_rescued_is_said(classes):
+    with pytest.warns(
+        ConvergenceWarning, match=r"no iterate kept the bound, and the best constant, multiple"
+    ) as caught:
+        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical"), classes)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert model.status_ == "max_iter"
+    assert model.violation_ == 0
 
 
 def test_not_settled_is_said(classes):

@@ -283,8 +283,8 @@ def test_any_module(flowers):
 
 
 def test_bounds_that_cannot_be_kept():
-    X = np.zeros((40, 2))
-    y = np.repeat([0, 1], 20)
+    X = np.zeros((100, 2))
+    y = np.repeat([0, 1], 50)
     with pytest.warns(ConvergenceWarning, match=re.escape("the error rate of class 1 is 1 on the training data")):
         model = NeymanPearsonClassifier({0: 0.0, 1: 0.0}, bound_on="error").fit(X, y)
     assert model.status_ == "infeasible"
