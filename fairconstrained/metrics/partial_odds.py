@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import pair_gaps
+from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
 from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import (
@@ -224,8 +224,11 @@ class _CellRates(NamedTuple):
         intervals = PercentileIntervals.parse(interval, rows.labels)
         check_option("agg", agg, AGGREGATES)
         check_cells(self.rates[:, labels], self.positive, rows, headings, on_empty)
-        by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
-        gap = aggregate_pairs(np.max(by_label, axis=0), agg)
+        if agg == "max" and rows.n_groups > 1:  # needs no pairs
+            gap = float(gaps_by_threshold(self.rates[:, labels].T, intervals, normalize).max())
+        else:
+            by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
+            gap = aggregate_pairs(np.max(by_label, axis=0), agg)
         if not return_groups:
             return gap
         columns = {_RATES[label]: self.rates[:, label] for label in labels}
