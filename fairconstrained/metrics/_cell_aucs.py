@@ -7,7 +7,7 @@ rows of one set: how much of the other set they score above, minus how much they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -74,15 +74,19 @@ class ScoredRows(NamedTuple):
         """Centred AUC of every group's rows above the other rows of the same group; of shape (n_groups,)."""
         # masses in units that are powers of two: the rounding of heavy groups does not reach the light ones
         unit = np.ldexp(1.0, -np.frexp(np.maximum(self.mass, others.mass))[1])
-        own, other = ((part.codes * np.int64(self.n_levels) + part.levels) for part in (self, others))
-        keys, places = np.unique(np.concatenate([own, other]), return_inverse=True)
-        mass = np.bincount(places[own.size :], others.weights * unit[others.codes], minlength=keys.size)
+        places = np.concatenate([part.codes * np.int64(self.n_levels) + part.levels for part in (self, others)])
+        if self.n_groups * self.n_levels <= _BLOCK_ENTRIES:
+            keys = np.arange(self.n_groups * self.n_levels)
+        else:
+            keys, places = np.unique(places, return_inverse=True)
+        own, other = places[: self.codes.size], places[self.codes.size :]
+        mass = np.bincount(other, others.weights * unit[others.codes], minlength=keys.size)
         sums = np.concatenate([[0.0], np.cumsum(mass)])
         ends = sums[np.searchsorted(keys, np.arange(self.n_groups + 1, dtype=np.int64) * self.n_levels)]
         group = keys // self.n_levels
         # of the same group: what is below minus what is above, from the sums up to either end of a score
         above = ((ends[group] - sums[:-1]) + (ends[group + 1] - sums[1:])) / 2
-        totals = np.bincount(self.codes, self.weights * above[places[: own.size]], minlength=self.n_groups)
+        totals = np.bincount(self.codes, self.weights * above[own], minlength=self.n_groups)
         with np.errstate(invalid="ignore"):
             return np.asarray(totals / (self.mass * others.mass * unit))
 
@@ -113,9 +117,7 @@ def pair_aucs(
         ``aucs + aucs.T = 1``.
     """
     steps = partial_steps(ScoredRows.of(scores, codes, weights, n_groups), intervals)
-    centred = np.empty((n_groups, n_groups))
-    for columns, block in _centred_blocks(steps, steps):
-        centred[:, columns] = block
+    centred = _centred_aucs(steps, steps)
     # Rounding aside, the two triangles are complements already.
     return 0.5 + (centred - centred.T) / 2
 
@@ -140,7 +142,7 @@ def partial_steps(rows: ScoredRows, intervals: PercentileIntervals) -> sp.csr_ar
 
 
 def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None) -> float:
-    """Largest absolute value over all pairs of groups, in memory for blocks of pairs.
+    """Largest absolute value over all pairs of groups; of many groups, of those that bounds leave.
 
     Parameters
     ----------
@@ -155,20 +157,19 @@ def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None)
     largest : float
         0 for a single group, NaN if any of the groups has no weight.
     """
-    (n_groups, n_levels), pairs = (
-        steps.shape,
-        [(steps, steps)] if others is None else [(steps, others), (others, steps)],
-    )
+    is_one_auc = others is None
+    others = steps if is_one_auc else others
+    n_groups, n_levels = steps.shape
     if n_groups == 1:
         return 0.0
-    if not all(part.sum(axis=1).all() for part, _ in pairs):
+    if not (steps.sum(axis=1).all() and others.sum(axis=1).all()):
         return float("nan")
     floor = 0.0
     if n_groups * n_levels > _BLOCK_ENTRIES:
-        floor, kept = _promising_groups(pairs)
-        pairs = [(above[kept], below[kept]) for above, below in pairs]
-    blocks = zip(*(_centred_blocks(above, below) for above, below in pairs), strict=True)
-    return float(max([floor, *(np.abs(sum(centred for _, centred in block)).max() for block in blocks)]))
+        floor, kept = _promising_groups([(steps, others)] if is_one_auc else [(steps, others), (others, steps)])
+        steps, others = steps[kept], others[kept]
+    centred = _centred_aucs(steps, others)
+    return float(np.abs(centred if is_one_auc else centred - centred.T).max(initial=floor))
 
 
 def _promising_groups(pairs: Sequence[tuple[sp.csr_array, sp.csr_array]]) -> tuple[float, np.ndarray]:
@@ -190,6 +191,7 @@ def _promising_groups(pairs: Sequence[tuple[sp.csr_array, sp.csr_array]]) -> tup
         first, second = np.nonzero(centred + moves > floor + _ROUNDING)
         candidates.append((start + first, second, (centred + moves)[first, second]))
     first, second, most = (np.concatenate(parts) for parts in zip(*candidates, strict=True))
+    floor = min(floor, len(pairs) / 2)  # rounding alone leads out
     return floor, np.union1d(*(groups[most > floor + _ROUNDING] for groups in (first, second)))
 
 
@@ -202,17 +204,17 @@ def _binned_shares(steps: sp.csr_array) -> np.ndarray:
     return mass / mass.sum(axis=1, keepdims=True)
 
 
-def _centred_blocks(above: sp.csr_array, below: sp.csr_array) -> Iterator[tuple[slice, np.ndarray]]:
-    """Centred AUCs of all groups of ``above`` over some of ``below``, as columns of blocks of shape (n_groups, any)."""
+def _centred_aucs(above: sp.csr_array, below: sp.csr_array) -> np.ndarray:
+    """Of all groups of ``above`` over all of ``below``; ndarray of shape (n_groups, n_groups)."""
     n_groups, n_levels = below.shape
-    width = max(1, _BLOCK_ENTRIES // max(n_levels, n_groups, 1))
-    mass, of_below = (np.asarray(steps.sum(axis=1)) for steps in (above, below))
+    centred = np.empty((n_groups, n_groups))
+    width = max(1, _BLOCK_ENTRIES // n_levels)
     for start in range(0, n_groups, width):
-        columns = slice(start, min(start + width, n_groups))
-        excess = _excess_above(below[columns].T.toarray(order="C"))
-        with np.errstate(invalid="ignore"):
-            centred = (above @ excess) / (mass[:, None] * of_below[columns])
-        yield columns, np.clip(centred, -0.5, 0.5, out=centred)  # rounding alone leads out
+        centred[:, start : start + width] = above @ _excess_above(below[start : start + width].T.toarray(order="C"))
+    mass, of_below = (np.asarray(steps.sum(axis=1)) for steps in (above, below))
+    with np.errstate(invalid="ignore"):
+        centred /= mass[:, None] * of_below
+    return np.clip(centred, -0.5, 0.5, out=centred)  # rounding alone leads out
 
 
 def _excess_above(mass: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,8 +23,9 @@ def group_distributions(
 ) -> list[Distribution]:
     """The empirical distribution of the scores in every group."""
     order = np.lexsort((scores, codes))
-    borders = np.searchsorted(codes[order], np.arange(1, n_groups))
-    return list(zip(np.split(scores[order], borders), np.split(weights[order], borders), strict=True))
+    borders = np.searchsorted(codes[order], np.arange(n_groups + 1)).tolist()
+    scores, weights = scores[order], weights[order]
+    return [(scores[start:stop], weights[start:stop]) for start, stop in pairwise(borders)]
 
 
 def group_histograms(

@@ -260,6 +260,10 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
 
 
 def _distinct(labels: np.ndarray) -> list[Any]:
+    if labels.dtype.kind in "biu" and labels.size:  # two labels are found faster than any number of them
+        ends = labels.min(), labels.max()
+        if np.all((labels == ends[0]) | (labels == ends[1])):
+            return [ends[0].item(), ends[1].item()]
     return pd.unique(labels).tolist()
 
 

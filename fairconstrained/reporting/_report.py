@@ -97,6 +97,7 @@ class FairnessReport:
         random_state: Any = 0,
         path: Any = None,
         title: str | None = None,
+        verbose: int = 0,
     ) -> FairnessReport:
         """Report on a fitted model.
 
@@ -124,7 +125,7 @@ class FairnessReport:
             ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of ``predict``.
         pos_label : object, default=None
             The positive label; by default the last of two classes.
-        interval, metrics, level, n_resamples, random_state, path, title
+        interval, metrics, level, n_resamples, random_state, path, title, verbose
             As in :func:`fairness_report`.
 
         Returns
@@ -155,7 +156,7 @@ class FairnessReport:
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
         )
         bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return cls._of(rows, metrics, resampling, path, title, model, bounds)
+        return cls._of(rows, metrics, resampling, path, title, model, bounds, verbose)
 
     @classmethod
     def _of(
@@ -167,6 +168,7 @@ class FairnessReport:
         title: str | None,
         model: Any,
         bounds: list[Bound],
+        verbose: int,
     ) -> FairnessReport:
         """Measure valid rows."""
         names = check_gaps(metrics, rows)
@@ -174,7 +176,7 @@ class FairnessReport:
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
         return cls(
             table=group_table(rows),
-            gaps=gap_table(rows, names, resampling, interval_words(rows)),
+            gaps=gap_table(rows, names, resampling, interval_words(rows), verbose),
             rows=rows,
             title=cls.title if title is None else str(title),
             level=resampling.level,
@@ -308,6 +310,7 @@ def fairness_report(
     model: Any = None,
     path: Any = None,
     title: str | None = None,
+    verbose: int = 0,
 ) -> FairnessReport:
     """Measure how the groups fare: rates, areas under the curve, losses, and every gap with an interval.
 
@@ -345,6 +348,8 @@ def fairness_report(
         From :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
     title : str, default=None
         Heading of the page; "Fairness report" by default.
+    verbose : int, default=0
+        1 shows a progress bar. With 0 nothing is printed.
 
     Returns
     -------
@@ -380,4 +385,4 @@ def fairness_report(
         interval=interval,
     )
     bounds = [] if model is None else bounds_of(model)
-    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds)
+    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds, verbose)
