@@ -16,8 +16,8 @@ from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
-from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._cell_aucs import pair_aucs
+from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.pairwise import interval_weights, pair_mean
 from fairconstrained.surrogates import Kernel
 from fairconstrained.views import DifferenceOfConvex, Stochastic

@@ -158,7 +158,7 @@ def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None)
         0 for a single group, NaN if any of the groups has no weight.
     """
     is_one_auc = others is None
-    others = steps if is_one_auc else others
+    others = steps if others is None else others
     n_groups, n_levels = steps.shape
     if n_groups == 1:
         return 0.0

@@ -102,7 +102,7 @@ class RankTable:
         return thresholds, self._ranks(above.T)
 
     def ends(self) -> np.ndarray:
-        """Ranks before the first block and at the end of each, between which all others lie; (n_blocks + 1, n_groups)."""
+        """Ranks before the first block and at the end of each, of shape (n_blocks + 1, n_groups)."""
         return self._ranks(self._above)
 
     def _ranks(self, above: np.ndarray) -> np.ndarray:
@@ -220,7 +220,7 @@ def worst_gap(
         least = gaps_by_threshold(ends, intervals).max()
         most = shares[1:].max(axis=1) - shares[:-1].min(axis=1)
     worst: tuple[float, float, np.ndarray] | None = None
-    for number in np.flatnonzero(most >= least):
+    for number in np.flatnonzero(most >= least).tolist():
         if worst is not None and most[number] <= worst[0]:
             continue
         thresholds, ranks = table.block(number)
