@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairconstrained._pair_grid import Result, Sample
-
 __all__ = ["Pieces", "centre", "pair_sums", "potentials"]
 
 
@@ -35,19 +33,21 @@ def centre(x: np.ndarray, weights: np.ndarray) -> float:
     return float(weights @ x / total) if total > 0 else 0.0
 
 
-def potentials(kernel: Pieces, points: np.ndarray, other: Sample) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted sums over the other sample of the kernel and of its derivative; arrays of shape (n_points,).
+def potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sums over the others of the weighted kernel and of its derivative; ndarray of shape (2, n_points).
 
-    Points and other sample are sorted.
+    Points and others are sorted.
     """
-    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, other)
+    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights)
 
 
-def pair_sums(kernel: Pieces, one: Sample, other: Sample) -> Result:
-    """Pair mean of sorted samples, and its derivatives."""
-    values, d_one = potentials(kernel, one.x, other)
-    d_other = (_hinge_slopes if _is_linear(kernel) else _polynomial_slopes)(kernel, other.x, one)
-    return float(one.weights @ values), one.weights * d_one, -other.weights * d_other
+def pair_sums(
+    kernel: Pieces, a: np.ndarray, u: np.ndarray, b: np.ndarray, v: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Pair mean of the sorted samples ``a`` and ``b`` of weights ``u`` and ``v``, and its derivatives in both."""
+    values, d_a = potentials(kernel, a, b, v)
+    d_b = (_hinge_slopes if _is_linear(kernel) else _polynomial_slopes)(kernel, b, a, u)
+    return float(u @ values), u * d_a, -v * d_b
 
 
 def _is_linear(kernel: Pieces) -> bool:
@@ -55,31 +55,31 @@ def _is_linear(kernel: Pieces) -> bool:
     return kernel.coefficients.shape[1] == 2
 
 
-def _hinge_potentials(kernel: Pieces, points: np.ndarray, other: Sample) -> tuple[np.ndarray, np.ndarray]:
+def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
 
     With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, a hinge adds ``x
     V(x) - M(x)`` at ``x = point - knot_k``.
     """
     (constant, slope), *_ = kernel.coefficients
-    origin = centre(other.x, other.weights)
+    origin = centre(others, weights)
     centred = points - origin
-    below, sums = _cumulative(other.weights), _cumulative(other.weights * (other.x - origin))
+    below, sums = _cumulative(weights), _cumulative(weights * (others - origin))
     values = constant * below[-1] + slope * (centred * below[-1] - sums[-1])
     slopes = np.full(points.size, slope * below[-1])
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        place = np.searchsorted(other.x, points - knot)
+        place = np.searchsorted(others, points - knot)
         values += change * ((centred - knot) * below[place] - sums[place])
         slopes += change * below[place]
-    return values, slopes
+    return np.stack([values, slopes])
 
 
-def _hinge_slopes(kernel: Pieces, points: np.ndarray, first: Sample) -> np.ndarray:
+def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted sums of the derivative where the points are the second ones of the pairs."""
-    below = _cumulative(first.weights)
+    below = _cumulative(weights)
     slopes = np.full(points.size, kernel.coefficients[0, 1] * below[-1])
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        slopes += change * (below[-1] - below[np.searchsorted(first.x, points + knot, "right")])
+        slopes += change * (below[-1] - below[np.searchsorted(others, points + knot, "right")])
     return slopes
 
 
@@ -90,17 +90,17 @@ def _cumulative(x: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _polynomial_potentials(kernel: Pieces, points: np.ndarray, other: Sample) -> np.ndarray:
+def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     tables = np.stack([kernel.coefficients, _derivative(kernel)])
-    return _window_sums(points, other.x, other.weights, kernel.knots, tables, side="left")
+    return _window_sums(points, others, weights, kernel.knots, tables, side="left")
 
 
-def _polynomial_slopes(kernel: Pieces, points: np.ndarray, first: Sample) -> np.ndarray:
+def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """See `_hinge_slopes`."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
-    return _window_sums(points, first.x, first.weights, -kernel.knots[::-1], mirrored[None], side="right")[0]
+    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], side="right")[0]
 
 
 def _derivative(kernel: Pieces) -> np.ndarray:

@@ -188,8 +188,8 @@ def _evaluate_quadratic(kernel: QuadraticKernel, one: Sample, other: Sample) -> 
 def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
     orders = np.argsort(one.x), np.argsort(other.x)
     # sorted queries are much faster too
-    samples = [Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True)]
-    value, *slopes = pair_sums(Pieces(kernel.knots, kernel.coefficients), *samples)
+    arrays = (part[order] for sample, order in zip((one, other), orders, strict=True) for part in sample)
+    value, *slopes = pair_sums(Pieces(kernel.knots, kernel.coefficients), *arrays)
     gradients = np.empty_like(one.x), np.empty_like(other.x)
     for gradient, order, slope in zip(gradients, orders, slopes, strict=True):
         gradient[order] = slope
@@ -207,7 +207,7 @@ def _tabulate_polynomial(kernel: PiecewisePolynomial, samples: Sequence[Sample])
     for group in range(len(sizes)):
         own = codes == group
         others = order[~own]
-        values, derivatives = potentials(pieces, x[~own], Sample(x[own], weights[own]))
+        values, derivatives = potentials(pieces, x[~own], x[own], weights[own])
         means[:, group] = np.bincount(codes[~own], weights[~own] * values, minlength=len(sizes))
         slopes[group, others] = weights[~own] * derivatives
     return means, np.split(slopes, np.cumsum(sizes)[:-1], axis=1)
