@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from fairconstrained._inputs import refuse_masked
-from fairconstrained._messages import shortened_table
+from fairconstrained._messages import is_number, shortened_table
 from fairconstrained.groups import Groups, Unions
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "check_labels",
     "check_option",
     "check_scores",
+    "check_threshold",
     "check_true_labels",
 ]
 
@@ -99,8 +100,15 @@ class BinaryLabels(NamedTuple):
 
 def check_option(name: str, value: str, allowed: Collection[str]) -> None:
     """Raise a ValueError unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {sorted(allowed)}; got {value!r}.")
+
+
+def check_threshold(threshold: Any, name: str = "threshold") -> float:
+    """A finite number; raises ValueError otherwise."""
+    if not is_number(threshold):
+        raise ValueError(f"{name} must be a finite number, in units of the scores; got {threshold!r}.")
+    return float(threshold)
 
 
 def check_groups(

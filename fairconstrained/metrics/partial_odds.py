@@ -19,6 +19,7 @@ from fairconstrained.metrics._validation import (
     check_groups,
     check_option,
     check_scores,
+    check_threshold,
     check_true_labels,
 )
 
@@ -247,5 +248,5 @@ def _rates_above(
     scores = check_scores(y_score, y_true)
     positive, names = check_true_labels(y_true, pos_label)
     rows = check_groups(sensitive_features, sample_weight, scores.size)
-    rates = conditional_rates(scores > threshold, positive, *rows.arrays, n_conditions=2)
+    rates = conditional_rates(scores > check_threshold(threshold), positive, *rows.arrays, n_conditions=2)
     return _CellRates(rates, rows, positive, names)

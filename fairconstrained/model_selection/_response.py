@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-__all__ = ["RESPONSES", "Response", "get_response"]
+__all__ = ["RESPONSES", "Response", "check_model", "get_response"]
 
 # Probabilities can stand in for scores (as log-odds), but scores without calibration not for probabilities.
 _METHODS: dict[str, tuple[str, ...]] = {
@@ -71,6 +71,12 @@ class Response(NamedTuple):
         return labels if self.positive is None else (labels == self.positive).astype(int)
 
 
+def check_model(model: Any, name: str) -> None:
+    """Raise TypeError unless it is an instance that predicts; `check_is_fitted` tells whether it is fitted."""
+    if isinstance(model, type) or not any(hasattr(model, method) for method in RESPONSES):
+        raise TypeError(f"{name} must be a fitted estimator (an instance with predict); got {model!r}.")
+
+
 def get_response(
     estimator: Any, X: Any, response: str, *, sensitive_features: Any = None, pos_label: Any = None
 ) -> Response:
@@ -101,6 +107,7 @@ def get_response(
     ValueError
         If ``pos_label`` is not a class of the estimator.
     """
+    check_model(estimator, "estimator")
     method = _response_method(estimator, response)
     metadata = {}
     if sensitive_features is not None and _requests_groups(estimator, method):
