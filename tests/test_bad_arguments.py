@@ -284,3 +284,24 @@ def test_arguments(function, arguments, parameter, value):
         assert re.search(rf"\b{parameter}\b", message), message
     if isinstance(value, (str, int, float, tuple)):
         assert repr(value) in message
+
+
+MANY = np.repeat(np.arange(30), 10)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fc.PartialParityClassifier(interval={0: (0, 1)}).fit(X, Y, sensitive_features=MANY),
+        lambda: fc.AUCFairClassifier(protected="x").fit(X, Y, sensitive_features=MANY),
+        lambda: fc.MinorityRateClassifier(minority="x").fit(X, Y, sensitive_features=MANY),
+        lambda: fc.NeymanPearsonClassifier(priority_class="x").fit(X, MANY),
+        lambda: fc.NeymanPearsonClassifier(dict.fromkeys(range(30, 60), 0.1)).fit(X, Y),
+        lambda: metrics.minority_share(None, SCORES, sensitive_features=MANY, minority="x"),
+        lambda: fc.certify(LogisticRegression().fit(X, Y), X, MANY, sensitive_features=GROUPS, metric="inaccuracy"),
+    ],
+)
+def test_a_message_lists_at_most_ten_labels(call):
+    with pytest.raises(ValueError, match=r"\.\.\. and (18|20) more") as raised:
+        call()
+    assert len(re.findall(r"\d+", str(raised.value))) < 25

@@ -164,8 +164,8 @@ class BoundMinorityShare(BoundCellSums):
         if self._sums(RATES["indicator"](scores, self.data.y.numpy())) @ (self.takes_part > 0) > 0:
             return None
         return (
-            f"nobody is predicted positive, so the minority {self.minority!r} has a share of 1 by definition, which means "
-            "nothing. Weight rows with positive labels more (sample_weight), or add features that tell them apart."
+            f"nobody is predicted positive, so the minority {self.minority!r} has a share of 1 by definition, which "
+            "means nothing. Weight rows with positive labels more (sample_weight), or add features."
         )
 
     def complaint(self, value: float) -> str:

@@ -11,6 +11,8 @@ from sklearn.base import is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from fairconstrained._messages import shortened
+
 __all__ = ["RESPONSES", "Response", "check_model", "get_response"]
 
 # Probabilities can stand in for scores (as log-odds), but scores without calibration not for probabilities.
@@ -65,8 +67,8 @@ class Response(NamedTuple):
             unknown = np.setdiff1d(labels, self.classes)
             if unknown.size:
                 raise ValueError(
-                    f"y contains labels that the estimator was not fitted with: {unknown.tolist()}. "
-                    f"Its classes are {self.classes.tolist()}."
+                    f"y contains labels that the estimator was not fitted with: {shortened(unknown)}. "
+                    f"Its classes are {shortened(self.classes)}."
                 )
         return labels if self.positive is None else (labels == self.positive).astype(int)
 
@@ -120,7 +122,7 @@ def get_response(
     if classes is None:
         return Response(values, None, pos_label)
     if pos_label is not None and pos_label not in classes.tolist():
-        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {classes.tolist()}.")
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {shortened(classes)}.")
     if pos_label is None and classes.size != 2:
         return Response(values, classes, None)
     positive = classes[-1] if pos_label is None else pos_label
