@@ -177,7 +177,8 @@ class _Projection:
         settings.tol_gap_abs = settings.tol_gap_rel = _GAP
         settings.presolve_enable = False  # the solver is used again with another q
         settings.direct_solve_method = "qdldl"  # one thread: the same bits in every run
-        quadratic = sp.diags_array(np.append(np.ones(n_params), np.zeros(n_hessians)))
+        diagonal = np.append(np.ones(n_params), np.zeros(n_hessians))
+        quadratic = sp.dia_array((diagonal[None], [0]), shape=(diagonal.size, diagonal.size))
         return self._clarabel.DefaultSolver(
             sp.csc_matrix(quadratic),
             np.zeros(n_params + n_hessians),

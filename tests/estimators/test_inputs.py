@@ -95,6 +95,7 @@ def test_sparse_and_dense_features_agree(classes, options):
     np.testing.assert_allclose(
         sparse.decision_function(sp.csr_array(X), sensitive_features=groups),
         sparse.decision_function(X, sensitive_features=groups),
+        atol=1e-12,
     )
 
 
