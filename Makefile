@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 LOWEST := tests/datasets tests/metrics tests/model_selection tests/models tests/paths tests/reporting \
-	tests/estimators/test_inputs.py tests/estimators/test_rows.py tests/estimators/test_sklearn_checks.py tests/test_*.py
+	tests/estimators/test_inputs.py tests/estimators/test_rows.py tests/estimators/test_sklearn_checks.py tests/solvers/test_projected_gradient.py \
+	tests/test_*.py
 
 .PHONY: demo test test-lowest lint docs clean
 .DELETE_ON_ERROR:
