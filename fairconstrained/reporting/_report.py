@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame
 from fairconstrained.reporting._model import Bound, answers_of, bounds_of, status_of, words_for
+from fairconstrained.reporting._names import group_words, printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
 from fairconstrained.reporting._rows import ReportRows
-from fairconstrained.reporting._words import interval_words, remark_sentences, setting_words, verdict_sentences
+from fairconstrained.reporting._words import Verdict, interval_words, remark_sentences, setting_words, verdict_of
 
 __all__ = ["FairnessReport", "fairness_report"]
 
@@ -226,7 +228,11 @@ class FairnessReport:
     @property
     def verdict(self) -> list[str]:
         """Sentences that say who differs most in what: decisions first, the largest difference on top."""
-        return verdict_sentences(self)
+        return self._verdict.sentences
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return verdict_of(self)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -288,9 +294,12 @@ class FairnessReport:
 
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
-            tables = [str(self.table), str(self.gaps[["value", "lower", "upper"]])]
+            named = self.table.set_axis([group_words(label) for label in self.table.index])
+            tables = [str(named.rename_axis("group")), str(self.gaps[["value", "lower", "upper"]])]
         remarks = remark_sentences(self)
-        return "\n\n".join([self.title, "\n".join(self.verdict), *tables, *(["\n".join(remarks)] if remarks else [])])
+        return "\n\n".join(
+            [printable(self.title), "\n".join(self.verdict), *tables, *(["\n".join(remarks)] if remarks else [])]
+        )
 
 
 def fairness_report(
