@@ -16,7 +16,7 @@ import pandas as pd
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame
-from fairconstrained.reporting._model import Bound, answers_of, bounds_of, status_of, words_for
+from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_model, status_of, words_for
 from fairconstrained.reporting._names import group_words, printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
@@ -139,7 +139,9 @@ class FairnessReport:
         ValueError
             As :func:`fairness_report`, or if ``response`` is unknown or the model does not know a label.
         TypeError
-            If the model does not offer the response.
+            If ``model`` is not an estimator, or does not offer the response.
+        NotFittedError
+            If it is not fitted.
 
         Examples
         --------
@@ -153,6 +155,7 @@ class FairnessReport:
         True
         """
         resampling = Resampling.of(level, n_resamples, random_state)
+        check_model(model)
         answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
@@ -296,10 +299,8 @@ class FairnessReport:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
             named = self.table.set_axis([group_words(label) for label in self.table.index])
             tables = [str(named.rename_axis("group")), str(self.gaps[["value", "lower", "upper"]])]
-        remarks = remark_sentences(self)
-        return "\n\n".join(
-            [printable(self.title), "\n".join(self.verdict), *tables, *(["\n".join(remarks)] if remarks else [])]
-        )
+        parts = [printable(self.title), "\n".join(self.verdict), *tables, "\n".join(remark_sentences(self))]
+        return "\n\n".join(part for part in parts if part)
 
 
 def fairness_report(
@@ -370,6 +371,10 @@ def fairness_report(
         If labels are not two, lengths differ, scores are not finite, there is one group only or groups overlap,
         probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
         ``level`` or ``n_resamples`` is out of range.
+    TypeError
+        If ``model`` is not an estimator.
+    NotFittedError
+        If it is not fitted.
 
     Examples
     --------
@@ -383,6 +388,8 @@ def fairness_report(
     >>> page = report.to_html()  # or report.to_html("report.html")
     """
     resampling = Resampling.of(level, n_resamples, random_state)
+    if model is not None:
+        check_model(model)
     rows = ReportRows.of(
         y_true,
         y_score,

@@ -51,6 +51,13 @@ PRICE_WORDS = (
 )
 
 
+#: What has to be said of the ways in which a training can end.
+_STATUS_WORDS = {
+    "infeasible": "Training did not keep its bounds (status “infeasible”).",
+    "unconstrained": "Training had no groups to compare, so the model has no bound (status “unconstrained”).",
+}
+
+
 class Contrast(NamedTuple):
     """The two groups that differ most in a column of the table."""
 
@@ -145,9 +152,7 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
             sentences.append(f"Price of {name}: {_price(bound)}.")
         elif bound.is_known and np.isnan(bound.price):
             sentences.append(f"Price of {name}: not known, as the method that trained the model gives no price.")
-    if status == "infeasible":
-        sentences.append("Training did not keep its bounds (status “infeasible”).")
-    return sentences
+    return sentences + [words for known, words in _STATUS_WORDS.items() if known == status]
 
 
 def remark_sentences(report: FairnessReport) -> list[str]:
