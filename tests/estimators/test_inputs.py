@@ -274,7 +274,9 @@ def test_unknown_solver_option(classes):
     X, y, groups = classes
     with pytest.raises(ValueError, match=r"solver 'augmented_lagrangian' has no option \['step'\]; its options are"):
         classifier(solver_options={"step": 1}).fit(X, y, sensitive_features=groups)
-    with pytest.raises(ValueError, match="schedule of solver 'switching_subgradient' must be 'static' or 'diminishing'; got 'x'"):
+    with pytest.raises(
+        ValueError, match="schedule of solver 'switching_subgradient' must be 'static' or 'diminishing'; got 'x'"
+    ):
         classifier(solver="switching_subgradient", solver_options={"schedule": "x"}).fit(
             X, y, sensitive_features=groups
         )
