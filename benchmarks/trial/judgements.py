@@ -27,7 +27,7 @@ PROMISES = {
     "silent miss": "exceeds kappa by more than the allowance, and does not say so",
     "wrong value": "reports another gap than the one computed apart from the package",
     "infeasible": "ends infeasible although constant scores are feasible",
-    "wrong status": "ends infeasible although its gaps are within kappa",
+    "wrong status": "ends infeasible although its gaps are within kappa, or optimal where nothing is compared",
     "above constant": "has an objective above that of a feasible constant",
     "above rescaling": "has an objective above that of its own scores, scaled and shifted within the bounds",
     "below majority": "has an accuracy below that of a feasible constant, where the objective counts errors",
@@ -102,7 +102,10 @@ def judge(problem: Problem, model: Any, warned: bool) -> tuple[dict[str, Any], l
     constants = feasible_constants(problem)
     if infeasible and constants:
         broken.append("infeasible")
-    if infeasible and all(bound.holds(scores, _GAP) for bound in problem.bounds):
+    vacuous = all(bound.is_vacuous for bound in problem.bounds)
+    if (infeasible and all(bound.holds(scores, _GAP) for bound in problem.bounds)) or (
+        vacuous and model.status_ == "optimal"
+    ):
         broken.append("wrong status")
     if not infeasible:
         better, found = _objectives(problem, model, scores, constants)
@@ -116,6 +119,8 @@ def _gaps(problem: Problem, model: Any, scores: np.ndarray, warned: bool) -> tup
     facts: dict[str, Any] = {"excess": -np.inf}
     broken, missed = [], False
     for bound in problem.bounds:
+        if bound.is_vacuous:
+            continue
         gap, reported = bound.gap(scores), model.constraint_values_.get(bound.name, np.nan)
         if not abs(gap - reported) <= _GAP and "wrong value" not in broken:
             broken.append("wrong value")
