@@ -5,7 +5,7 @@ LOWEST := tests/datasets tests/metrics tests/model_selection tests/models tests/
 	tests/estimators/test_inputs.py tests/estimators/test_rows.py tests/estimators/test_sklearn_checks.py tests/solvers/test_projected_gradient.py \
 	tests/test_*.py
 
-.PHONY: demo test test-lowest lint docs clean
+.PHONY: demo test test-lowest lint docs trial clean
 .DELETE_ON_ERROR:
 
 demo: .venv/plain
@@ -25,6 +25,9 @@ lint: .venv/plain
 
 docs: .venv/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+trial: .venv/plain
+	$(BIN)/python -m benchmarks.trial --quick
 
 clean:
 	rm -rf .venv .venv-lowest build docs/_build docs/auto_examples docs/generated

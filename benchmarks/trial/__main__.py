@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+from pathlib import Path
 
 import pandas as pd
 
@@ -32,8 +33,7 @@ def _seeds(text: str) -> list[int]:
     return list(range(int(first), int(last)))
 
 
-def _problems(seeds: list[int], stem: str, jobs: int) -> pd.DataFrame:
-    path = RESULTS / f"{stem}.csv"
+def _problems(seeds: list[int], path: Path, jobs: int) -> pd.DataFrame:
     print(f"problems of the seeds {seeds[0]} to {seeds[-1]} ({len(seeds)}), results in {path.name}")
     run_all([Task(seed) for seed in seeds], run_task, path, COLUMNS, jobs)
     results = read(path, COLUMNS)
@@ -54,16 +54,19 @@ def main() -> int:
     if arguments.docs and arguments.quick:
         parser.error("the documentation shows no quick runs")
     stem = f"{arguments.stem}_quick" if arguments.quick else arguments.stem
+    paths = {part: RESULTS / (f"{stem}.csv" if part == "problems" else f"{stem}_{part}.csv") for part in choices}
     if arguments.fresh or arguments.quick:
-        for path in (RESULTS / f"{stem}.csv", *(RESULTS / f"{stem}_{part}.csv" for part in PARTS)):
-            path.unlink(missing_ok=True)
+        for part in arguments.only:
+            paths[part].unlink(missing_ok=True)
     set_threads(1)
     tables = []
     if "problems" in arguments.only:
-        tables.append(_problems(list(QUICK_SEEDS) if arguments.quick else arguments.seeds, stem, arguments.jobs))
+        tables.append(
+            _problems(list(QUICK_SEEDS) if arguments.quick else arguments.seeds, paths["problems"], arguments.jobs)
+        )
     for part in PARTS:
         if part in arguments.only:
-            results = run_part(part, RESULTS / f"{stem}_{part}.csv", arguments.quick)
+            results = run_part(part, paths[part], arguments.quick)
             tables.append(of_part(PARTS[part].promise, results))
     table = pd.concat(tables, ignore_index=True)
     path = RESULTS / f"{stem}_summary.csv"

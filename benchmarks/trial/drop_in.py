@@ -42,16 +42,18 @@ __all__ = ["Case", "all_cases", "judge_case"]
 _N, _LONGEST = 300, 500
 #: Estimators in their usual form, and such as need the groups to predict.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "PartialParityClassifier": partial(fc.PartialParityClassifier, 0.2),
-    "PartialParityClassifier, interactions": partial(fc.PartialParityClassifier, 0.2, group_interactions=True),
+    "PartialParityClassifier": partial(fc.PartialParityClassifier, 0.2, parity="demographic"),
+    "PartialParityClassifier, interactions": partial(
+        fc.PartialParityClassifier, 0.2, parity="demographic", group_interactions=True
+    ),
     "RateParityClassifier": partial(fc.RateParityClassifier, 0.2),
     "AUCFairClassifier": partial(fc.AUCFairClassifier, 0.2),
     "LossParityClassifier": partial(
         fc.LossParityClassifier, 0.2, hidden_layer_sizes=(4,), max_epochs=2, random_state=0
     ),
     "MinorityRateClassifier": partial(fc.MinorityRateClassifier, 0.2, minority=1),
-    "CorrelationPenaltyClassifier": partial(fc.CorrelationPenaltyClassifier, 0.1),
-    "RegularizedParityClassifier": partial(fc.RegularizedParityClassifier, 0.1),
+    "CorrelationPenaltyClassifier": partial(fc.CorrelationPenaltyClassifier, 0.1, max_iter=20),
+    "RegularizedParityClassifier": partial(fc.RegularizedParityClassifier, 0.1, max_iter=20),
     "PairwiseParityClassifier": partial(fc.PairwiseParityClassifier, 1.0),
 }
 
@@ -186,7 +188,8 @@ def _several_classes(make: Callable[[], Any], data: Data) -> None:
 def _weighted(make: Callable[[], Any], data: Data) -> None:
     weights = np.where(np.arange(_N) % 3, 1.0, 2.0)
     inner = make().set_fit_request(sample_weight=True)
-    search = GridSearchCV(inner, {"alpha": [1e-3]}, cv=2, scoring=get_fairness_scorer("accuracy"))
+    scoring = get_fairness_scorer("accuracy").set_score_request(sample_weight=True)
+    search = GridSearchCV(inner, {"alpha": [1e-3]}, cv=2, scoring=scoring)
     search.fit(data.X, data.y, **data.given, sample_weight=weights)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all(), "scores are NaN"
 

@@ -56,11 +56,11 @@ def summary(results: pd.DataFrame, n_problems: int) -> pd.DataFrame:
         {"promise": f"no problem {PROMISES[promise]}", "broken": len(seeds), "which": _shown(seeds)}
         for promise, seeds in broken_by_promise(results).items()
     ]
-    late = sorted(results["seed"][results["seconds"] >= UNDER_SECONDS].tolist())
+    late = sorted(results["seed"][results["cpu_seconds"] >= UNDER_SECONDS].tolist())
     keeps = len(late) <= (1 - SHARE_UNDER) * n_problems
     table.append(
         {
-            "promise": f"{SHARE_UNDER:.0%} of the problems take less than {UNDER_SECONDS:g} seconds",
+            "promise": f"{SHARE_UNDER:.0%} of the problems take less than {UNDER_SECONDS:g} seconds of one core",
             "broken": 0 if keeps else len(late),
             "which": _shown(late),
         }
