@@ -1,8 +1,11 @@
 # Set-up, checks and the demo. Every target works from a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
+LOWEST := tests/datasets tests/metrics tests/model_selection tests/models tests/paths tests/reporting \
+	tests/estimators/test_inputs.py tests/estimators/test_rows.py tests/estimators/test_sklearn_checks.py tests/solvers/test_projected_gradient.py \
+	tests/test_*.py
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test test-lowest lint docs trial clean
 .DELETE_ON_ERROR:
 
 demo: .venv/plain
@@ -10,6 +13,10 @@ demo: .venv/plain
 
 test: .venv/plain
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# With the oldest versions that pyproject.toml allows: what uses NumPy, SciPy, pandas and scikit-learn most.
+test-lowest: .venv-lowest/plain
+	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal $(LOWEST)
 
 lint: .venv/plain
 	$(BIN)/ruff check .
@@ -19,14 +26,25 @@ lint: .venv/plain
 docs: .venv/docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
 
+trial: .venv/plain
+	$(BIN)/python -m benchmarks.trial --quick
+
 clean:
-	rm -rf .venv build docs/_build docs/auto_examples docs/generated
+	rm -rf .venv .venv-lowest build docs/_build docs/auto_examples docs/generated
 
 # torch first, and pinned: an open requirement fetches gigabytes of CUDA packages.
 .venv/plain: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[plot,compare,dev]'
+	touch $@
+
+.venv-lowest/plain: pyproject.toml .ci/lowest_versions.py
+	test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python .ci/lowest_versions.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check -c .venv-lowest/constraints.txt \
+		-e '.[test,baselines]'
 	touch $@
 
 .venv/docs: .venv/plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 from scipy.linalg import matmul_toeplitz, solve_banded
 from torch import Tensor
 
-__all__ = ["Result", "Sample", "close_gaps", "evaluate_on_grid"]
+__all__ = ["Result", "Sample", "close_gaps", "evaluate_on_grid", "near_pairs", "table_on_grid"]
 
 #: Nodes of the grid in one width. A power of two, so that moving scores by whole nodes is exact.
 _NODES_PER_WIDTH = 16
@@ -18,6 +18,8 @@ _NODES_PER_WIDTH = 16
 _TAIL = 40
 #: Nodes from which empty stretches are worth looking for, and nodes at most.
 _MANY_NODES, _MAX_NODES = 2**16, 2**22
+#: Pairs that take as long as a node.
+_PAIRS_PER_NODE = 16
 #: Nodes beyond the grid at which the spline coefficients begin; what is wrong there has decayed by 0.27**40.
 _PADDING = 40
 
@@ -33,33 +35,44 @@ class Sample(NamedTuple):
 Result = tuple[float, np.ndarray, np.ndarray]
 
 
-def close_gaps(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """The scores with empty stretches shortened to `_TAIL`, where a smooth kernel sees no difference.
+def close_gaps(*positions: np.ndarray) -> tuple[list[np.ndarray], bool]:
+    """The scores of some samples with empty stretches shortened to `_TAIL`, where a smooth kernel sees no difference.
 
     An outlier, or a width much smaller than the spacing of the scores, would need an immense grid otherwise. Scores
     move by whole nodes, so that they keep their place within a cell of the grid.
     """
-    span = max(a.max(), b.max()) - min(a.min(), b.min())
-    if span * _NODES_PER_WIDTH < _MANY_NODES:
-        return a, b, False
-    x = np.concatenate([a, b])
+    x = np.concatenate(positions)
+    if (x.max() - x.min()) * _NODES_PER_WIDTH < _MANY_NODES:
+        return list(positions), False
     order = np.argsort(x)
     gaps = np.diff(x[order])
     excess = np.floor(np.maximum(gaps - _TAIL, 0) * _NODES_PER_WIDTH) / _NODES_PER_WIDTH
     near = np.empty_like(x)
     near[order] = x[order] - np.append(0.0, np.cumsum(excess))
-    return near[: a.size], near[a.size :], True
+    return np.split(near, np.cumsum([own.size for own in positions])[:-1]), True
+
+
+def near_pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Places in ``a`` and in ``b`` of the pairs at most `_TAIL` apart; None if a grid takes less time than they do.
+
+    Where a few rows are spread far, most nodes of a grid are empty.
+    """
+    n_rows = a.size + b.size
+    n_nodes = _NODES_PER_WIDTH * min(max(a.max(), b.max()) - min(a.min(), b.min()), n_rows * _TAIL)
+    if n_nodes < n_rows:
+        return None
+    order = np.argsort(b)
+    begins = np.searchsorted(b[order], a - _TAIL)
+    counts = np.searchsorted(b[order], a + _TAIL, "right") - begins
+    if counts.sum() > _PAIRS_PER_NODE * min(n_nodes, _MAX_NODES):
+        return None
+    places = np.arange(counts.sum()) + np.repeat(begins - np.cumsum(counts) + counts, counts)
+    return np.repeat(np.arange(a.size), counts), order[places]
 
 
 def evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: Sample, other: Sample) -> Result:
     """Tensor product of cubic B-splines: spread the weights on the nodes, apply a Toeplitz matrix, gather."""
-    lowest = min(one.x.min(), other.x.min())
-    span = max(one.x.max(), other.x.max()) - lowest
-    density = min(_NODES_PER_WIDTH, (_MAX_NODES - 4) / max(span, 1.0))
-    # Nodes stand at multiples of the spacing: wherever the scores go, they meet the same function.
-    origin = np.floor(lowest * density)
-    rows = [_GridRows(sample.x * density - origin) for sample in (one, other)]
-    size = max(int(r.node.max()) for r in rows) + 4
+    rows, size, density = _grid_rows([one.x, other.x])
     table = _spline_table(kernel, size, density)
     column, row = table[size - 1 :], table[size - 1 :: -1]
     spread = [r.spread(sample.weights, size) for r, sample in zip(rows, (one, other), strict=True)]
@@ -68,6 +81,37 @@ def evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: Sample, other: Sam
         density * sample.weights * r.slopes(p) for r, sample, p in zip(rows, (one, other), potential, strict=True)
     ]
     return float(spread[0] @ potential[0]), gradients[0], gradients[1]
+
+
+def table_on_grid(kernel: Callable[[Tensor], Tensor], samples: Sequence[Sample]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Pair means of all samples with each other, on one grid.
+
+    Returns
+    -------
+    means : ndarray of shape (n_samples, n_samples)
+    slopes : list of ndarray of shape (n_samples, n_rows), one for each sample
+        Derivatives of the means of a sample, as the first one of a pair, in its own rows.
+    """
+    rows, size, density = _grid_rows([sample.x for sample in samples])
+    table = _spline_table(kernel, size, density)
+    spread = np.stack([r.spread(sample.weights, size) for r, sample in zip(rows, samples, strict=True)], axis=1)
+    potential = matmul_toeplitz((table[size - 1 :], table[size - 1 :: -1]), spread)
+    slopes = [
+        np.stack([density * sample.weights * r.slopes(p) for p in potential.T])
+        for r, sample in zip(rows, samples, strict=True)
+    ]
+    return spread.T @ potential, slopes
+
+
+def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, float]:
+    """Samples on a common grid, the number of its nodes, and how many of them are in one width."""
+    lowest = min(x.min() for x in positions)
+    span = max(x.max() for x in positions) - lowest
+    density = min(_NODES_PER_WIDTH, (_MAX_NODES - 4) / max(span, 1.0))
+    # Nodes stand at multiples of the spacing: wherever the scores go, they meet the same function.
+    origin = np.floor(lowest * density)
+    rows = [_GridRows(x * density - origin) for x in positions]
+    return rows, max(int(r.node.max()) for r in rows) + 4, density
 
 
 def _spline_table(kernel: Callable[[Tensor], Tensor], size: int, density: float) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 __all__ = ["check_queries", "query_pairs", "rows_by_number"]
 
@@ -15,14 +16,17 @@ def check_queries(qid: Any, n_samples: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        If there are none, or not one for each row.
+        If there are none, not one for each row, or some are missing.
     """
     if qid is None:
         raise ValueError("qid is missing: pass the query of every row, such as qid=np.repeat([0, 1], 50).")
     values = np.asarray(qid)
     if values.shape != (n_samples,):
         raise ValueError(f"qid must have one query for each of the {n_samples} rows; got shape {values.shape}.")
-    return np.unique(values, return_inverse=True)[1]
+    missing = int(pd.isna(values).sum())
+    if missing:
+        raise ValueError(f"qid has NaN or missing values in {missing} of {n_samples} rows; name all queries.")
+    return pd.factorize(values, sort=True)[0]
 
 
 def rows_by_number(numbers: np.ndarray) -> list[np.ndarray]:

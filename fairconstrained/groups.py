@@ -303,7 +303,7 @@ def threshold_groups(
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     missing = [column for column in columns if column not in frame.columns]
     if missing or not len(columns):
-        raise ValueError(f"X has no columns {missing}; choose some of {frame.columns.tolist()}.")
+        raise ValueError(f"X has no columns {shortened(missing)}; choose some of {shortened(frame.columns)}.")
     levels = np.linspace(0, 1, quantiles, endpoint=False) if isinstance(quantiles, int) else np.asarray(quantiles)
     if levels.ndim != 1 or not levels.size or levels.min() < 0 or levels.max() > 1:
         raise ValueError(f"quantiles must be a positive number of them or levels in [0, 1], got {quantiles!r}.")

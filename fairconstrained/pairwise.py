@@ -7,7 +7,7 @@ windows, or a grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -17,10 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fairconstrained._pair_grid import Result, Sample, close_gaps, evaluate_on_grid
+from fairconstrained._pair_grid import Result, Sample, close_gaps, evaluate_on_grid, near_pairs, table_on_grid
+from fairconstrained._pair_windows import Pieces, centre, pair_sums, potentials
 from fairconstrained.surrogates import LogisticKernel, PiecewisePolynomial, QuadraticKernel, _Sum
 
-__all__ = ["SoftplusKernel", "interval_weights", "pair_mean"]
+__all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def pair_mean(
         the time of a cubic one, and loses 1e-16 times the range of the scores in widths. Smooth kernels are replaced
         by cubic splines on a grid that is fixed in units of the width: O(n + m log m) time for m nodes in the range of
         the scores. The spline differs from the kernel by less than 2e-8, is twice differentiable, and the gradient is
-        its own. Only where rows are so few and far between that 2**22 nodes do not suffice is the grid coarser.
+        its own. Only where rows are so few and far between that 2**22 nodes do not suffice is the grid coarser. Where
+        `SoftplusKernel` is all but straight for most pairs, the others are summed one by one instead.
     first, second : Tensor of shape (n_first,) and (n_second,)
         Scores, at least one of each.
     first_weights, second_weights : Tensor of shape (n_first,) and (n_second,)
@@ -96,6 +98,54 @@ class _PairMean(torch.autograd.Function):
         return grads[0] * d_first, grads[0] * d_second, None, None, None, None
 
 
+def pair_table(
+    kernel: Callable[[Tensor], Tensor], scores: Tensor, weights: Tensor, sizes: Sequence[int], width: float = 1.0
+) -> Tensor:
+    """`pair_mean` of all groups with each other; one pass over the rows for every group instead of every pair.
+
+    Parameters
+    ----------
+    kernel : PiecewisePolynomial or LogisticKernel
+        With an even derivative, such as that of ``kernel(x) + kernel(-x) = 1``.
+    scores, weights : Tensor of shape (n,)
+        Rows, group after group. The weights are constants.
+    sizes : sequence of int
+        Rows of every group, at least one.
+    width : float
+        Positive, in units of the scores.
+
+    Returns
+    -------
+    means : Tensor of shape (n_groups, n_groups)
+        For the group of the row as the first of a pair; those of a group with itself are zero. Differentiable once.
+
+    Raises
+    ------
+    TypeError
+        If nothing is known about tables of this kernel.
+    """
+    return _PairTable.apply(scores, weights, tuple(sizes), width, kernel)
+
+
+class _PairTable(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, weights: Tensor, sizes: tuple[int, ...], width: float, kernel: Any) -> Tensor:
+        parts = [
+            Sample(x.numpy() / width, w.numpy()) for x, w in zip(scores.split(sizes), weights.split(sizes), strict=True)
+        ]
+        means, ctx.slopes = _tabulate(kernel, parts)
+        means[np.diag_indices_from(means)] = 0.0
+        ctx.width = width
+        return torch.from_numpy(means)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        # rows are second in the means of the column's group, where an even derivative has the opposite sign
+        both = (grads[0] - grads[0].T).numpy()
+        slopes = np.concatenate([own @ table for own, table in zip(both, ctx.slopes, strict=True)])
+        return torch.from_numpy(slopes / ctx.width), None, None, None, None
+
+
 @singledispatch
 def _evaluate(kernel: object, one: Sample, other: Sample) -> Result:
     """Pair mean of a kernel; one implementation for every class of kernels."""
@@ -108,23 +158,27 @@ def _evaluate_sum(kernel: _Sum, one: Sample, other: Sample) -> Result:
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
+#: Pair means of all samples with each other, and their derivatives in the rows of the first one, by sample.
+Table = tuple[np.ndarray, list[np.ndarray]]
+
+
+@singledispatch
+def _tabulate(kernel: object, samples: Sequence[Sample]) -> Table:
+    """Pair means of all samples with each other; one implementation for every class of kernels."""
+    raise TypeError(f"pair_table does not know how to sum {type(kernel).__name__} over pairs.")
+
+
 # --- moments
 
 
 @_evaluate.register
 def _evaluate_quadratic(kernel: QuadraticKernel, one: Sample, other: Sample) -> Result:
-    origin = _centre(other.x, other.weights)
+    origin = centre(other.x, other.weights)
     (a, u), (b, v) = (one.x - origin, one.weights), (other.x - origin, other.weights)
     u0, u1, u2 = u.sum(), u @ a, (u * a) @ a
     v0, v1, v2 = v.sum(), v @ b, (v * b) @ b
     value = kernel.curvature / 2 * (v0 * u2 - 2 * u1 * v1 + u0 * v2)
     return float(value), kernel.curvature * u * (v0 * a - v1), kernel.curvature * v * (u0 * b - u1)
-
-
-def _centre(x: np.ndarray, weights: np.ndarray) -> float:
-    """Weighted mean: powers of centred scores lose less to rounding."""
-    total = weights.sum()
-    return float(weights @ x / total) if total > 0 else 0.0
 
 
 # --- sorted windows
@@ -134,147 +188,52 @@ def _centre(x: np.ndarray, weights: np.ndarray) -> float:
 def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
     orders = np.argsort(one.x), np.argsort(other.x)
     # sorted queries are much faster too
-    samples = [Sample(x[order], w[order]) for (x, w), order in zip((one, other), orders, strict=True)]
-    sums = _hinge_sums if kernel.coefficients.shape[1] == 2 else _polynomial_sums
-    value, *slopes = sums(kernel, *samples)
+    arrays = (part[order] for sample, order in zip((one, other), orders, strict=True) for part in sample)
+    value, *slopes = pair_sums(Pieces(kernel.knots, kernel.coefficients), *arrays)
     gradients = np.empty_like(one.x), np.empty_like(other.x)
     for gradient, order, slope in zip(gradients, orders, slopes, strict=True):
         gradient[order] = slope
     return value, *gradients
 
 
-def _hinge_sums(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
-    """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
-
-    With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, the hinges add up
-    to ``sum_i u_i (x V(x) - M(x))`` at ``x = a_i - knot_k``.
-    """
-    (a, u), (b, v) = one, other
-    (constant, slope), *_ = kernel.coefficients
-    origin = _centre(b, v)
-    centred_a, centred_b = a - origin, b - origin
-    below_a, below_b, sum_b = _cumulative(u), _cumulative(v), _cumulative(v * centred_b)
-    total_u, total_v = below_a[-1], below_b[-1]
-    value = constant * total_u * total_v + slope * ((u @ centred_a) * total_v - sum_b[-1] * total_u)
-    d_a, d_b = np.full(a.size, slope * total_v), np.full(b.size, slope * total_u)
-    for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        place = np.searchsorted(b, a - knot)
-        weight = below_b[place]
-        value += change * (u @ ((centred_a - knot) * weight - sum_b[place]))
-        d_a += change * weight
-        d_b += change * (total_u - below_a[np.searchsorted(a, b + knot, "right")])
-    return float(value), u * d_a, -v * d_b
-
-
-def _cumulative(x: np.ndarray) -> np.ndarray:
-    """Sums of the first entries, of none at first."""
-    sums = np.zeros(x.size + 1)
-    np.cumsum(x, out=sums[1:])
-    return sums
-
-
-def _polynomial_sums(kernel: PiecewisePolynomial, one: Sample, other: Sample) -> Result:
-    """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
-    (a, u), (b, v) = one, other
-    slopes = np.zeros_like(kernel.coefficients)
-    slopes[:, :-1] = kernel.coefficients[:, 1:] * np.arange(1, kernel.coefficients.shape[1])
-    means, d_a = _window_sums(a, b, v, kernel.knots, np.stack([kernel.coefficients, slopes]), side="left")
-    # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
-    mirrored = slopes[::-1] * (-1.0) ** np.arange(slopes.shape[1])
-    (d_b,) = _window_sums(b, a, u, -kernel.knots[::-1], mirrored[None], side="right")
-    return float(u @ means), u * d_a, -v * d_b
-
-
-def _window_sums(
-    points: np.ndarray,
-    others: np.ndarray,
-    weights: np.ndarray,
-    knots: np.ndarray,
-    tables: np.ndarray,
-    side: Any,
-) -> np.ndarray:
-    """``sum_j weights_j p(points_i - others_j)`` for several piecewise polynomials ``p`` with the same knots.
-
-    Parameters
-    ----------
-    points, others : ndarray of shape (n_points,) and (n_others,), both sorted
-    weights : ndarray of shape (n_others,)
-    knots : ndarray of shape (n_knots,)
-    tables : ndarray of shape (n_tables, n_knots + 1, degree + 1)
-        Coefficients of every ``p``.
-    side : {"left", "right"}
-        Whether a knot belongs to the piece on its left or on its right.
-
-    Returns
-    -------
-    sums : ndarray of shape (n_tables, n_points)
-    """
-    # the others in the window of piece k are edges[k + 1] : edges[k]
-    edges = [others.size, *(np.searchsorted(others, points - knot, side) for knot in knots), 0]
-    last = knots.size
-    sums = np.zeros((tables.shape[0], points.size))
-    # The two outer windows have no bound, so they take moments about a common origin. Their terms are no smaller
-    # than what the powers lose, unless the kernel vanishes there and the term is left out.
-    origin = _centre(others, weights)
-    size = _length(tables[:, [0, last]])
-    prefix = _prefix_moments(others - origin, weights, size)
-    for piece in (0, last):
-        window = _moments(prefix, edges[piece + 1], edges[piece], points - origin)
-        sums += tables[:, piece, :size] @ window
-    if last < 2:
-        return sums
-    # The inner windows take moments about the centre of a cell, whose powers are small. The cells are a little
-    # wider than any window, which therefore ends in the cell after the one in which it begins, or before.
-    width = 1.25 * np.diff(knots).max()
-    cells = np.floor(others / width)
-    prefix = _prefix_moments(others - (cells + 0.5) * width, weights, tables.shape[2])
-    for piece in range(1, last):
-        begins, ends = edges[piece + 1], edges[piece]
-        cell = np.floor((points - knots[piece]) / width)
-        middle = np.clip(np.searchsorted(cells, cell + 1), begins, ends)
-        window = _moments(prefix, begins, middle, points - (cell + 0.5) * width)
-        window += _moments(prefix, middle, ends, points - (cell + 1.5) * width)
-        sums += tables[:, piece] @ window
-    return sums
-
-
-def _length(tables: np.ndarray) -> int:
-    """Number of coefficients up to the last that is not zero in all tables, at least 1."""
-    used = np.flatnonzero(tables.reshape(-1, tables.shape[-1]).any(axis=0))
-    return int(used[-1]) + 1 if used.size else 1
-
-
-def _prefix_moments(x: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-    """Sums of ``weights (-x)^m`` over the first rows; ndarray of shape (size, n + 1)."""
-    prefix = np.zeros((size, x.size + 1))
-    moment = weights
-    for row in prefix:
-        np.cumsum(moment, out=row[1:])
-        moment = moment * -x
-    return prefix
-
-
-def _moments(prefix: np.ndarray, begins: Any, ends: Any, shift: np.ndarray) -> np.ndarray:
-    """Moments of ``shift_i - x_j`` over the windows ``begins_i : ends_i``; ndarray of shape (size, n_points)."""
-    moments = np.stack([np.broadcast_to(row[ends] - row[begins], shift.shape) for row in prefix])
-    for start in range(1, len(moments)):  # binomial theorem, as in Pascal's triangle
-        for m in reversed(range(start, len(moments))):
-            moments[m] += shift * moments[m - 1]
-    return moments
+@_tabulate.register
+def _tabulate_polynomial(kernel: PiecewisePolynomial, samples: Sequence[Sample]) -> Table:
+    sizes = [sample.x.size for sample in samples]
+    x, codes = np.concatenate([sample.x for sample in samples]), np.repeat(np.arange(len(sizes)), sizes)
+    order = np.argsort(x)
+    x, weights, codes = x[order], np.concatenate([sample.weights for sample in samples])[order], codes[order]
+    pieces = Pieces(kernel.knots, kernel.coefficients)
+    means, slopes = np.zeros((len(sizes), len(sizes))), np.zeros((len(sizes), x.size))
+    for group in range(len(sizes)):
+        own = codes == group
+        others = order[~own]
+        values, derivatives = potentials(pieces, x[~own], x[own], weights[own])
+        means[:, group] = np.bincount(codes[~own], weights[~own] * values, minlength=len(sizes))
+        slopes[group, others] = weights[~own] * derivatives
+    return means, np.split(slopes, np.cumsum(sizes)[:-1], axis=1)
 
 
 # --- grid
 
 
+@_tabulate.register
+def _tabulate_logistic(kernel: LogisticKernel, samples: Sequence[Sample]) -> Table:
+    positions, _ = close_gaps(*(sample.x for sample in samples))
+    return table_on_grid(kernel, [s._replace(x=x) for s, x in zip(samples, positions, strict=True)])
+
+
 @_evaluate.register
 def _evaluate_logistic(kernel: LogisticKernel, one: Sample, other: Sample) -> Result:
-    near_one, near_other, _ = close_gaps(one.x, other.x)  # in the tails the kernel is constant
+    (near_one, near_other), _ = close_gaps(one.x, other.x)  # in the tails the kernel is constant
     return evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
 
 
 @_evaluate.register
 def _evaluate_softplus(kernel: SoftplusKernel, one: Sample, other: Sample) -> Result:
-    near_one, near_other, closed = close_gaps(one.x, other.x)
+    pairs = near_pairs(one.x, other.x)
+    if pairs is not None:
+        return _softplus_of_pairs(one, other, *pairs)
+    (near_one, near_other), closed = close_gaps(one.x, other.x)
     value, d_one, d_other = evaluate_on_grid(kernel, one._replace(x=near_one), other._replace(x=near_other))
     if closed:
         # The left tail has slope -1: what a pair has been brought nearer is missing from its loss. The slopes
@@ -282,6 +241,16 @@ def _evaluate_softplus(kernel: SoftplusKernel, one: Sample, other: Sample) -> Re
         moved = Sample(one.x - near_one, one.weights), Sample(other.x - near_other, other.weights)
         value += _evaluate(_LEFT_HINGE, *moved)[0]
     return value, d_one, d_other
+
+
+def _softplus_of_pairs(one: Sample, other: Sample, i: np.ndarray, j: np.ndarray) -> Result:
+    """``max(-x, 0)`` of all pairs, and what the kernel exceeds it by, ``log(1 + exp(-|x|))``, of near ones."""
+    value, d_one, d_other = _evaluate(_LEFT_HINGE, one, other)
+    x, weights = one.x[i] - other.x[j], one.weights[i] * other.weights[j]
+    falling = np.exp(-np.abs(x))
+    slopes = weights * np.where(x > 0, -1.0, 1.0) * falling / (1 + falling)
+    value += float(weights @ np.log1p(falling))
+    return value, d_one + np.bincount(i, slopes, one.x.size), d_other - np.bincount(j, slopes, other.x.size)
 
 
 #: ``max(-x, 0)``.

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 import sklearn
 import torch
 from hypothesis import settings
+from packaging.version import Version
+from sklearn.utils import estimator_checks, get_tags
 from threadpoolctl import threadpool_limits
 
 from fairconstrained.constraints import BoundConstraint
@@ -30,6 +32,24 @@ threadpool_limits(1)
 # The same examples in every run, and no deadline: a slow machine is not an error.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
 settings.load_profile("reproducible")
+
+
+@pytest.fixture
+def classes_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """scikit-learn's checks call the smaller label of binary rows the first class.
+
+    Those of scikit-learn 1.6 take the label of the first row, so that one check gives rows with weights and the same
+    rows repeated, in another order, different labels and expects the same model.
+    """
+    by_first_row = estimator_checks._enforce_estimator_tags_y
+
+    def by_value(estimator: Any, y: np.ndarray) -> np.ndarray:
+        tags = get_tags(estimator).classifier_tags
+        is_binary = tags is not None and not tags.multi_class and y.size > 0
+        return np.where(y == y.min(), y, y.min() + 1) if is_binary else by_first_row(estimator, y)
+
+    if Version(sklearn.__version__) < Version("1.7"):
+        monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_y", by_value)
 
 
 @pytest.fixture

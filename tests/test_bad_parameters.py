@@ -82,7 +82,7 @@ SHARED: dict[str, list[Any]] = {
     "module": [3, "mlp", torch.nn.Linear(2, 1), torch.nn.Linear(3, 4), torch.nn.LSTM(3, 1)],
     "hidden_layer_sizes": [("a",), (2.5,), (0,), (-3,), (NAN,), (True,), (None,), "wide", "8", 5, [[3, 4]], {"a": 1}],
     "activation": NAME,
-    "min_group_size": COUNT,
+    "min_group_size": [-1, *COUNT[1:]],
     "small_groups": NAME,
     "compute_stationarity": FLAG,
     "weight": NON_NEGATIVE,

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean
+from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean, pair_table
 from fairconstrained.surrogates import SURROGATES, LogisticKernel, PiecewisePolynomial, QuadraticKernel
 
 EXACT = {
@@ -105,6 +105,18 @@ def test_gradient_is_that_of_the_value(kernel):
     assert torch.autograd.gradcheck(lambda a, b: pair_mean(kernel, a, b, u, v, 0.7), inputs, atol=1e-8)
 
 
+def test_softplus_of_rows_far_apart_takes_no_spline():
+    """A grid over scores a thousand widths apart is mostly empty; pairs that are near are summed one by one."""
+    first, second, u, v = draw(60, 45, ties=False)
+    sample = torch.cat([500 * first, 500 * first[:5]]), torch.cat([500 * second, 500 * first[:5]]), u, v
+    sample = (*sample[:2], *(torch.cat([w, w[:5]]) for w in (u, v)))
+    value, slopes = with_gradient(pair_mean, SoftplusKernel(), sample, 1.0)
+    # torch's softplus is a straight line from 20 on
+    expected, expected_slopes = with_gradient(by_pairs, lambda x: torch.logaddexp(-x, 0 * x), sample, 1.0)
+    torch.testing.assert_close(value, expected, rtol=1e-13, atol=0)
+    torch.testing.assert_close(slopes, expected_slopes, rtol=0, atol=1e-15)
+
+
 @smooth_kernels
 def test_the_spline_stays_where_it_is_when_the_range_changes(kernel):
     """A row far away changes the extent of the grid, and nothing else."""
@@ -200,6 +212,40 @@ def test_coarser_grid_when_nodes_run_out(monkeypatch):
 def test_unknown_kernel():
     with pytest.raises(TypeError, match="does not know how to sum function over pairs"):
         pair_mean(lambda x: x**3, *draw(2, 2))
+
+
+# --- tables of pair means
+
+
+TABLE_KERNELS = {name: SURROGATES[name].value for name in ("ramp", "smoothstep", "logistic")}
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (37, 52), (5, 1, 30, 17)], ids=str)
+@pytest.mark.parametrize("width", [2.3, 0.17, 1e-6])
+@pytest.mark.parametrize("kernel", TABLE_KERNELS.values(), ids=TABLE_KERNELS)
+def test_a_table_has_the_pair_means_of_all_groups(kernel, width, sizes):
+    rng = np.random.default_rng(1)
+    scores = torch.from_numpy(np.round(rng.normal(size=sum(sizes)), 1))
+    weights = torch.from_numpy(rng.dirichlet(np.ones(sum(sizes))))
+    factors = torch.from_numpy(rng.normal(size=(len(sizes), len(sizes)))).fill_diagonal_(0.0)
+
+    def one_by_one(scores):
+        rows, parts = scores.split(sizes), weights.split(sizes)
+        pairs = [(g, h) for g in range(len(sizes)) for h in range(len(sizes)) if g != h]
+        return sum(factors[g, h] * pair_mean(kernel, rows[g], rows[h], parts[g], parts[h], width) for g, h in pairs)
+
+    one, other = scores.clone().requires_grad_(), scores.clone().requires_grad_()
+    table = pair_table(kernel, one, weights, sizes, width)
+    assert not table.diagonal().any()
+    expected = one_by_one(other)
+    torch.testing.assert_close((factors * table).sum(), expected, rtol=1e-11, atol=rounding((scores,), width))
+    slopes = torch.autograd.grad((factors * table).sum(), one)[0], torch.autograd.grad(expected, other)[0]
+    torch.testing.assert_close(slopes[0] * width, slopes[1] * width, rtol=1e-9, atol=1e-11)
+
+
+def test_tables_of_other_kernels_are_refused():
+    with pytest.raises(TypeError, match="pair_table does not know how to sum QuadraticKernel over pairs"):
+        pair_table(QuadraticKernel(1.0), column(0, 1), column(1, 1), [1, 1])
 
 
 # --- interval weights

@@ -1,48 +1,79 @@
-"""``python -m benchmarks.trial``: random problems for all estimators, judged apart from the package.
+"""``python -m benchmarks.trial``: random problems, bad inputs, interruptions and drop-in cases, judged from outside.
 
 Every problem follows from its seed, which the results show: ``--seeds 17:18`` runs one of them again. The gaps and
 objectives of the fitted models are computed by plain numpy code that uses nothing of the package, and what breaks a
-promise is counted; the exit status is 1 if anything does.
+promise is counted; the exit status is 1 if anything does. ``--only`` chooses among ``problems``, ``bad_inputs``,
+``interruptions`` and ``drop_in``.
 
-The problems are many fits: results go to ``benchmarks/results/trial.csv`` one after another, and a run does what is
-missing. Results of other code belong in another file: ``--stem trial_after``, or ``--fresh`` to begin again.
+Results go to ``benchmarks/results/trial*.csv`` one after another, and a run does what is missing. Those of other code
+belong in other files: ``--stem after``, or ``--fresh`` to begin again, as ``--quick`` always does. ``--docs`` also puts
+the summary where the documentation takes it from.
 """
 
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
+from pathlib import Path
 
-from benchmarks._common import RESULTS
+import pandas as pd
+
+from benchmarks._common import DOCS, RESULTS, names_of, set_threads
 from benchmarks._runner import read, run_all
 from benchmarks.trial.judgements import COLUMNS
-from benchmarks.trial.tasks import Task, run_task, summary
+from benchmarks.trial.parts import PARTS, run_part
+from benchmarks.trial.tasks import QUICK_SEEDS, Task, of_part, run_task, summary
 
 _N_PROBLEMS = 2000
 
 
-def _seeds(text: str) -> range:
+def _seeds(text: str) -> list[int]:
     first, _, last = text.partition(":")
-    return range(int(first), int(last))
+    return list(range(int(first), int(last)))
+
+
+def _problems(seeds: list[int], path: Path, jobs: int) -> pd.DataFrame:
+    print(f"problems of the seeds {seeds[0]} to {seeds[-1]} ({len(seeds)}), results in {path.name}")
+    run_all([Task(seed) for seed in seeds], run_task, path, COLUMNS, jobs)
+    results = read(path, COLUMNS)
+    return summary(results[results["seed"].isin(seeds)], len(seeds))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=_seeds, default=range(_N_PROBLEMS), help="first:last, without the last")
+    choices = ["problems", *PARTS]
+    parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
+    parser.add_argument("--quick", action="store_true", help="a fixed part of all cases, in about two minutes")
+    parser.add_argument("--seeds", type=_seeds, default=list(range(_N_PROBLEMS)), help="first:last, without the last")
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--stem", default="trial", help="first part of the names of the results' files")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
-    path = RESULTS / f"{arguments.stem}.csv"
-    if arguments.fresh:
-        path.unlink(missing_ok=True)
-    seeds = arguments.seeds
-    print(f"seeds {seeds.start} to {seeds.stop - 1}, results in {path.name}")
-    run_all([Task(seed) for seed in seeds], run_task, path, COLUMNS, arguments.jobs)
-    results = read(path, COLUMNS)
-    results = results[results["seed"].isin(seeds)]
-    table = summary(results, len(seeds))
-    print(table.to_string(index=False))
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    stem = f"{arguments.stem}_quick" if arguments.quick else arguments.stem
+    paths = {part: RESULTS / (f"{stem}.csv" if part == "problems" else f"{stem}_{part}.csv") for part in choices}
+    if arguments.fresh or arguments.quick:
+        for part in arguments.only:
+            paths[part].unlink(missing_ok=True)
+    set_threads(1)
+    tables = []
+    if "problems" in arguments.only:
+        tables.append(
+            _problems(list(QUICK_SEEDS) if arguments.quick else arguments.seeds, paths["problems"], arguments.jobs)
+        )
+    for part in PARTS:
+        if part in arguments.only:
+            results = run_part(part, paths[part], arguments.quick)
+            tables.append(of_part(PARTS[part].promise, results))
+    table = pd.concat(tables, ignore_index=True)
+    path = RESULTS / f"{stem}_summary.csv"
+    table.to_csv(path, index=False)
+    print(table.to_string(index=False, max_colwidth=100))
+    if arguments.docs:
+        shutil.copy(path, DOCS / "benchmarks" / "trial.csv")
     return int(table["broken"].sum() > 0)
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 __all__ = [
     "auc",
+    "auc_sets",
     "auc_sets_gap",
     "class_error",
     "class_loss",
+    "compared_pairs",
     "gap_of_means",
     "group_auc_gap",
     "heaviest_share",
@@ -219,13 +221,19 @@ def query_pairs(relevance: np.ndarray, qid: np.ndarray) -> np.ndarray:
     return np.argwhere(better)
 
 
+def compared_pairs(pairs: np.ndarray, codes: np.ndarray, compared: str) -> np.ndarray:
+    """Which pairs are of a kind that is compared; boolean, of shape (n_pairs,)."""
+    first, second = codes[pairs].T
+    return {"between": first != second, "within": first == second, "all": np.ones(len(pairs), dtype=bool)}[compared]
+
+
 def pair_accuracy_gap(
     scores: np.ndarray, pairs: np.ndarray, codes: np.ndarray, compared: str, rate: str = "indicator"
 ) -> float:
     """Largest gap of the kinds of pairs (better of group a, worse of group b) in the mean rate of their difference."""
     first, second = codes[pairs].T
     values = row_values(rate, scores[pairs[:, 0]] - scores[pairs[:, 1]], np.ones(len(pairs), dtype=bool))
-    chosen = {"between": first != second, "within": first == second, "all": np.ones(len(pairs), dtype=bool)}[compared]
+    chosen = compared_pairs(pairs, codes, compared)
     kinds = first * (codes.max() + 1) + second
     means = np.array([values[kinds == kind].mean() for kind in np.unique(kinds[chosen])])
     return spread(means) if means.size > 1 else 0.0

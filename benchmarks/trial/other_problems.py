@@ -160,8 +160,9 @@ def fair_ranker(rng: np.random.Generator, seed: int) -> Problem:
     kappa, alpha = pick(rng, KAPPAS), pick(rng, [1e-4, 1e-2])
     pairs, codes = gaps.query_pairs(relevance, qid), rows.members.argmax(axis=1)
     kinds = codes[pairs[:, 0]] * len(rows.labels) + codes[pairs[:, 1]]
+    chosen = gaps.compared_pairs(pairs, codes, compared)
     # a kind of pairs is as fine as one pair
-    cells = [kinds == kind for kind in np.unique(kinds)]
+    cells = [kinds == kind for kind in np.unique(kinds[chosen])]
     bound = Bound(
         "pairwise_ranking",
         kappa,
@@ -169,6 +170,7 @@ def fair_ranker(rng: np.random.Generator, seed: int) -> Problem:
         ORDER if rate == "indicator" else VALUES,
         cells,
         [1.0] * len(cells),
+        is_vacuous=len(cells) < 2,
     )
     return Problem(
         seed=seed,

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
 
 from fairconstrained._inputs import as_table, refuse_masked
 from fairconstrained.certification._evidence import Evidence, offers
@@ -196,6 +198,10 @@ def _quick(sensitive_features: Any) -> Any:
     return pd.Series(pd.Categorical.from_codes(groups.codes, categories=names))
 
 
+@validate_params(
+    {"n_resamples": [Interval(Integral, 1, None, closed="left")], "random_state": ["random_state"]},
+    prefer_skip_nested_validation=False,
+)
 def gap_interval(
     metric: Any,
     y_true: Any,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn import config_context
 from sklearn.base import is_regressor
+from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 # The families list themselves when they are imported.
@@ -37,7 +39,7 @@ from fairconstrained.certification._sample import (
 )
 from fairconstrained.certification._seen import check_unseen, model_kappa
 from fairconstrained.model_selection import make_fairness_scorer
-from fairconstrained.model_selection._response import get_response
+from fairconstrained.model_selection._response import check_model, get_response
 
 __all__ = [
     "Certificate",
@@ -150,6 +152,14 @@ _VALIDITY = {
 }
 
 
+@validate_params(
+    {
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "allow_training_data": ["boolean"],
+    },
+    prefer_skip_nested_validation=False,
+)
 def certify(
     model: Any,
     X: Any,
@@ -276,6 +286,7 @@ def certify(
     """
     check_certification(delta, method, kappa)
     function = resolve_metric(metric)
+    check_model(model, "model")
     check_is_fitted(model)
     share_seen = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-__all__ = ["MOST_LOST", "acceleration", "draws", "fewest_resamples", "without_blocks"]
+__all__ = ["MOST_LOST", "acceleration", "draws", "fewest_resamples", "jackknife_blocks", "without_blocks"]
 
 #: Share of the resamples without a statistic, because a cell has no rows, from which on the others say nothing.
 MOST_LOST = 0.1
@@ -28,13 +28,20 @@ def draws(strata: np.ndarray, n_resamples: int, rng: np.random.Generator) -> Ite
         yield order[starts + (rng.random(order.size) * sizes).astype(np.int64)]
 
 
+def jackknife_blocks(strata: np.ndarray) -> list[int]:
+    """How many blocks of rows the jackknife leaves out, one after the other, of every stratum."""
+    sizes = np.bincount(strata)
+    if strata.size <= _JACKKNIFE_BLOCKS:
+        return [int(size) if size > 1 else 0 for size in sizes]
+    shares = (max(2, round(_JACKKNIFE_BLOCKS * size / strata.size)) for size in sizes)
+    return [min(int(size), share) if size > 1 else 0 for size, share in zip(sizes, shares, strict=True)]
+
+
 def without_blocks(strata: np.ndarray, rng: np.random.Generator) -> Iterator[Iterator[np.ndarray]]:
     """For every stratum all row numbers but those of a block of it; a block is one row if there are not many."""
-    for code in range(int(strata.max()) + 1):
+    for code, n_blocks in enumerate(jackknife_blocks(strata)):
         rows = rng.permutation(np.flatnonzero(strata == code))
-        share = max(2, round(_JACKKNIFE_BLOCKS * rows.size / strata.size))
-        n_blocks = min(rows.size, share) if strata.size > _JACKKNIFE_BLOCKS else rows.size
-        if n_blocks > 1:
+        if n_blocks:
             yield (np.delete(np.arange(strata.size), block) for block in np.array_split(rows, n_blocks))
 
 

@@ -72,6 +72,10 @@ class BoundConstraint(Exact):
         """The metric of the decisions, where ``kappa`` bounds that of a smooth stand-in for them; None elsewhere."""
         return None
 
+    def caveat(self, scores: np.ndarray) -> str | None:
+        """What to say of decisions for which the metric has a value but no meaning; None for all others."""
+        return None
+
     @property
     def resolution(self) -> float:
         """The most that one row may count in the metric: with less, ``kappa`` is not told from twice of it."""

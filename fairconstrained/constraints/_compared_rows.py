@@ -115,6 +115,9 @@ class _ComparedRows(BoundConstraint):
     def of_decisions(self, scores: np.ndarray) -> float | None:
         return self.inner.of_decisions(scores[self._rows])
 
+    def caveat(self, scores: np.ndarray) -> str | None:
+        return self.inner.caveat(scores[self._rows])
+
     @property
     def compares(self) -> bool:
         return self.inner.compares

@@ -16,9 +16,9 @@ from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
+from fairconstrained.metrics._cell_aucs import pair_aucs
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics._ranks import pair_aucs
-from fairconstrained.pairwise import interval_weights, pair_mean
+from fairconstrained.pairwise import interval_weights, pair_mean, pair_table
 from fairconstrained.surrogates import Kernel
 from fairconstrained.views import DifferenceOfConvex, Stochastic
 
@@ -192,12 +192,12 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
         """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
-        inside = [self._rows(scores, group, pieces) for group, pieces in enumerate(self._pieces)]
-        aucs = [
-            self._sum(self.surrogate.value, inside[g], inside[h]) / (self._lengths[g] * self._lengths[h])
-            for g, h in zip(*self._pairs, strict=True)
-        ]
-        return torch.cat([scores[:0], *(auc.reshape(1) - 0.5 for auc in aucs)])
+        inside = [self._inside(scores, group, pieces) for group, pieces in enumerate(self._pieces)]
+        rows, weights = (torch.cat(parts) for parts in zip(*inside, strict=True))
+        sizes = [len(own) for own, _ in inside]
+        aucs = pair_table(self.surrogate.value, scores[rows], weights, sizes, self.surrogate.width)
+        first, second = self._pairs
+        return aucs[first, second] / torch.from_numpy(self._lengths[first] * self._lengths[second]) - 0.5
 
     def _part(self, scores: Tensor, sign: int) -> Tensor:
         """The terms ``T`` of one sign, made convex, for all pairs and then the same pairs in the other order."""
@@ -225,16 +225,24 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         )
 
     def _rows(self, scores: Tensor, group: int, pieces: list[tuple[float, float]]) -> _Rows:
-        """The rows of a group at ranks in the pieces; those outside are left out, for they cost time."""
+        rows, weights = self._inside(scores, group, pieces)
+        return _Rows(scores[rows], weights)
+
+    def _inside(self, scores: Tensor, group: int, pieces: list[tuple[float, float]]) -> tuple[Tensor, Tensor]:
+        """The rows of a group at ranks in the pieces, and the parts of their weights that count.
+
+        Those outside are left out, for they cost time.
+        """
         rows = self.data.slices[group]
-        own, weights = scores[rows], self.data.groups.weights[rows]
+        weights = self.data.groups.weights[rows]
+        everyone = torch.arange(rows.start, rows.stop)
         if pieces == _EVERYTHING:
-            return _Rows(own, weights)
+            return everyone, weights
         inside = torch.zeros_like(weights)
         for alpha, beta in pieces:
-            inside += interval_weights(own.detach(), weights, alpha, beta)
-        chosen = torch.nonzero(inside)[:, 0]
-        return _Rows(own[chosen], inside[chosen])
+            inside += interval_weights(scores[rows], weights, alpha, beta)
+        chosen = inside > 0
+        return everyone[chosen], inside[chosen]
 
     def _sum(self, kernel: Kernel, first: _Rows, second: _Rows) -> Tensor:
         """Weighted sum of ``kernel`` over all pairs of rows."""

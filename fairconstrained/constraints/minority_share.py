@@ -166,6 +166,15 @@ class BoundMinorityShare(BoundCellSums):
             f"the positive predictions it is {1 - value:.4g} on the training data. Set rate='indicator' to bound that."
         )
 
+    def caveat(self, scores: np.ndarray) -> str | None:
+        """See `BoundConstraint.caveat`; of no positive predictions everybody has any share."""
+        if self._sums(RATES["indicator"](scores, self.data.y.numpy())) @ (self.takes_part > 0) > 0:
+            return None
+        return (
+            f"nobody is predicted positive, so the minority {self.minority!r} has a share of 1 by definition, which "
+            "means nothing. Weight rows with positive labels more (sample_weight), or add features."
+        )
+
     def complaint(self, value: float) -> str:
         """See `BoundConstraint.complaint`."""
         return (

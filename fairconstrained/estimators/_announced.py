@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from fairconstrained._messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 
@@ -21,7 +22,7 @@ def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
         raise ValueError("classes must be given in the first call of partial_fit.")
     classes = np.unique(classes)
     if classes.size != 2:
-        raise ValueError(f"classes must be two, got {classes.tolist()}.")
+        raise ValueError(f"classes must be two, got {shortened(classes)}.")
     return classes
 
 
@@ -64,7 +65,9 @@ def class_codes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Number of the class of every row; raises ValueError for an unknown one."""
     unknown = np.setdiff1d(y, classes)
     if unknown.size:
-        raise ValueError(f"y has the unknown classes {unknown.tolist()}; those that the model knows are {classes}.")
+        raise ValueError(
+            f"y has the unknown classes {shortened(unknown)}; those that the model knows are {shortened(classes)}."
+        )
     return np.searchsorted(classes, y)
 
 

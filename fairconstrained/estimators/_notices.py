@@ -50,6 +50,9 @@ def notices(
             ConvergenceWarning,
         )
     yield from _decisions_apart(problem, scores)
+    if not Status(estimator.status_).is_infeasible:
+        caveats = (constraint.caveat(scores) for constraint in problem.constraints)
+        yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
 
 
 def _nothing_bounded(estimator: Any) -> str:

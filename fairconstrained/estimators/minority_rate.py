@@ -128,7 +128,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     minority_share_ : float
         Its share in the positive predictions, of the ``rate``, on S.
     exact_share_ : float
-        The same of the predictions themselves.
+        The same of the predictions themselves; 1 where nobody is predicted positive, of which `fit` warns.
     status_ : str
         "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
         from which no small change brings the constraint nearer to holding.
@@ -262,7 +262,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         ConvergenceWarning
             If the minority's share is below ``min_share`` by more than the tolerance, or the solver stopped early.
         FairnessWarning
-            If there is only one group.
+            If there is only one group, or nobody is predicted positive, so that shares mean nothing.
         """
         if (X_constraint is None) != (sensitive_features_constraint is None):
             raise ValueError("give X_constraint and sensitive_features_constraint together, or none of them.")

@@ -396,7 +396,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         target = self._known_target(y)
         weights = np.bincount(target.values.astype(int), sample_weight, minlength=self.classes_.size)
         if missing := self.classes_[weights == 0].tolist():
-            raise ValueError(f"the classes {missing} have no rows (of positive weight), so their errors are unknown.")
+            raise ValueError(
+                f"the classes {shortened(missing)} have no rows (of positive weight), so their errors are unknown."
+            )
         items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
         problem = self._problem(items, target)
         scores = problem.scores(self._fitted.start.params)

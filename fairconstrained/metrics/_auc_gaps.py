@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ import pandas as pd
 from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, auc_differences
+from fairconstrained.metrics._cell_aucs import LARGEST_GAPS, ScoredRows, pair_aucs
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import pair_aucs
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate
 from fairconstrained.metrics._validation import (
     GroupedRows,
@@ -34,6 +35,8 @@ _EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 class GroupComparison:
     """What a named metric compares, and the AUCs of it.
 
+    The largest gap needs no table of all pairs of groups; what does is computed when it is asked for.
+
     Parameters
     ----------
     metric : str
@@ -41,34 +44,65 @@ class GroupComparison:
     scores : ndarray of shape (n_samples,)
     rows : GroupedRows
         With a protected group, there are two: it, and all others as one.
-    cells : ndarray of int, of shape (n_samples,)
-        Numbered as in ``_auc_sets``.
-    sides : tuple of (int, int or None)
-        The groups behind every difference; empty for a single group.
-    differences : tuple of AUCDifference
-    aucs : ndarray of shape (n_differences, 2)
-        ``AUC(G1, G1')`` and ``AUC(G2, G2')`` of every difference, NaN if a set is empty.
-    n_compared : int
-        How many differences count: the first one only if there is a protected group.
+    positive : ndarray of bool, of shape (n_samples,)
+        Whether a row has the positive label; all of them where labels do not matter.
+    is_protected : bool
+        Whether there is a protected group.
     """
 
     metric: str
     scores: np.ndarray
     rows: GroupedRows
-    cells: np.ndarray
-    sides: tuple[tuple[int, int | None], ...]
-    differences: tuple[AUCDifference, ...]
-    aucs: np.ndarray
-    n_compared: int
+    positive: np.ndarray
+    is_protected: bool
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Cell of every row, numbered as in ``_auc_sets``; ndarray of int, of shape (n_samples,)."""
+        return self.rows.codes + self.rows.n_groups * ~self.positive
+
+    @cached_property
+    def _compared(self) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
+        return auc_differences(self.metric, self.rows.n_groups, None)
+
+    @property
+    def sides(self) -> tuple[tuple[int, int | None], ...]:
+        """The groups behind every difference; empty for a single group."""
+        return self._compared[0]
+
+    @property
+    def differences(self) -> tuple[AUCDifference, ...]:
+        """The sets of rows of every difference."""
+        return self._compared[1]
+
+    @cached_property
+    def aucs(self) -> np.ndarray:
+        """``AUC(G1, G1')`` and ``AUC(G2, G2')`` of every difference, NaN if a set is empty; (n_differences, 2)."""
+        return difference_aucs(self.scores, self.cells, self.rows.weights, 2 * self.rows.n_groups, self.differences)
+
+    @property
+    def n_compared(self) -> int:
+        """How many differences count: the first one only if there is a protected group."""
+        return min(1, len(self.differences)) if self.is_protected else len(self.differences)
 
     @property
     def gaps(self) -> np.ndarray:
         """Absolute differences that count, of shape (n_compared,)."""
         return np.abs(self.aucs[: self.n_compared, 0] - self.aucs[: self.n_compared, 1])
 
+    @cached_property
+    def largest(self) -> float:
+        """The largest of the gaps; 0 for a single group, NaN if any is."""
+        if self.rows.n_groups == 1:
+            return 0.0
+        gaps = LARGEST_GAPS[self.metric](ScoredRows.of(self.scores, *self.rows.arrays), self.positive)
+        return float(np.max(gaps[:1] if self.is_protected else gaps))
+
     def gap(self, agg: Aggregate) -> float:
         """One number of the gaps; 0 for a single group, NaN if any is."""
-        return float(AGGREGATES[agg](self.gaps)) if self.n_compared else 0.0
+        if agg == "max" or self.rows.n_groups == 1:
+            return self.largest
+        return float(AGGREGATES[agg](self.gaps))
 
     def result(
         self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
@@ -134,12 +168,8 @@ def compare_groups(
     rows = check_groups(sensitive_features, sample_weight, scores.size)
     if protected is not None:
         rows = _against_others(rows, protected)
-    cells = rows.codes + rows.n_groups * ~positive
-    sides, differences = auc_differences(metric, rows.n_groups, None)
-    aucs = difference_aucs(scores, cells, rows.weights, 2 * rows.n_groups, differences)
-    n_compared = len(differences) if protected is None else min(1, len(differences))
-    result = GroupComparison(metric, scores, rows, cells, sides, differences, aucs, n_compared)
-    check_cells(result.gaps, positive, rows, names, on_empty)
+    result = GroupComparison(metric, scores, rows, positive, protected is not None)
+    check_cells(np.array([result.largest]), positive, rows, names, on_empty)
     return result
 
 

@@ -75,6 +75,11 @@ class PercentileIntervals:
         """Total length of the pieces, ``beta - alpha``; shape (n_groups,) or (1,)."""
         return (self.beta - self.alpha).sum(axis=0)
 
+    def of_codes(self, codes: np.ndarray) -> PercentileIntervals:
+        """The intervals of the groups with these codes, one column for each, unless all groups share them."""
+        is_shared = self.alpha.shape[1] == 1
+        return self if is_shared else PercentileIntervals(self.alpha[:, codes], self.beta[:, codes])
+
     def clip(self, ranks: np.ndarray) -> np.ndarray:
         """Part of the top ``ranks`` that lies in the interval.
 

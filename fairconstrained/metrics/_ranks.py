@@ -18,9 +18,9 @@ import numpy as np
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 
 __all__ = [
+    "RankTable",
     "WorstGap",
     "gaps_by_threshold",
-    "pair_aucs",
     "pair_gaps",
     "rank_blocks",
     "rank_table",
@@ -52,14 +52,69 @@ class WorstGap(NamedTuple):
     low: int
 
 
+class RankTable:
+    """The rank table as blocks of consecutive thresholds, so that memory stays bounded.
+
+    Parameters
+    ----------
+    scores, codes, weights, n_groups
+        As described at the top of the module.
+    max_entries : int, optional
+        Of a block.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        Distinct scores in decreasing order, then ``-inf``.
+    """
+
+    def __init__(
+        self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
+    ) -> None:
+        order = np.argsort(-scores)
+        ordered = scores[order]
+        is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        self.thresholds = np.append(ordered[is_first], -np.inf)
+        self._codes, self._weights, self._n_groups = codes[order], weights[order], n_groups
+        # A score counts as "above" from the next lower threshold on: that is its first row in the table.
+        self._row = np.cumsum(is_first)
+        self._size = max(1, (_BLOCK_ENTRIES if max_entries is None else max_entries) // n_groups)
+        self._starts = np.arange(0, self.thresholds.size, self._size)
+        self._total = np.bincount(codes, weights, minlength=n_groups)
+        shape = self._starts.size, n_groups
+        added = np.bincount(
+            self._row // self._size * n_groups + self._codes, self._weights, minlength=shape[0] * shape[1]
+        )
+        self._above = np.cumsum(np.concatenate([np.zeros((1, n_groups)), added.reshape(shape)]), axis=0)
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+        return self._starts.size
+
+    def block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Thresholds of a block, of shape (n_block,), and their ranks, of shape (n_block, n_groups)."""
+        start = int(self._starts[number])
+        thresholds = self.thresholds[start : start + self._size]
+        rows = slice(*np.searchsorted(self._row, [start, start + self._size]))
+        cells = self._codes[rows] * thresholds.size + self._row[rows] - start
+        added = np.bincount(cells, self._weights[rows], minlength=self._n_groups * thresholds.size)
+        above = self._above[number][:, None] + np.cumsum(added.reshape(self._n_groups, -1), axis=1)
+        return thresholds, self._ranks(above.T)
+
+    def ends(self) -> np.ndarray:
+        """Ranks before the first block and at the end of each, of shape (n_blocks + 1, n_groups)."""
+        return self._ranks(self._above)
+
+    def _ranks(self, above: np.ndarray) -> np.ndarray:
+        ranks = above / self._total
+        ranks[ranks > 1 - RANK_TOLERANCE] = 1.0
+        return ranks
+
+
 def rank_blocks(
-    scores: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    n_groups: int,
-    max_entries: int = _BLOCK_ENTRIES,
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The rank table in blocks of consecutive thresholds, so that memory stays bounded.
+    """The blocks of the rank table one after the other.
 
     Yields
     ------
@@ -67,25 +122,8 @@ def rank_blocks(
         Distinct scores in decreasing order; the last one of the last block is ``-inf``.
     ranks : ndarray of shape (n_block, n_groups)
     """
-    order = np.argsort(-scores)
-    codes, weights, ordered = codes[order], weights[order], scores[order]
-    is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    thresholds = np.append(ordered[is_first], -np.inf)
-    # A score counts as "above" from the next lower threshold on: that is its first row in the table.
-    row = np.cumsum(is_first)
-    total = np.bincount(codes, weights, minlength=n_groups)[:, None]
-    above = np.zeros((n_groups, 1))
-    size = max(1, max_entries // n_groups)
-    for start in range(0, thresholds.size, size):
-        stop = min(start + size, thresholds.size)
-        block = slice(*np.searchsorted(row, [start, stop]))
-        cells = codes[block] * (stop - start) + row[block] - start
-        added = np.bincount(cells, weights[block], minlength=n_groups * (stop - start))
-        cumulative = above + np.cumsum(added.reshape(n_groups, -1), axis=1)
-        above = cumulative[:, -1:]
-        ranks = cumulative / total
-        ranks[ranks > 1 - RANK_TOLERANCE] = 1.0
-        yield thresholds[start:stop], ranks.T
+    table = RankTable(scores, codes, weights, n_groups, max_entries)
+    return map(table.block, range(len(table)))
 
 
 def rank_table(
@@ -152,42 +190,6 @@ def pair_gaps(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool
     return gaps + gaps.T
 
 
-def pair_aucs(
-    scores: np.ndarray,
-    codes: np.ndarray,
-    weights: np.ndarray,
-    n_groups: int,
-    intervals: PercentileIntervals,
-) -> np.ndarray:
-    """Probability that a row of one group outranks a row of another, both within the interval.
-
-    The area under the curve of two columns of ``clip(rank) / length`` along the rank table, by the trapezoidal
-    rule: a tie between groups counts one half, and a block of ties on an end of the interval with the fraction
-    inside. O(n log n + n n_groups^2) time.
-
-    Parameters
-    ----------
-    scores, codes, weights, n_groups
-        As described at the top of the module.
-    intervals : PercentileIntervals
-
-    Returns
-    -------
-    aucs : ndarray of shape (n_groups, n_groups)
-        ``P(s > s') + P(s = s') / 2`` for ``s`` of the group of the row and ``s'`` of the group of the column;
-        ``aucs + aucs.T = 1``.
-    """
-    areas = np.zeros((n_groups, n_groups))
-    before = np.zeros((1, n_groups))
-    for _, ranks in rank_blocks(scores, codes, weights, n_groups):
-        shares = intervals.clip(ranks) / intervals.length
-        steps = np.diff(shares, axis=0, prepend=before)
-        areas += (shares - steps / 2).T @ steps
-        before = shares[-1:]
-    # Rounding aside, the two triangles are complements already.
-    return 0.5 + (areas - areas.T) / 2
-
-
 def worst_gap(
     scores: np.ndarray,
     codes: np.ndarray,
@@ -196,7 +198,7 @@ def worst_gap(
     intervals: PercentileIntervals,
     normalize: bool = True,
 ) -> WorstGap:
-    """Largest gap over all thresholds and pairs of groups, in O(n log n + n n_groups) time.
+    """Largest gap over all thresholds and pairs of groups, in O(n log n + n n_groups) time at most.
 
     Parameters
     ----------
@@ -211,8 +213,17 @@ def worst_gap(
     worst : WorstGap
         Ties between thresholds go to the highest threshold.
     """
+    table = RankTable(scores, codes, weights, n_groups)
+    least, most = -np.inf, np.full(len(table), np.inf)
+    if normalize and len(table) > 1:  # then gaps are differences of shares, which grow from block to block
+        shares = intervals.clip(ends := table.ends()) / intervals.length
+        least = gaps_by_threshold(ends, intervals).max()
+        most = shares[1:].max(axis=1) - shares[:-1].min(axis=1)
     worst: tuple[float, float, np.ndarray] | None = None
-    for thresholds, ranks in rank_blocks(scores, codes, weights, n_groups):
+    for number in np.flatnonzero(most >= least).tolist():
+        if worst is not None and most[number] <= worst[0]:
+            continue
+        thresholds, ranks = table.block(number)
         gaps = gaps_by_threshold(ranks, intervals, normalize)
         at = int(gaps.argmax())
         if worst is None or gaps[at] > worst[0]:

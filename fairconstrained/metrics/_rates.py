@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -14,8 +15,10 @@ __all__ = [
     "AggregateLabels",
     "aggregate_pairs",
     "conditional_rates",
+    "largest_range",
     "largest_row_shares",
     "pair_differences",
+    "signed_sums",
 ]
 
 Aggregate = Literal["max", "mean"]
@@ -67,6 +70,21 @@ def largest_row_shares(codes: np.ndarray, weights: np.ndarray, n_groups: int) ->
 def pair_differences(rates: np.ndarray) -> np.ndarray:
     """``|rates[g, v] - rates[g', v]|``, of shape (n_groups, n_groups, n_conditions)."""
     return np.abs(rates[:, None] - rates[None, :])
+
+
+def signed_sums(rates: np.ndarray) -> np.ndarray:
+    """The sums of the columns with all signs but the opposite ones; ndarray of shape (n_groups, 2^(n_conditions - 1)).
+
+    The sum of the absolute differences of two groups is the largest difference of these, so that the largest one over
+    all pairs of groups needs no pairs.
+    """
+    signs = [[1, *others] for others in product([1, -1], repeat=rates.shape[1] - 1)]
+    return rates @ np.array(signs, dtype=float).T
+
+
+def largest_range(values: np.ndarray) -> float:
+    """The largest difference of two groups in any column of (n_groups, n_columns); 0 for one group, NaN if any is."""
+    return 0.0 if len(values) == 1 else float(np.ptp(values, axis=0).max())
 
 
 def aggregate_pairs(gaps: np.ndarray, agg: Aggregate) -> float:

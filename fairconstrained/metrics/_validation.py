@@ -12,7 +12,7 @@ import pandas as pd
 from sklearn.utils import check_array, check_consistent_length, column_or_1d
 
 from fairconstrained._inputs import refuse_masked
-from fairconstrained._messages import shortened_table
+from fairconstrained._messages import is_number, shortened_table
 from fairconstrained.groups import Groups, Unions
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "check_labels",
     "check_option",
     "check_scores",
+    "check_threshold",
     "check_true_labels",
 ]
 
@@ -99,8 +100,15 @@ class BinaryLabels(NamedTuple):
 
 def check_option(name: str, value: str, allowed: Collection[str]) -> None:
     """Raise a ValueError unless ``value`` is one of ``allowed``."""
-    if value not in allowed:
+    if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {sorted(allowed)}; got {value!r}.")
+
+
+def check_threshold(threshold: Any, name: str = "threshold") -> float:
+    """A finite number; raises ValueError otherwise."""
+    if not is_number(threshold):
+        raise ValueError(f"{name} must be a finite number, in units of the scores; got {threshold!r}.")
+    return float(threshold)
 
 
 def check_groups(
@@ -260,6 +268,10 @@ def _label_column(labels: npt.ArrayLike, name: str) -> np.ndarray:
 
 
 def _distinct(labels: np.ndarray) -> list[Any]:
+    if labels.dtype.kind in "biu" and labels.size:  # two labels are found faster than any number of them
+        ends = labels.min(), labels.max()
+        if np.all((labels == ends[0]) | (labels == ends[1])):
+            return [ends[0].item(), ends[1].item()]
     return pd.unique(labels).tolist()
 
 

@@ -135,8 +135,7 @@ def loss_parity_gap(
     check_option("agg_labels", agg_labels, OVER_LABELS)
     notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg, agg_labels=agg_labels)
     rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
-    gap, table = rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss")
-    return (gap, table) if return_groups else gap
+    return rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss", return_groups)
 
 
 @register("decision_function")
@@ -221,8 +220,8 @@ def rate_gap(
     check_option("rate", rate, RATES)
     check_option("agg", agg, AGGREGATES)
     rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
-    gap, table = rows.gap(RATES[rate], rate_notion(constraint, rate)._replace(agg=agg), on_empty, "rate")
-    return (gap, table) if return_groups else gap
+    notion = rate_notion(constraint, rate)._replace(agg=agg)
+    return rows.gap(RATES[rate], notion, on_empty, "rate", return_groups)
 
 
 class _Rows(NamedTuple):
@@ -247,8 +246,9 @@ class _Rows(NamedTuple):
         notion: Notion,
         on_empty: OnEmpty,
         what: str,
-    ) -> tuple[float, pd.DataFrame]:
-        """The gap between the means of a function of scores and targets, and the table by group."""
+        return_groups: bool,
+    ) -> float | tuple[float, pd.DataFrame]:
+        """The gap between the means of a function of scores and targets, and perhaps the table by group."""
         groups, targets = self.groups, np.where(self.positive, 1.0, -1.0)
         values, blocks = function(self.scores, targets), blocks_of(targets, notion)
         cells = cells_of(groups.codes, groups.n_parts, targets, notion)
@@ -258,7 +258,9 @@ class _Rows(NamedTuple):
         with np.errstate(invalid="ignore"):  # of a label there may be no rows at all
             overall = shares @ values / shares.sum(axis=1)
         gaps = gaps_of_means(means, overall, notion)
-        columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
-        table = groups.table(**dict(zip(columns, means, strict=True)), gap=gaps)
         is_alone = groups.unions is None and groups.n_groups == 1
-        return 0.0 if is_alone else one_gap(gaps, means, notion), table
+        gap = 0.0 if is_alone else one_gap(gaps, means, notion)
+        if not return_groups:
+            return gap
+        columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
+        return gap, groups.table(**dict(zip(columns, means, strict=True)), gap=gaps)

@@ -18,7 +18,13 @@ from fairconstrained.metrics._rates import (
     largest_row_shares,
 )
 from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import GroupedRows, check_groups, check_option, check_scores
+from fairconstrained.metrics._validation import (
+    GroupedRows,
+    check_groups,
+    check_option,
+    check_scores,
+    check_threshold,
+)
 
 __all__ = ["granularity", "partial_demographic_parity_gap", "partial_statistical_parity_gap"]
 
@@ -194,7 +200,7 @@ def partial_demographic_parity_gap(
     intervals = PercentileIntervals.parse(interval, rows.labels)
     check_option("agg", agg, AGGREGATES)
     everyone = np.zeros_like(rows.codes)
-    ranks = conditional_rates(scores > threshold, everyone, *rows.arrays, n_conditions=1).T
+    ranks = conditional_rates(scores > check_threshold(threshold), everyone, *rows.arrays, n_conditions=1).T
     if agg == "max":
         gap = float(gaps_by_threshold(ranks, intervals, normalize)[0])
     else:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import pair_gaps
+from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
 from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import (
@@ -19,6 +19,7 @@ from fairconstrained.metrics._validation import (
     check_groups,
     check_option,
     check_scores,
+    check_threshold,
     check_true_labels,
 )
 
@@ -224,8 +225,11 @@ class _CellRates(NamedTuple):
         intervals = PercentileIntervals.parse(interval, rows.labels)
         check_option("agg", agg, AGGREGATES)
         check_cells(self.rates[:, labels], self.positive, rows, headings, on_empty)
-        by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
-        gap = aggregate_pairs(np.max(by_label, axis=0), agg)
+        if agg == "max" and rows.n_groups > 1:  # needs no pairs
+            gap = float(gaps_by_threshold(self.rates[:, labels].T, intervals, normalize).max())
+        else:
+            by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
+            gap = aggregate_pairs(np.max(by_label, axis=0), agg)
         if not return_groups:
             return gap
         columns = {_RATES[label]: self.rates[:, label] for label in labels}
@@ -244,5 +248,5 @@ def _rates_above(
     scores = check_scores(y_score, y_true)
     positive, names = check_true_labels(y_true, pos_label)
     rows = check_groups(sensitive_features, sample_weight, scores.size)
-    rates = conditional_rates(scores > threshold, positive, *rows.arrays, n_conditions=2)
+    rates = conditional_rates(scores > check_threshold(threshold), positive, *rows.arrays, n_conditions=2)
     return _CellRates(rates, rows, positive, names)

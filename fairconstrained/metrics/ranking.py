@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.utils import check_array
 
 from fairconstrained._queries import check_queries, query_pairs
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
@@ -91,7 +92,10 @@ def pairwise_ranking_gap(
     >>> pairwise_ranking_gap([1, 0, 0, 1], [2.0, 1.0, 4.0, 3.0], qid=[0, 0, 1, 1], sensitive_features=groups)
     1.0
     """
-    scores, relevance = check_scores(y_score, y_true), np.asarray(y_true, dtype=float)
+    scores = check_scores(y_score, y_true)
+    relevance = check_array(y_true, ensure_2d=False, dtype=None, input_name="y_true")
+    if relevance.dtype.kind not in "iufb":
+        raise ValueError(f"y_true must hold numbers, the relevance of every document; got {relevance.dtype} values.")
     groups = check_groups(sensitive_features, None, scores.size)
     found, n_groups = query_pairs(relevance, check_queries(qid, scores.size)), len(groups.labels)
     kinds = kinds_of_pairs(found, groups.codes, n_groups)

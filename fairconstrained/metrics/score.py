@@ -11,7 +11,12 @@ import pandas as pd
 from fairconstrained.metrics._ranks import rank_table
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
 from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._transport import group_distributions, group_histograms, squared_wasserstein
+from fairconstrained.metrics._transport import (
+    group_distributions,
+    group_histograms,
+    largest_squared_wasserstein,
+    squared_wasserstein,
+)
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
 from fairconstrained.metrics.partial import partial_statistical_parity_gap
 
@@ -150,6 +155,8 @@ def wasserstein_gap(
         distributions = group_histograms(scores, *rows.arrays, int(n_bins))
     else:
         raise ValueError(f"n_bins must be a positive integer or None; got {n_bins!r}.")
+    if agg == "max" and not return_groups:
+        return largest_squared_wasserstein(distributions)
     distances = np.zeros((rows.n_groups, rows.n_groups))
     for first, second in zip(*np.triu_indices(rows.n_groups, 1), strict=True):
         distance = squared_wasserstein(distributions[first], distributions[second])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fairconstrained._messages import is_number
 from fairconstrained._protected import named_code
 from fairconstrained.metrics._group_means import RATES, mean_by_cell
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
@@ -138,8 +139,8 @@ def parity_pair(
     1.5
     """
     check_option("rate", rate, POSITIVE_RATES)
-    if not beta > 0:
-        raise ValueError(f"beta must be positive, got {beta!r}.")
+    if not is_number(beta) or beta <= 0:
+        raise ValueError(f"beta must be positive and finite, got {beta!r}.")
     scores = check_scores(y_score, y_true)
     codes, weights, n_groups = check_groups(sensitive_features, sample_weight, scores.size).arrays
     (rates,) = mean_by_cell(RATES[rate](scores, np.ones(scores.size)), codes, weights, (1, n_groups))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained._messages import check_arguments
 from fairconstrained.metrics._auc_gaps import compare_groups, difference_aucs
 from fairconstrained.metrics._auc_sets import mask_cells
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate
@@ -347,7 +348,11 @@ def subset_auc_gap(
     rows = check_groups(features, sample_weight, scores.size)
     if callable(subsets):
         positive, _ = check_true_labels(y_true, pos_label)
-        subsets = subsets(positive, None if sensitive_features is None else _group_labels(rows))
+        columns = positive, None if sensitive_features is None else _group_labels(rows)
+        check_arguments(
+            subsets, "subsets must take two arguments, subsets(positive, groups), and return four masks", *columns
+        )
+        subsets = subsets(*columns)
     masks = _check_masks(subsets, scores.size)
     counts = np.count_nonzero(masks & (rows.weights > 0), axis=1)
     if on_empty == "raise" and not counts.all():
@@ -372,11 +377,12 @@ def _group_labels(rows: GroupedRows) -> np.ndarray:
 
 def _check_masks(subsets: Any, n_samples: int) -> np.ndarray:
     """Four masks as an array of shape (4, n_samples)."""
-    masks = [np.asarray(mask) for mask in subsets]
+    masks = [np.asarray(mask) for mask in subsets] if isinstance(subsets, Iterable) else []
     shapes, kinds = [mask.shape for mask in masks], [mask.dtype for mask in masks]
     if shapes != [(n_samples,)] * 4 or kinds != [np.dtype(bool)] * 4:
+        described = f"{len(masks)} of shapes {shapes[:5]} and types {[kind.name for kind in kinds[:5]]}"
+        got = described if masks else repr(subsets)
         raise ValueError(
-            f"subsets must be four boolean masks of shape ({n_samples},), for G1, G1', G2 and G2'; "
-            f"got {len(masks)} of shapes {shapes[:5]} and types {[kind.name for kind in kinds[:5]]}."
+            f"subsets must be four boolean masks of shape ({n_samples},), for G1, G1', G2 and G2'; got {got}."
         )
     return np.array(masks)

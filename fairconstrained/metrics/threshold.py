@@ -15,7 +15,9 @@ from fairconstrained.metrics._rates import (
     AggregateLabels,
     aggregate_pairs,
     conditional_rates,
+    largest_range,
     pair_differences,
+    signed_sums,
 )
 from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import (
@@ -353,6 +355,9 @@ def _gap_of_rates(
 ) -> float | tuple[float, pd.DataFrame]:
     check_option("agg", agg, AGGREGATES)
     check_option("agg_labels", agg_labels, OVER_LABELS)
-    differences = pair_differences(np.column_stack(list(rates.values())))
-    gap = aggregate_pairs(OVER_LABELS[agg_labels](differences, axis=-1), agg)
+    columns = np.column_stack(list(rates.values()))
+    if agg == "max":  # needs no pairs
+        gap = largest_range(signed_sums(columns) if agg_labels == "sum" else columns)
+    else:
+        gap = aggregate_pairs(OVER_LABELS[agg_labels](pair_differences(columns), axis=-1), agg)
     return (gap, rows.table(**rates)) if return_groups else gap

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained._messages import is_number
 from fairconstrained.metrics._intervals import PercentileIntervals
 
 __all__ = ["GeneralizationBound", "generalization_bound"]
@@ -153,20 +154,20 @@ def generalization_bound(
 
 
 def _fraction(name: str, value: float) -> float:
-    if not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
     return float(value)
 
 
 def _integer(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or value < 1:
+    if not isinstance(value, Integral) or not is_number(value) or value < 1:
         raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
     return int(value)
 
 
 def _counts(name: str, counts: Any, least: int) -> pd.Series[int]:
     """Numbers of rows by the label of the group."""
-    values = pd.Series(counts)
+    values = pd.Series([] if np.ndim(counts) == 0 and not isinstance(counts, Mapping) else counts)
     if values.size == 0 or values.dtype.kind not in "iu" or values.min() < least:
         raise ValueError(f"{name} must hold one integer of at least {least} for each group; got {counts!r}.")
     return values

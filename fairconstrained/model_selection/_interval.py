@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained._messages import is_number
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import gaps_by_threshold, rank_blocks
-from fairconstrained.metrics._validation import GroupedRows, check_groups, check_scores
+from fairconstrained.metrics._validation import GroupedRows, check_groups, check_scores, check_threshold
 
 __all__ = ["IntervalSuggestion", "suggest_interval"]
 
@@ -156,11 +157,13 @@ def suggest_interval(
     rows = check_groups(sensitive_features, sample_weight, scores.size)
     if rows.n_groups < 2:
         raise ValueError(f"there is one group only, {rows.labels[0]!r}, so no interval has a gap; pass at least two.")
-    rate = _positive_rate(scores, rows, threshold) if rate is None else float(rate)
-    if not 0 < rate < 1:
+    check_threshold(threshold)
+    if rate is None:
+        rate = _positive_rate(scores, rows, threshold)
+    if not is_number(rate) or not 0 < rate < 1:
         raise ValueError(f"rate must lie strictly between 0 and 1; got {rate!r}. Write 5% as 0.05.")
     pairs = _grid(width, step) if candidates is None else _pairs(candidates)
-    intervals = [PercentileIntervals.parse(pair, rows.labels) for pair in pairs]
+    intervals = [PercentileIntervals.parse(tuple(pair), rows.labels, "candidates") for pair in pairs.tolist()]
     covers = [bool(interval.contains(np.array([rate]))[0]) for interval in intervals]
     if not any(covers):
         raise ValueError(
@@ -186,10 +189,11 @@ def _positive_rate(scores: np.ndarray, rows: GroupedRows, threshold: float) -> f
 
 def _grid(width: float | Sequence[float], step: float) -> np.ndarray:
     """Candidates of every width, of shape (n_candidates, 2): at the multiples of ``step``, and flush with 1."""
-    widths = np.unique(np.asarray(width, dtype=float))
-    if widths.size == 0 or not np.all((widths > 0) & (widths <= 1)):
+    given = list(width) if isinstance(width, Iterable) else [width]
+    if not given or not all(is_number(length) and 0 < length <= 1 for length in given):
         raise ValueError(f"width must be one or several lengths in (0, 1]; got {width!r}. Write 25% as 0.25.")
-    if not 0 < step <= widths.min():
+    widths = np.unique(np.array(given, dtype=float))
+    if not is_number(step) or not 0 < step <= widths.min():
         raise ValueError(
             f"step must be positive and at most the smallest width, {widths.min():g}, "
             f"or candidates would leave out ranks; got {step!r}."
@@ -202,10 +206,10 @@ def _grid(width: float | Sequence[float], step: float) -> np.ndarray:
 
 
 def _pairs(candidates: Sequence[tuple[float, float]]) -> np.ndarray:
-    pairs = np.asarray(candidates, dtype=float)
-    if pairs.ndim != 2 or pairs.shape[0] == 0 or pairs.shape[1] != 2:
+    pairs = np.asarray(candidates)
+    if pairs.ndim != 2 or pairs.shape[0] == 0 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iuf":
         raise ValueError(f"candidates must be a list of pairs (alpha, beta), e.g. [(0, 0.2)]; got {candidates!r}.")
-    return pairs
+    return pairs.astype(float)
 
 
 def _largest_gaps(

@@ -11,7 +11,9 @@ from sklearn.base import is_regressor
 from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 
-__all__ = ["RESPONSES", "Response", "get_response"]
+from fairconstrained._messages import shortened
+
+__all__ = ["RESPONSES", "Response", "check_model", "get_response"]
 
 # Probabilities can stand in for scores (as log-odds), but scores without calibration not for probabilities.
 _METHODS: dict[str, tuple[str, ...]] = {
@@ -65,10 +67,16 @@ class Response(NamedTuple):
             unknown = np.setdiff1d(labels, self.classes)
             if unknown.size:
                 raise ValueError(
-                    f"y contains labels that the estimator was not fitted with: {unknown.tolist()}. "
-                    f"Its classes are {self.classes.tolist()}."
+                    f"y contains labels that the estimator was not fitted with: {shortened(unknown)}. "
+                    f"Its classes are {shortened(self.classes)}."
                 )
         return labels if self.positive is None else (labels == self.positive).astype(int)
+
+
+def check_model(model: Any, name: str) -> None:
+    """Raise TypeError unless it is an instance that predicts; `check_is_fitted` tells whether it is fitted."""
+    if isinstance(model, type) or not any(hasattr(model, method) for method in RESPONSES):
+        raise TypeError(f"{name} must be a fitted estimator (an instance with predict); got {model!r}.")
 
 
 def get_response(
@@ -101,6 +109,7 @@ def get_response(
     ValueError
         If ``pos_label`` is not a class of the estimator.
     """
+    check_model(estimator, "estimator")
     method = _response_method(estimator, response)
     metadata = {}
     if sensitive_features is not None and _requests_groups(estimator, method):
@@ -113,7 +122,7 @@ def get_response(
     if classes is None:
         return Response(values, None, pos_label)
     if pos_label is not None and pos_label not in classes.tolist():
-        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {classes.tolist()}.")
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {shortened(classes)}.")
     if pos_label is None and classes.size != 2:
         return Response(values, classes, None)
     positive = classes[-1] if pos_label is None else pos_label

@@ -355,7 +355,8 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     if name in _PERFORMANCE:
         metric, response, greater_is_better = _PERFORMANCE[name]
         return make_performance_scorer(metric, response=response, greater_is_better=greater_is_better, **kwargs)
-    info = METRICS.get(name.removeprefix("neg_")) if name.startswith("neg_") else None
+    is_gap = isinstance(name, str) and name.startswith("neg_")
+    info = METRICS.get(name.removeprefix("neg_")) if is_gap else None
     if info is None:
         raise ValueError(f"There is no scorer {name!r}. There are {get_fairness_scorer_names()}.")
     return make_fairness_scorer(info.function, response=info.response, **kwargs)

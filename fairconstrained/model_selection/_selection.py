@@ -64,8 +64,8 @@ class BestFeasible:
         FairnessWarning
             If no candidate meets the bound.
         """
-        performance = _column(cv_results, f"mean_test_{self.performance_scorer}")
-        negated = _column(cv_results, f"mean_test_{self.gap_scorer}")
+        performance = _column(cv_results, f"mean_test_{self.performance_scorer}", "performance_scorer")
+        negated = _column(cv_results, f"mean_test_{self.gap_scorer}", "gap_scorer")
         if np.any(negated > _ROUNDING):
             raise ValueError(
                 f"The scores of {self.gap_scorer!r} are positive, so they are not negated gaps. "
@@ -170,8 +170,8 @@ def pareto_front(
     >>> pareto_front(table, "accuracy", "fairness").index.tolist()
     [0, 1, 3]
     """
-    performances = _column(results, performance)
-    fairnesses = _column(results, fairness)
+    performances = _column(results, performance, "performance")
+    fairnesses = _column(results, fairness, "fairness")
     table = pd.DataFrame(results)
     rows = np.flatnonzero(~np.isnan(performances) & ~np.isnan(fairnesses))
     # From the fairest down, of equally fair ones the best first: a row survives if it beats all before it ...
@@ -188,13 +188,17 @@ def pareto_front(
     return table.iloc[front[np.lexsort((front, fairnesses[front]))]]
 
 
-def _column(results: Mapping[str, Any] | pd.DataFrame, name: str) -> np.ndarray:
+def _column(results: Mapping[str, Any] | pd.DataFrame, name: str, parameter: str) -> np.ndarray:
+    """The numbers of the column that a parameter names."""
     if not isinstance(results, Mapping | pd.DataFrame):
         raise ValueError(f"results must be cv_results_ of a search, a dict or a DataFrame; got {results!r}.")
-    if name not in results:
+    if not isinstance(name, str) or name not in results:
         scores = [str(key) for key in results if str(key).startswith("mean_test_")] or [str(key) for key in results]
-        raise ValueError(f"There is no column {name!r}; there are {shortened(scores)}.")
-    return np.asarray(results[name], dtype=float)
+        raise ValueError(f"{parameter}: there is no column {name!r}; there are {shortened(scores)}.")
+    try:
+        return np.asarray(results[name], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{parameter}: the column {name!r} of results must hold numbers; {error}.") from error
 
 
 def _first(candidates: np.ndarray, *keys: np.ndarray) -> int:

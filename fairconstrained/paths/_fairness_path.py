@@ -170,7 +170,9 @@ def fairness_path(
     if param is None:
         _check_bounds(last)
     plan = Plan(estimator, param, make_scorers(scoring, last), warm_start, verbose)
-    metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **(fit_params or {})}
+    # an array, as metrics of older scikit-learn take nothing else
+    weights = None if sample_weight is None else np.asarray(sample_weight)
+    metadata = {"sensitive_features": sensitive_features, "sample_weight": weights, **(fit_params or {})}
     rows = Rows(X, y, {name: value for name, value in metadata.items() if value is not None})
     values = None if kappas is None else _checked(kappas, param)
     if values is None and param is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 
-from fairconstrained.model_selection import FairnessScorer
+from fairconstrained.model_selection import FairnessScorer, get_fairness_scorer
 
-__all__ = ["column_words", "deviation_of", "metadata_of", "scoring_name"]
+__all__ = ["column_words", "deviation_of", "listed", "metadata_of", "scorer_of", "scoring_name"]
 
 
 def deviation_of(results: Mapping[str, Any] | pd.DataFrame, column: str) -> Any:
@@ -30,6 +30,26 @@ def scoring_name(function: Any) -> str:
     """Words for a metric or a scorer."""
     metric = function.metric if isinstance(function, FairnessScorer) else function
     return column_words(getattr(metric, "__name__", None) or repr(metric))
+
+
+def listed(candidates: Any, name: str) -> list[Any]:
+    """What there is to draw; raises ValueError if that is nothing."""
+    found = list(candidates) if isinstance(candidates, Iterable) and not isinstance(candidates, str) else []
+    if not found:
+        raise ValueError(f"{name} must be a list of at least one candidate; got {candidates!r}.")
+    return found
+
+
+def scorer_of(scoring: Any, name: str) -> Callable[..., float]:
+    """The scorer that the user named or gave; raises ValueError for what is none."""
+    if not isinstance(scoring, str) and not callable(scoring):
+        raise ValueError(f"{name} must be a scorer or the name of one; got {scoring!r}.")
+    if not isinstance(scoring, str):
+        return scoring
+    try:
+        return get_fairness_scorer(scoring)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def metadata_of(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:

@@ -9,9 +9,18 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score
 
+from fairconstrained._messages import shortened
 from fairconstrained.metrics import independence_gap
-from fairconstrained.model_selection import get_fairness_scorer, pareto_front
-from fairconstrained.plotting._candidates import column_words, deviation_of, metadata_of, scoring_name
+from fairconstrained.model_selection import pareto_front
+from fairconstrained.model_selection._response import check_model
+from fairconstrained.plotting._candidates import (
+    column_words,
+    deviation_of,
+    listed,
+    metadata_of,
+    scorer_of,
+    scoring_name,
+)
 from fairconstrained.plotting._style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
 
 if TYPE_CHECKING:
@@ -183,8 +192,14 @@ class ParetoFrontDisplay:
             If there is no such measure of performance, or ``held_out`` is asked for and the path has no folds.
         """
         require_matplotlib(f"{cls.__name__}.from_path")
+        if not hasattr(path, "scores") or not hasattr(path, "table"):
+            raise TypeError(f"path must be a FairnessPath, as fairness_path returns it; got {path!r}.")
         performance = path.scores[0] if performance is None else performance
+        if performance not in path.scores:
+            raise ValueError(f"performance must be one of {shortened(path.scores)}; got {performance!r}.")
         held_out = bool(path.n_splits) if held_out is None else held_out
+        if held_out and not path.n_splits:
+            raise ValueError(f"held_out={held_out!r} takes a path with folds (cv=...), and this one has none.")
         column, gap = (f"mean_test_{performance}", "mean_test_gap") if held_out else (f"train_{performance}", "gap")
         table = path.table.assign(**{gap: -path.table.get(gap, np.nan)})
         pareto_front(table, column, gap)  # names the columns there are, if one is missing
@@ -271,8 +286,10 @@ class ParetoFrontDisplay:
         display : ParetoFrontDisplay
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
-        candidates = [estimators] if hasattr(estimators, "fit") else list(estimators)
-        scorers = [get_fairness_scorer(s) if isinstance(s, str) else s for s in (performance, fairness)]
+        candidates = [estimators] if hasattr(estimators, "fit") else listed(estimators, "estimators")
+        for candidate in candidates:
+            check_model(candidate, "estimators: each")
+        scorers = [scorer_of(performance, "performance"), scorer_of(fairness, "fairness")]
         metadata = metadata_of(sensitive_features, sample_weight)
         values = [[scorer(candidate, X, y, **metadata) for candidate in candidates] for scorer in scorers]
         names = [column_words(s) if isinstance(s, str) else scoring_name(s) for s in (performance, fairness)]
@@ -322,7 +339,10 @@ class ParetoFrontDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_predictions")
         weights = metadata_of(None, sample_weight)
-        candidates = list(y_preds)
+        candidates = listed(y_preds, "y_preds")
+        for parameter, function in {"performance": performance, "gap": gap}.items():
+            if not callable(function):
+                raise TypeError(f"{parameter} must be a function of labels and predictions; got {function!r}.")
         display = cls(
             [performance(y_true, y_pred, **weights) for y_pred in candidates],
             [-gap(y_true, y_pred, sensitive_features=sensitive_features, **weights) for y_pred in candidates],

@@ -47,7 +47,8 @@ def prepare_axes(ax: Axes | None, caller: str, size: tuple[float, float]) -> Axe
     if ax is None:
         # the constrained layout is what makes room for a legend outside of the axes
         _, ax = plt.subplots(figsize=size, layout="constrained")
-    assert ax is not None
+    if not isinstance(ax, plt.Axes):
+        raise TypeError(f"ax must be matplotlib Axes, or None for new ones; got {ax!r}.")
     if not ax.has_data():
         ax.set_prop_cycle(color=list(COLORS))
         ax.spines[["top", "right"]].set_visible(False)

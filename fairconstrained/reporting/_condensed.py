@@ -54,7 +54,8 @@ class Condensed:
     def of(cls, rows: ReportRows, responses: Mapping[str, np.ndarray | None]) -> Self:
         """Condense; responses that are not equal within a cell become means over a level of the score."""
         levels = _levels(rows)
-        key = ((rows.grouped.codes * (levels.max() + 1) + levels) * 2 + rows.y_true) * 2 + rows.y_pred
+        # the score comes first: what sorts by it is faster where it is sorted
+        key = ((levels * rows.grouped.n_groups + rows.grouped.codes) * 2 + rows.y_true) * 2 + rows.y_pred
         _, first, cells = np.unique(key, return_index=True, return_inverse=True)
         condensed = {}
         for name, response in responses.items():

@@ -15,7 +15,8 @@ import numpy as np
 from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
 from fairconstrained.plotting._groups import group_name
 from fairconstrained.plotting._style import COLORS, require_matplotlib
-from fairconstrained.reporting._html import Html, printable, tag
+from fairconstrained.reporting._html import Html, tag
+from fairconstrained.reporting._names import isolated, printable
 from fairconstrained.reporting._rows import ReportRows, ShownRows
 
 __all__ = ["MOST_GROUPS", "path_figure", "score_figures"]
@@ -93,6 +94,7 @@ def _largest(rows: ReportRows) -> tuple[ShownRows, list[str]]:
     for code in codes.tolist():
         name = _short(group_name(rows.grouped.labels[code]))
         names[code] = name if name not in names.values() else f"{name} ({code})"
+    names = {code: isolated(name) for code, name in names.items()}
     return rows.among(codes, names), list(names.values())
 
 

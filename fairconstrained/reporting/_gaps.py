@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from tqdm import tqdm
 
 from fairconstrained.metrics import METRICS
 from fairconstrained.reporting._condensed import Condensed, Gap
@@ -181,19 +182,21 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     return [name for name in GAPS if name in asked]
 
 
-def gap_table(rows: ReportRows, names: list[str], resampling: Resampling, interval_words: str) -> pd.DataFrame:
+def gap_table(
+    rows: ReportRows, names: list[str], resampling: Resampling, interval_words: str, verbose: int = 0
+) -> pd.DataFrame:
     """Value, interval and words of every gap; NaN where a cell is empty, and no interval without resamples."""
     gaps = {name: Gap(GAPS[name].reads, partial(METRICS[name].function, **_options(name, rows))) for name in names}
     responses = {reads: response(rows) for reads, response in READS.items()}
     values = {
         name: float(gap.function(rows.y_true, responses[gap.reads], sensitive_features=rows.grouped))
-        for name, gap in gaps.items()
+        for name, gap in tqdm(gaps.items(), desc="gaps", leave=False, disable=verbose < 1)
     }
     ends = dict.fromkeys(names, (np.nan, np.nan))
     bounded = [name for name in names if resampling.n_resamples and np.isfinite(values[name])]
     if bounded:
         condensed = Condensed.of(rows, responses)
-        found = gap_intervals(rows, condensed, [gaps[name] for name in bounded], resampling)
+        found = gap_intervals(rows, condensed, [gaps[name] for name in bounded], resampling, verbose)
         ends |= dict(zip(bounded, found, strict=True))
     lines = []
     for name in names:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any, NamedTuple
 
-__all__ = ["Cell", "Html", "joined", "printable", "table", "tag", "template"]
+from fairconstrained.reporting._names import printable
 
-#: Characters that neither HTML nor UTF-8 has: control characters and halves of surrogate pairs.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+__all__ = ["Cell", "Html", "folded", "joined", "table", "tag", "template"]
 
 
 class Html(str):
@@ -51,11 +49,6 @@ def joined(*content: Any) -> Html:
     return Html("".join(piece if isinstance(piece, Html) else escape(printable(piece)) for piece in content))
 
 
-def printable(text: Any) -> str:
-    """Words, with a replacement character for what a page cannot hold."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))
-
-
 def template(name: str, **values: Any) -> Html:
     """A template of the package filled in, values that are no markup escaped."""
     text = files("fairconstrained.reporting").joinpath("templates", name).read_text(encoding="utf-8")
@@ -76,6 +69,11 @@ def table(
     return tag(
         "div", tag("table", *parts, class_="sortable"), class_="scroll", role="region", aria_label=caption, tabindex="0"
     )
+
+
+def folded(summary: str, content: Html) -> Html:
+    """What is there for those who open it."""
+    return tag("details", tag("summary", summary), content)
 
 
 def _row(cells: Sequence[Cell]) -> Html:

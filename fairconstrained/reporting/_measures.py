@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import roc_auc_score
 
+from fairconstrained.metrics._cell_aucs import ScoredRows
 from fairconstrained.metrics._group_means import ROW_LOSSES
 from fairconstrained.metrics._rates import conditional_rates
 from fairconstrained.reporting._rows import ReportRows
@@ -79,9 +79,10 @@ def group_table(rows: ReportRows) -> pd.DataFrame:
     codes, weights, n_groups = rows.grouped.arrays
     everyone = np.zeros_like(codes)
 
+    parts = [(codes, n_groups), (everyone, 1)]
+
     def mean(event: np.ndarray, among: np.ndarray | None = None) -> np.ndarray:
         chosen = np.ones(codes.size, dtype=int) if among is None else among.astype(int)
-        parts = [(codes, n_groups), (everyone, 1)]
         return np.concatenate([conditional_rates(event, chosen, c, weights, n, 2)[:, 1] for c, n in parts])
 
     mass = np.append(np.bincount(codes, weights, minlength=n_groups), weights.sum())
@@ -96,16 +97,15 @@ def group_table(rows: ReportRows) -> pd.DataFrame:
         "accuracy": mean(rows.y_true == rows.y_pred),
     }
     if rows.log_odds is not None:
-        columns["auc"] = np.array([_auc(rows, codes == code) for code in range(n_groups)] + [_auc(rows, codes >= 0)])
+        columns["auc"] = np.concatenate([_aucs(rows, *part) for part in parts])
         columns["log_loss"] = mean(ROW_LOSSES["log_loss"](rows.log_odds, 2.0 * rows.y_true - 1.0))
     index = pd.Index([*rows.grouped.labels, OVERALL], name="group", tupleize_cols=False)
     return pd.DataFrame(columns, index=index)
 
 
-def _auc(rows: ReportRows, members: np.ndarray) -> float:
-    """Area under the curve of some rows; NaN where they have one label only."""
-    kept = members & (rows.grouped.weights > 0)
-    if np.unique(rows.y_true[kept]).size < 2:
-        return float("nan")
+def _aucs(rows: ReportRows, codes: np.ndarray, n_groups: int) -> np.ndarray:
+    """Area under the curve of every group; NaN where it has one label only."""
     assert rows.y_score is not None
-    return float(roc_auc_score(rows.y_true[kept], rows.y_score[kept], sample_weight=rows.grouped.weights[kept]))
+    scored = ScoredRows.of(rows.y_score, codes, rows.grouped.weights, n_groups)
+    is_positive = rows.y_true == 1
+    return 0.5 + scored.among(is_positive).within(scored.among(~is_positive))

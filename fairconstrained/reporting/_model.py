@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.model_selection._response import RESPONSES, Response, get_response
 
-__all__ = ["Answers", "Bound", "answers_of", "bounds_of", "words_for"]
+__all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_model", "words_for"]
 
 
 #: Where models that hold another one keep it.
@@ -63,6 +65,31 @@ class Bound(NamedTuple):
     def is_known(self) -> bool:
         """Whether there is a bound, and what it is."""
         return self.kappa is not None and not np.isnan(self.kappa)
+
+
+def check_model(model: Any) -> None:
+    """Refuse what cannot be the model of a report.
+
+    Raises
+    ------
+    TypeError
+        If it is not an estimator.
+    NotFittedError
+        If it is not fitted.
+    """
+    if isinstance(model, type) or not hasattr(model, "predict"):
+        raise TypeError(f"model must be a fitted estimator, with a method predict; got {model!r}.")
+    # what has no fit, such as a model that was loaded in another form, counts as fitted
+    if hasattr(model, "fit") and not _is_fitted(model):
+        raise NotFittedError(f"model must be a fitted estimator, and {words_for(model)} is not: call its fit first.")
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
 
 
 def answers_of(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fairconstrained._version import __version__
-from fairconstrained.plotting._groups import group_name
 from fairconstrained.reporting._figures import path_figure, score_figures
-from fairconstrained.reporting._html import Cell, Html, joined, table, tag, template
+from fairconstrained.reporting._html import Cell, Html, folded, joined, table, tag, template
 from fairconstrained.reporting._measures import MEASURES
+from fairconstrained.reporting._names import group_words, isolated
 from fairconstrained.reporting._words import FORMS, PRICE_WORDS, bound_sentences, listed, remark_sentences
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["page"]
 
 _NONE = "–"
+#: With more groups the table is one of the largest groups and those that differ most ...
+_MOST_ROWS, _MOST_LARGEST = 20, 10
+#: ... and up to so many, all of them are there to unfold.
+_MOST_FOLDED = 500
 #: Columns of the table of a path that the page leaves out: what differs from run to run, and what is no number.
 _NOT_SHOWN = ("seconds", "multipliers", "n_evaluations")
 
@@ -33,8 +37,8 @@ def page(report: FairnessReport) -> Html:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rows = report.rows
     facts = (
-        f"{rows.n_samples:,} rows in {rows.grouped.n_groups} groups: {listed(list(rows.grouped.labels))}. "
-        f"A positive decision is “{rows.labels[1]}”."
+        f"{rows.n_samples:,} rows in {rows.grouped.n_groups:,} groups: {listed(list(rows.grouped.labels))}. "
+        f"A positive decision is “{isolated(rows.labels[1])}”."
     )
     sections = [
         _verdict(report),
@@ -87,20 +91,16 @@ def _groups(report: FairnessReport) -> Html:
 
     def cells(label: Any, values: Any) -> list[Cell]:
         written = [_value(value, MEASURES[name].form) for name, value in zip(columns, values, strict=True)]
-        return [Cell(group_name(label)), *written]
+        return [Cell(group_words(label)), *written]
 
-    lines = [
-        cells(label, values)
-        for label, values in zip(report.table.index, report.table.itertuples(index=False), strict=True)
-    ]
+    def of(codes: np.ndarray, caption: str) -> Html:
+        part = report.table.iloc[[*codes, -1]]
+        lines = [cells(label, values) for label, values in zip(part.index, part.itertuples(index=False), strict=True)]
+        return table(caption, headings, lines[:-1], lines[-1:])
+
     return _section(
         "By group",
-        table(
-            "How the decisions and scores fare in each group, and in all rows together.",
-            headings,
-            lines[:-1],
-            lines[-1:],
-        ),
+        *_group_tables(report, of),
         _list(remark_sentences(report)),
         tag(
             "dl",
@@ -108,6 +108,28 @@ def _groups(report: FairnessReport) -> Html:
             class_="glossary",
         ),
     )
+
+
+def _group_tables(report: FairnessReport, of: Callable[[np.ndarray, str], Html]) -> list[Html]:
+    """All groups; of many, those that a reader looks for first, and the others folded or counted."""
+    caption, n_groups = (
+        "How the decisions and scores fare in each group, and in all rows together.",
+        len(report.rows.sizes),
+    )
+    everyone = np.arange(n_groups)
+    if n_groups <= _MOST_ROWS:
+        return [of(everyone, caption)]
+    largest = np.argsort(-report.rows.sizes, kind="stable")[:_MOST_LARGEST]
+    first = np.union1d(largest, report._verdict.groups)
+    shown = of(
+        first,
+        f"{caption} Shown are {len(first)} of {n_groups:,} groups: the {len(largest)} largest, and those that are "
+        "farthest apart in what the words above compare.",
+    )
+    if n_groups <= _MOST_FOLDED:
+        return [shown, folded(f"All {n_groups:,} groups", of(everyone, caption))]
+    elsewhere = f"A page does not hold the other {n_groups - len(first):,} groups; all are in the report's table, "
+    return [shown, tag("p", elsewhere, tag("code", "report.table"), ".", class_="facts")]
 
 
 def _gaps(report: FairnessReport) -> Html:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import pandas as pd
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame
-from fairconstrained.reporting._model import Bound, answers_of, bounds_of, status_of, words_for
+from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_model, status_of, words_for
+from fairconstrained.reporting._names import group_words, printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
 from fairconstrained.reporting._rows import ReportRows
-from fairconstrained.reporting._words import interval_words, remark_sentences, setting_words, verdict_sentences
+from fairconstrained.reporting._words import Verdict, interval_words, remark_sentences, setting_words, verdict_of
 
 __all__ = ["FairnessReport", "fairness_report"]
 
@@ -97,6 +99,7 @@ class FairnessReport:
         random_state: Any = 0,
         path: Any = None,
         title: str | None = None,
+        verbose: int = 0,
     ) -> FairnessReport:
         """Report on a fitted model.
 
@@ -124,7 +127,7 @@ class FairnessReport:
             ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of ``predict``.
         pos_label : object, default=None
             The positive label; by default the last of two classes.
-        interval, metrics, level, n_resamples, random_state, path, title
+        interval, metrics, level, n_resamples, random_state, path, title, verbose
             As in :func:`fairness_report`.
 
         Returns
@@ -136,7 +139,9 @@ class FairnessReport:
         ValueError
             As :func:`fairness_report`, or if ``response`` is unknown or the model does not know a label.
         TypeError
-            If the model does not offer the response.
+            If ``model`` is not an estimator, or does not offer the response.
+        NotFittedError
+            If it is not fitted.
 
         Examples
         --------
@@ -150,12 +155,13 @@ class FairnessReport:
         True
         """
         resampling = Resampling.of(level, n_resamples, random_state)
+        check_model(model)
         answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
         )
         bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return cls._of(rows, metrics, resampling, path, title, model, bounds)
+        return cls._of(rows, metrics, resampling, path, title, model, bounds, verbose)
 
     @classmethod
     def _of(
@@ -167,6 +173,7 @@ class FairnessReport:
         title: str | None,
         model: Any,
         bounds: list[Bound],
+        verbose: int,
     ) -> FairnessReport:
         """Measure valid rows."""
         names = check_gaps(metrics, rows)
@@ -174,7 +181,7 @@ class FairnessReport:
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
         return cls(
             table=group_table(rows),
-            gaps=gap_table(rows, names, resampling, interval_words(rows)),
+            gaps=gap_table(rows, names, resampling, interval_words(rows), verbose),
             rows=rows,
             title=cls.title if title is None else str(title),
             level=resampling.level,
@@ -224,7 +231,11 @@ class FairnessReport:
     @property
     def verdict(self) -> list[str]:
         """Sentences that say who differs most in what: decisions first, the largest difference on top."""
-        return verdict_sentences(self)
+        return self._verdict.sentences
+
+    @cached_property
+    def _verdict(self) -> Verdict:
+        return verdict_of(self)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -286,9 +297,10 @@ class FairnessReport:
 
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
-            tables = [str(self.table), str(self.gaps[["value", "lower", "upper"]])]
-        remarks = remark_sentences(self)
-        return "\n\n".join([self.title, "\n".join(self.verdict), *tables, *(["\n".join(remarks)] if remarks else [])])
+            named = self.table.set_axis([group_words(label) for label in self.table.index])
+            tables = [str(named.rename_axis("group")), str(self.gaps[["value", "lower", "upper"]])]
+        parts = [printable(self.title), "\n".join(self.verdict), *tables, "\n".join(remark_sentences(self))]
+        return "\n\n".join(part for part in parts if part)
 
 
 def fairness_report(
@@ -308,6 +320,7 @@ def fairness_report(
     model: Any = None,
     path: Any = None,
     title: str | None = None,
+    verbose: int = 0,
 ) -> FairnessReport:
     """Measure how the groups fare: rates, areas under the curve, losses, and every gap with an interval.
 
@@ -345,6 +358,8 @@ def fairness_report(
         From :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
     title : str, default=None
         Heading of the page; "Fairness report" by default.
+    verbose : int, default=0
+        1 shows a progress bar. With 0 nothing is printed.
 
     Returns
     -------
@@ -356,6 +371,10 @@ def fairness_report(
         If labels are not two, lengths differ, scores are not finite, there is one group only or groups overlap,
         probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
         ``level`` or ``n_resamples`` is out of range.
+    TypeError
+        If ``model`` is not an estimator.
+    NotFittedError
+        If it is not fitted.
 
     Examples
     --------
@@ -369,6 +388,8 @@ def fairness_report(
     >>> page = report.to_html()  # or report.to_html("report.html")
     """
     resampling = Resampling.of(level, n_resamples, random_state)
+    if model is not None:
+        check_model(model)
     rows = ReportRows.of(
         y_true,
         y_score,
@@ -380,4 +401,4 @@ def fairness_report(
         interval=interval,
     )
     bounds = [] if model is None else bounds_of(model)
-    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds)
+    return FairnessReport._of(rows, metrics, resampling, path, title, model, bounds, verbose)

@@ -8,9 +8,17 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from tqdm import tqdm
 
 from fairconstrained.certification._bootstrap import Replicates
-from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
+from fairconstrained.certification._resampling import (
+    MOST_LOST,
+    acceleration,
+    draws,
+    fewest_resamples,
+    jackknife_blocks,
+    without_blocks,
+)
 from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._rows import ReportRows
 
@@ -49,21 +57,28 @@ class Resampling(NamedTuple):
 
 
 def gap_intervals(
-    rows: ReportRows, condensed: Condensed, gaps: Sequence[Gap], resampling: Resampling
+    rows: ReportRows, condensed: Condensed, gaps: Sequence[Gap], resampling: Resampling, verbose: int = 0
 ) -> list[tuple[float, float]]:
-    """Two-sided interval of every gap, as of ``gap_interval`` with the groups as strata.
+    """Two-sided interval of every gap, as of ``gap_interval`` with the groups as strata; a progress bar if ``verbose``.
 
     NaN where more than a tenth of the resamples have an empty cell.
     """
     codes, weights = rows.grouped.codes, rows.grouped.weights / rows.grouped.weights.mean()
     rng = np.random.default_rng(check_random_state(resampling.seed).randint(2**31))
 
-    def of_all(draws: Iterator[np.ndarray]) -> np.ndarray:
-        return np.array([condensed.gaps(gaps, drawn, weights) for drawn in draws])
+    total = 1 + resampling.n_resamples + sum(jackknife_blocks(codes))
+    with tqdm(total=total, desc="resamples", leave=False, disable=verbose < 1) as bar:
 
-    (estimates,) = of_all(iter([np.arange(codes.size)]))
-    resampled = of_all(draws(codes, resampling.n_resamples, rng))
-    by_group = [of_all(blocks) for blocks in without_blocks(codes, rng)]
+        def of_all(draws: Iterator[np.ndarray]) -> np.ndarray:
+            values = []
+            for drawn in draws:
+                values.append(condensed.gaps(gaps, drawn, weights))
+                bar.update()
+            return np.array(values)
+
+        (estimates,) = of_all(iter([np.arange(codes.size)]))
+        resampled = of_all(draws(codes, resampling.n_resamples, rng))
+        by_group = [of_all(blocks) for blocks in without_blocks(codes, rng)]
     tail = (1 - resampling.level) / 2
     ends = []
     for number, estimate in enumerate(estimates):

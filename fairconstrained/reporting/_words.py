@@ -10,9 +10,10 @@ import pandas as pd
 
 from fairconstrained._version import __version__
 from fairconstrained.metrics import PercentileIntervals, partial_statistical_parity_gap
-from fairconstrained.plotting._groups import group_name, interval_name, pieces_of
+from fairconstrained.plotting._groups import interval_name, pieces_of
 from fairconstrained.reporting._measures import MEASURES
 from fairconstrained.reporting._model import Bound
+from fairconstrained.reporting._names import group_words, isolated
 from fairconstrained.reporting._rows import ReportRows
 
 if TYPE_CHECKING:
@@ -21,12 +22,13 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMS",
     "PRICE_WORDS",
+    "Verdict",
     "bound_sentences",
     "interval_words",
     "listed",
     "remark_sentences",
     "setting_words",
-    "verdict_sentences",
+    "verdict_of",
 ]
 
 #: Groups of fewer rows than this are named as small.
@@ -49,6 +51,13 @@ PRICE_WORDS = (
 )
 
 
+#: What has to be said of the ways in which a training can end.
+_STATUS_WORDS = {
+    "infeasible": "Training did not keep its bounds (status “infeasible”).",
+    "unconstrained": "Training had no groups to compare, so the model has no bound (status “unconstrained”).",
+}
+
+
 class Contrast(NamedTuple):
     """The two groups that differ most in a column of the table."""
 
@@ -56,6 +65,7 @@ class Contrast(NamedTuple):
     high: Any
     low: Any
     values: tuple[float, float]
+    codes: tuple[int, int]
 
     @property
     def difference(self) -> float:
@@ -72,7 +82,9 @@ class Contrast(NamedTuple):
         name = _capital(measure.title) + (f" ({measure.words})" if explain else "")
         if self.high == self.low:
             return f"{name}: {high} for all groups."
-        return f"{name}: {high} for {group_name(self.high)}, {low} for {group_name(self.low)}, {apart} apart{between}."
+        return (
+            f"{name}: {high} for {group_words(self.high)}, {low} for {group_words(self.low)}, {apart} apart{between}."
+        )
 
     def _interval(self, gaps: pd.DataFrame, level: float, scale: float) -> str:
         """The interval of the gap in brackets; empty where there is none, or where the gap is that of other groups."""
@@ -86,25 +98,42 @@ class Contrast(NamedTuple):
         return f" ({100 * level:g}% interval {lower} to {upper})"
 
 
-def verdict_sentences(report: FairnessReport) -> list[str]:
-    """Which groups differ most in what: decisions first, the largest difference on top, then scores, then labels.
+class Verdict(NamedTuple):
+    """Which groups differ most in what.
+
+    Attributes
+    ----------
+    sentences : list of str
+        Decisions first, the largest difference on top, then scores, then labels.
+    groups : ndarray of int
+        Codes of the groups that are farthest apart in anything, in increasing order.
+    """
+
+    sentences: list[str]
+    groups: np.ndarray
+
+
+def verdict_of(report: FairnessReport) -> Verdict:
+    """Compare the groups.
 
     Groups of few rows are left out, as long as two are left: what they differ by is mostly chance.
     """
     rows, table = report.rows, report.table
     kept = np.flatnonzero(rows.sizes >= _FEW)
     kept = np.arange(rows.grouped.n_groups) if kept.size < 2 else kept
-    contrasts = [found for name in table.columns if (found := _contrast(table.iloc[kept], name)) is not None]
+    contrasts = [found for name in table.columns if (found := _contrast(table, kept, name)) is not None]
     # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
     order = {"rate": 0, "number": 1}
     contrasts.sort(key=lambda c: (c.measure == "base_rate", order[MEASURES[c.measure].form], -c.difference))
     sentences = [c.words(report.gaps, report.level, explain=number == 0) for number, c in enumerate(contrasts)]
     last = sum(c.measure != "base_rate" for c in contrasts)
-    sentences = sentences[:last] + _score_sentences(rows, kept) + sentences[last:]
+    of_scores = _score_sentences(rows, kept)
+    sentences = sentences[:last] + [sentence for sentence, _ in of_scores] + sentences[last:]
     if kept.size < rows.grouped.n_groups:
-        left_out = [label for code, label in enumerate(rows.grouped.labels) if code not in kept]
+        left_out = [rows.grouped.labels[code] for code in np.flatnonzero(rows.sizes < _FEW)]
         sentences.append(f"Left out here, for fewer than {_FEW} rows: {listed(left_out)}.")
-    return sentences
+    named = [c.codes for c in contrasts] + [codes for _, codes in of_scores]
+    return Verdict(sentences, np.unique(np.array(named, dtype=int)))
 
 
 def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
@@ -123,9 +152,7 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
             sentences.append(f"Price of {name}: {_price(bound)}.")
         elif bound.is_known and np.isnan(bound.price):
             sentences.append(f"Price of {name}: not known, as the method that trained the model gives no price.")
-    if status == "infeasible":
-        sentences.append("Training did not keep its bounds (status “infeasible”).")
-    return sentences
+    return sentences + [words for known, words in _STATUS_WORDS.items() if known == status]
 
 
 def remark_sentences(report: FairnessReport) -> list[str]:
@@ -164,17 +191,18 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     rows = report.rows
     weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
     names = list(rows.sensitive_features.columns)
-    by = "" if names == ["group"] else f" by {' and '.join(names)}"
+    by = "" if names == ["group"] else f" by {' and '.join(map(isolated, names))}"
     scores = {None: "none: a report of decisions", True: "probabilities", False: "log-odds"}
     intervals = (
         f"{100 * report.level:g}%, two-sided; bootstrap of {report.n_resamples:,} resamples within the groups (seed "
         f"{report.random_state}), BCa quantiles or the plain ones, whichever lie farther out. For one gap at a time, "
         "and for rows of the same origin as these."
     )
+    negative, positive = map(isolated, rows.labels)
     entries = {
         "Model": report.model_words,
-        "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups} groups{by}{weighted}",
-        "Labels": f"“{rows.labels[1]}” is positive, “{rows.labels[0]}” negative",
+        "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups:,} groups{by}{weighted}",
+        "Labels": f"“{positive}” is positive, “{negative}” negative",
         "Scores": scores[None if rows.y_score is None else rows.has_probabilities],
         "Threshold": "" if rows.y_score is None else f"{rows.threshold:g}",
         "Percentile interval": interval_words(rows),
@@ -193,33 +221,37 @@ def interval_words(rows: ReportRows) -> str:
     pieces = [pieces_of(intervals, code) for code in range(len(labels))]
     if all(np.array_equal(pieces[0], other) for other in pieces):
         return interval_name(pieces[0])
-    each = [f"{interval_name(own)} of {group_name(label)}" for own, label in zip(pieces, labels, strict=True)]
-    return "; ".join(each)
+    each = [
+        f"{interval_name(own)} of {group_words(label)}"
+        for own, label in zip(pieces, labels[:_MOST_NAMES], strict=False)
+    ]
+    left_out = len(labels) - len(each)
+    return "; ".join(each) + (f"; others of {left_out:,} more" if left_out else "")
 
 
 def listed(labels: list[Any]) -> str:
     """Names of groups, the first few of many."""
-    named = ", ".join(group_name(label) for label in labels[:_MOST_NAMES])
-    return named if len(labels) <= _MOST_NAMES else f"{named} and {len(labels) - _MOST_NAMES} more"
+    named = ", ".join(group_words(label) for label in labels[:_MOST_NAMES])
+    return named if len(labels) <= _MOST_NAMES else f"{named} and {len(labels) - _MOST_NAMES:,} more"
 
 
 def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
-def _contrast(table: pd.DataFrame, name: str) -> Contrast | None:
+def _contrast(table: pd.DataFrame, kept: np.ndarray, name: str) -> Contrast | None:
     """None for what says nothing about fairness by itself, and where fewer than two groups have a value."""
     if name in ("n_samples", "share"):
         return None
     values = table[name].to_numpy(dtype=float)
-    if np.isfinite(values).sum() < 2:
+    if np.isfinite(values[kept]).sum() < 2:
         return None
-    high, low = int(np.nanargmax(values)), int(np.nanargmin(values))
-    return Contrast(name, table.index[high], table.index[low], (float(values[high]), float(values[low])))
+    high, low = int(kept[np.nanargmax(values[kept])]), int(kept[np.nanargmin(values[kept])])
+    return Contrast(name, table.index[high], table.index[low], (float(values[high]), float(values[low])), (high, low))
 
 
-def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
-    """Where the score distributions are farthest apart: everywhere, and within the interval."""
+def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[tuple[str, tuple[int, int]]]:
+    """Where the score distributions are farthest apart, and of which groups: everywhere, and within the interval."""
     if rows.y_score is None:
         return []
     sentences = []
@@ -239,20 +271,22 @@ def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[str]:
         found = result[1]
         share = found["partial_rank"].to_numpy()
         high, low = int(share.argmax()), int(share.argmin())
+        codes = int(kept[high]), int(kept[low])
         is_part = interval is not everything
         within = f" within {interval_words(rows)}" if is_part else ""
         if high == low:
-            sentences.append(f"Scores{within}: the same for all groups.")
+            sentences.append((f"Scores{within}: the same for all groups.", codes))
             continue
         of_these, those_of = ("of the rows there, ", "those of ") if is_part else ("", "")
         (first, most), (second, least) = (
-            (group_name(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
+            (group_words(rows.grouped.labels[kept[place]]), 100 * share[place]) for place in (high, low)
         )
-        sentences.append(
+        words = (
             f"Scores{within}: {of_these}{most:.1f}% of {those_of}{first} and {least:.1f}% of {those_of}{second} are "
             f"above {found['threshold'].iloc[0]:.3g}, {most - least:.1f} percentage points apart, the largest "
             "difference of all thresholds."
         )
+        sentences.append((words, codes))
     return sentences
 
 

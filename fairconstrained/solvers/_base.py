@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
@@ -13,6 +13,7 @@ import numpy as np
 
 from fairconstrained.domains import Domain
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
+from fairconstrained.solvers._options import NonNegativeInt, check_options
 
 __all__ = [
     "SOLVERS",
@@ -21,7 +22,6 @@ __all__ = [
     "Solver",
     "SolverResult",
     "Status",
-    "check_choice",
     "make_solver",
     "named_multipliers",
     "solver_class",
@@ -101,7 +101,9 @@ class SolverResult:
 class Solver(ABC):
     """A method for constrained problems; its dataclass fields are its options, and it keeps no state.
 
-    A new solver is one file with a subclass that has a ``name`` and the views it ``requires``.
+    A new solver is one file with a subclass that has a ``name`` and the views it ``requires``. The annotation of a
+    field says what its option may be, such as ``Positive`` or ``Literal["last", "best"]``; `check_options` holds every
+    new solver to it.
 
     Parameters
     ----------
@@ -120,7 +122,10 @@ class Solver(ABC):
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
 
-    verbose: int = field(default=0, kw_only=True)
+    verbose: NonNegativeInt = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -176,7 +181,7 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     Raises
     ------
     ValueError
-        For an unknown name or option; the message lists the known ones.
+        For an unknown name or option, where the message lists the known ones, and for a value that is not allowed.
     IncompatibleProblem
         If a term of the problem lacks a view that the solver needs, or the solver does not take the domain.
     """
@@ -233,9 +238,3 @@ def named_multipliers(
     if multipliers is None:
         return None
     return {name: value for name, value in zip(names, multipliers.tolist(), strict=True) if value > least}
-
-
-def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
-    """Raise ValueError unless ``value`` is one of the ``choices``."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {sorted(choices)}, got {value!r}.")

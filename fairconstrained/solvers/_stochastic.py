@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -19,10 +19,10 @@ from fairconstrained.solvers._base import (
     Recorder,
     Solver,
     SolverResult,
-    check_choice,
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._options import Count, NonNegative, Share
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["Method", "Source", "StochasticSolver", "Trained"]
@@ -175,11 +175,11 @@ class StochasticSolver(Solver):
     iterations_option: ClassVar[str] = "max_epochs"
     takes_all_rows: ClassVar[bool] = False
 
-    max_epochs: int = 20
-    batch_size: int = 8
-    max_time: float | None = None
-    balance: float = 1.0
-    select: str = "last"
+    max_epochs: Count = 20
+    batch_size: Count = 8
+    max_time: NonNegative | None = None
+    balance: Share = 1.0
+    select: Literal["last", "best"] = "last"
     keep_on_interrupt: bool = False
 
     @abstractmethod
@@ -226,7 +226,6 @@ class StochasticSolver(Solver):
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> Trained:
         """Run the method until a limit is reached, a callback raises `StopTraining`, or a parameter is not finite."""
-        check_choice("select", self.select, ("last", "best"))
         state = copy.deepcopy(self.known_state(problem, start))
         if state is None:
             method = self._method(problem, problem.fair_start(start, rng), rng)

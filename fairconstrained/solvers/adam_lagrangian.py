@@ -10,6 +10,7 @@ import numpy as np
 from fairconstrained.models import LastLayer, LinearModel, Model
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
+from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers._path import start_after
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -82,17 +83,17 @@ class AdamLagrangian(StochasticSolver):
     keeps_metric: ClassVar[bool] = True
     projects: ClassVar[bool] = False  # in the metric of its steps the nearest point of a domain is another one
 
-    max_epochs: int | None = None  # type: ignore[assignment]  # the others have a number
-    batch_size: int = 256
-    balance: float = 0.5
-    learning_rate: float = 0.005
+    max_epochs: Count | None = None  # type: ignore[assignment]  # the others have a number
+    batch_size: Count = 256
+    balance: Share = 0.5
+    learning_rate: Positive = 0.005
     decay: bool = True
-    dual_rate: float = 2.0
-    penalty: float = 5.0
-    update_steps: int = 10
-    update_rows: int = 10_000
+    dual_rate: NonNegative = 2.0
+    penalty: NonNegative = 5.0
+    update_steps: Count = 10
+    update_rows: Count = 10_000
     polish: bool = True
-    tol: float = 5e-4
+    tol: NonNegative = 5e-4
 
     def n_epochs(self, problem: Problem) -> int:
         """See `StochasticSolver.n_epochs`."""

@@ -10,6 +10,7 @@ import numpy as np
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
 from fairconstrained.solvers._smooth import minimise
 from fairconstrained.views import Exact, FullBatch
@@ -105,20 +106,20 @@ class AugmentedLagrangian(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     keeps_metric: ClassVar[bool] = True
 
-    max_iter: int = 50
-    tol: float = 5e-4
-    patience: int = 3
-    inner_iter: int = 40
-    penalty: float = 10.0
-    warm_penalty: float = 100.0
-    warm_patience: int = 1
-    warm_inner_iter: int = 25
-    path_inner_iter: int = 8
-    narrowing_inner_iter: int = 17
-    max_penalty: float = 1000.0
-    first_blur: float = 0.1
-    final_blur: float = 0.02
-    coarse_rows: int = 50_000
+    max_iter: Count = 50
+    tol: NonNegative = 5e-4
+    patience: Count = 3
+    inner_iter: Count = 40
+    penalty: Positive = 10.0
+    warm_penalty: Positive = 100.0
+    warm_patience: Count = 1
+    warm_inner_iter: Count = 25
+    path_inner_iter: Count = 8
+    narrowing_inner_iter: Count = 17
+    max_penalty: Positive = 1000.0
+    first_blur: Positive = 0.1
+    final_blur: Positive = 0.02
+    coarse_rows: Count = 50_000
 
     def solve(
         self,

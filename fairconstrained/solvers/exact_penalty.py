@@ -15,6 +15,7 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["ExactPenalty"]
@@ -88,11 +89,11 @@ class ExactPenalty(Solver):
     name: ClassVar[str] = "exact_penalty"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 1000
-    sigma: float = 1.0
-    radius: float = 1.0
-    precision: float = 1e-2
-    tol: float = 1e-5
+    max_iter: Count = 1000
+    sigma: Positive = 1.0
+    radius: Positive = 1.0
+    precision: NonNegative = 1e-2
+    tol: NonNegative = 1e-5
 
     @classmethod
     def accepts(cls, domain: Domain) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["SGD", "Adam", "AdamDirection", "StochasticPenalty"]
@@ -39,8 +40,8 @@ class SGD(StochasticSolver):
     name: ClassVar[str] = "sgd"
     weight: ClassVar[float] = 0.0
 
-    balance: float = 0.0
-    learning_rate: float = 0.01
+    balance: Share = 0.0
+    learning_rate: Positive = 0.01
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Penalised(self, z)
@@ -74,8 +75,8 @@ class StochasticPenalty(StochasticSolver):
 
     name: ClassVar[str] = "penalty"
 
-    learning_rate: float = 0.01
-    weight: float = 1.0
+    learning_rate: Positive = 0.01
+    weight: NonNegative = 1.0
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Penalised(self, z)
@@ -115,9 +116,9 @@ class Adam(StochasticSolver):
 
     name: ClassVar[str] = "adam"
 
-    batch_size: int = 256
-    balance: float = 0.0
-    learning_rate: float = 0.001
+    batch_size: Count = 256
+    balance: Share = 0.0
+    learning_rate: Positive = 0.001
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Adam(self, z)

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.switching_subgradient import switch
 from fairconstrained.views import DifferenceOfConvex, Exact
 
@@ -46,9 +47,9 @@ class IDCA(Solver):
     requires: ClassVar[tuple[type, ...]] = (DifferenceOfConvex, Exact)
     iterations_option: ClassVar[str] = "max_outer"
 
-    max_outer: int = 100
-    max_inner: int = 150
-    eps: float = 1e-3
+    max_outer: Count = 100
+    max_inner: Count = 150
+    eps: NonNegative = 1e-3
 
     def solve(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,12 +15,12 @@ from fairconstrained.solvers._base import (
     Solver,
     SolverResult,
     Status,
-    check_choice,
     surrogate_result,
 )
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._stationarity import proximal_distance
 from fairconstrained.solvers._stochastic import Source
 from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, switching
@@ -86,8 +86,7 @@ class IPC(Solver):
     Raises
     ------
     ValueError
-        From `solve`, for an unknown oracle, a ``batch_size`` with the oracle "switching", or if not 0 <=
-        ``weak_convexity`` < ``proximity``.
+        From `solve`, for a ``batch_size`` with the oracle "switching", or if not ``weak_convexity`` < ``proximity``.
 
     References
     ----------
@@ -97,14 +96,14 @@ class IPC(Solver):
     name: ClassVar[str] = "ipc"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 20
-    inner_iter: int | None = None
-    oracle: str = "switching"
-    precision: float = 1e-2
-    proximity: float | str = "auto"
-    weak_convexity: float | None = None
-    batch_size: int | None = None
-    stationarity_tol: float | None = None
+    max_iter: Count = 20
+    inner_iter: Count | None = None
+    oracle: Literal["switching", "online"] = "switching"
+    precision: Positive = 1e-2
+    proximity: Positive | Literal["auto"] = "auto"
+    weak_convexity: NonNegative | None = None
+    batch_size: Count | None = None
+    stationarity_tol: NonNegative | None = None
 
     def solve(
         self,
@@ -141,15 +140,12 @@ class IPC(Solver):
         return replace(result, status=Status.OPTIMAL if ended.distance <= tol else Status.MAX_ITER)
 
     def _check(self, problem: Problem) -> None:
-        check_choice("oracle", self.oracle, ("switching", "online"))
         if self.batch_size is not None:
             if self.oracle != "online":
                 raise ValueError(
                     f"batch_size={self.batch_size} needs oracle='online'; oracle='switching' takes all rows."
                 )
             problem.check((Stochastic,), solver=self.name)
-        if isinstance(self.proximity, str):
-            check_choice("proximity", self.proximity, ("auto",))
 
     def _moduli(self, view: FullBatchView, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> _Moduli:
         if isinstance(self.proximity, str):
@@ -157,8 +153,8 @@ class IPC(Solver):
         else:
             proximity = self.proximity
         modulus = proximity / 2 if self.weak_convexity is None else self.weak_convexity
-        if not 0 <= modulus < proximity:
-            raise ValueError(f"0 <= weak_convexity < proximity is needed, got {modulus:g} and {proximity:g}.")
+        if not modulus < proximity:
+            raise ValueError(f"weak_convexity must be below proximity, got {modulus:g} and {proximity:g}.")
         return _Moduli(proximity, modulus)
 
     @property

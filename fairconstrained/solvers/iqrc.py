@@ -17,6 +17,7 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
 from fairconstrained.solvers.level_set import Levels, feasible_point, infeasible_start, start_saddle
 from fairconstrained.views import Exact, FullBatch, SaddleMoments
 
@@ -74,16 +75,16 @@ class IQRC(Solver):
     requires: ClassVar[tuple[type, ...]] = (SaddleMoments, FullBatch, Exact)
     projects: ClassVar[bool] = False
 
-    max_iter: int = 10
-    level_iter: int = 5
-    tol: float = 5e-4
-    inner_iter: int = 1000
-    max_doublings: int = 3
-    proximity: float = 1e-5
-    step: float = 0.3
-    batch_size: int = 100
-    theta: float = 1.0
-    radius: float = 100.0
+    max_iter: Count = 10
+    level_iter: Count = 5
+    tol: NonNegative = 5e-4
+    inner_iter: Count = 1000
+    max_doublings: NonNegativeInt = 3
+    proximity: NonNegative = 1e-5
+    step: Positive = 0.3
+    batch_size: Count = 100
+    theta: AtLeastOne = 1.0
+    radius: Positive = 100.0
     restart: bool = False
 
     def solve(

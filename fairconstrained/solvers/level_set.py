@@ -21,6 +21,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._mirror_descent import MirrorDescent
+from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
 from fairconstrained.solvers._saddle import DualSet, SaddleForm
 from fairconstrained.views import Exact, FullBatch, SaddleMoments
 
@@ -92,14 +93,14 @@ class LevelSet(Solver):
     requires: ClassVar[tuple[type, ...]] = (SaddleMoments, LinearMoments, FullBatch, Exact)
     projects: ClassVar[bool] = False
 
-    max_iter: int = 30
-    tol: float = 5e-4
-    inner_iter: int = 1000
-    max_doublings: int = 5
-    step: float = 0.3
-    batch_size: int = 100
-    theta: float = 1.0
-    radius: float = 10.0
+    max_iter: Count = 30
+    tol: NonNegative = 5e-4
+    inner_iter: Count = 1000
+    max_doublings: NonNegativeInt = 5
+    step: Positive = 0.3
+    batch_size: Count = 100
+    theta: AtLeastOne = 1.0
+    radius: Positive = 10.0
     restart: bool = False
 
     def solve(
@@ -193,10 +194,6 @@ class Levels:
     inner_iter: int
     max_doublings: int
     restart: bool
-
-    def __post_init__(self) -> None:
-        if not self.theta >= 1:
-            raise ValueError(f"theta must be at least 1, got {self.theta!r}: the level could fall below the optimum.")
 
     @property
     def n_evaluations(self) -> int:

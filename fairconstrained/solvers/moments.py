@@ -20,6 +20,7 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._quadratics import Quadratics, cell_moments, parameter_quadratics
 from fairconstrained.views import Exact, SaddleMoments
 
@@ -65,8 +66,8 @@ class MomentSolver(Solver):
     requires: ClassVar[tuple[type, ...]] = (SaddleMoments, LinearMoments, Exact)
     projects: ClassVar[bool] = False
 
-    max_iter: int = 500
-    accuracy: float = 1e-9
+    max_iter: Count = 500
+    accuracy: Positive = 1e-9
 
     def solve(
         self,

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 from fairconstrained.solvers.gradient_descent import AdamDirection
 from fairconstrained.views import FullBatch
@@ -57,11 +58,11 @@ class MultiplierModel(StochasticSolver):
 
     name: ClassVar[str] = "multiplier_model"
 
-    batch_size: int = 256
-    learning_rate: float = 0.02
-    multiplier_rate: float = 0.005
-    hidden_layer_sizes: tuple[int, ...] = (32, 32, 32)
-    radius: float = 10.0
+    batch_size: Count = 256
+    learning_rate: Positive = 0.02
+    multiplier_rate: Positive = 0.005
+    hidden_layer_sizes: tuple[Count, ...] = (32, 32, 32)
+    radius: Positive = 10.0
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _MultiplierModel(self, z, problem, int(rng.integers(2**31)))

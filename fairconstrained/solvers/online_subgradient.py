@@ -12,6 +12,7 @@ from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResu
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._stochastic import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
@@ -57,9 +58,9 @@ class OnlineSubgradient(Solver):
     name: ClassVar[str] = "online_subgradient"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 10_000
-    batch_size: int | None = None
-    precision: float = 1e-2
+    max_iter: Count = 10_000
+    batch_size: Count | None = None
+    precision: NonNegative = 1e-2
 
     def solve(
         self,

@@ -10,6 +10,7 @@ import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["PenalizedSubgradient"]
@@ -42,11 +43,6 @@ class PenalizedSubgradient(Solver):
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
-    Raises
-    ------
-    ValueError
-        From `solve`, for a negative weight, or a step that is not positive.
-
     References
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: section G.4, eqs. 111-119.
@@ -55,9 +51,9 @@ class PenalizedSubgradient(Solver):
     name: ClassVar[str] = "penalized_subgradient"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    weight: float = 1.0
-    step: float | Sequence[float] = (5e-3, 2e-2, 5e-2)
-    max_iter: int = 2000
+    weight: NonNegative = 1.0
+    step: Positive | Sequence[Positive] = (5e-3, 2e-2, 5e-2)
+    max_iter: Count = 2000
 
     def solve(
         self,
@@ -68,10 +64,6 @@ class PenalizedSubgradient(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         steps = np.atleast_1d(np.asarray(self.step, dtype=float))
-        if steps.size == 0 or not (steps > 0).all():
-            raise ValueError(f"step must be a positive number or several, got {self.step!r}.")
-        if not self.weight >= 0:
-            raise ValueError(f"weight must be at least 0, got {self.weight!r}.")
         recorder = Recorder(callback, self.verbose)
         view = FullBatchView(problem)
         begin = problem.fair_start(start, random_state)

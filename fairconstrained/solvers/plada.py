@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._options import Count, Fraction, Positive, Share
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["PLADA"]
@@ -48,9 +49,9 @@ class PLADA(StochasticSolver):
     slack_rate : float, default=0.1
         :math:`\tau`; 0.01 with networks.
     alpha, beta : float, default=10.0 and 0.1
-        Of the Lagrangian; networks take :math:`\beta = 0.5`.
+        Of the Lagrangian, :math:`\alpha > 0` and :math:`0 < \beta < 1`; networks take :math:`\beta = 0.5`.
     gamma : float, default=0.1
-        :math:`\gamma_0`.
+        :math:`\gamma_0`, in [0, 1].
     delta : float, default=1.0
         :math:`\delta_0`.
     max_slack : float, default=10.0
@@ -67,16 +68,16 @@ class PLADA(StochasticSolver):
     name: ClassVar[str] = "plada"
     takes_all_rows: ClassVar[bool] = True
 
-    max_epochs: int = 50
-    batch_size: int | None = None  # type: ignore[assignment]  # the others have a number
-    epoch_steps: int = 20
-    learning_rate: float = 1e-3
-    slack_rate: float = 0.1
-    alpha: float = 10.0
-    beta: float = 0.1
-    gamma: float = 0.1
-    delta: float = 1.0
-    max_slack: float = 10.0
+    max_epochs: Count = 50
+    batch_size: Count | None = None  # type: ignore[assignment]  # the others have a number
+    epoch_steps: Count = 20
+    learning_rate: Positive = 1e-3
+    slack_rate: Positive = 0.1
+    alpha: Positive = 10.0
+    beta: Fraction = 0.1
+    gamma: Share = 0.1
+    delta: Positive = 1.0
+    max_slack: Positive = 10.0
 
     def n_steps(self, problem: Problem) -> int:
         """See `StochasticSolver.n_steps`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +22,7 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._quadratics import Quadratics, parameter_quadratics
 from fairconstrained.solvers._spectral import SpectralDescent
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
@@ -78,9 +79,9 @@ class ProjectedGradient(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, LinearMoments, Exact)
     projects: ClassVar[bool] = False
 
-    max_iter: int = 1000
-    tol: float = 1e-5
-    step: float | str = "spectral"
+    max_iter: Count = 1000
+    tol: NonNegative = 1e-5
+    step: Positive | Literal["spectral"] = "spectral"
 
     def solve(
         self,
@@ -90,8 +91,6 @@ class ProjectedGradient(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """See `Solver.solve`."""
-        if self.step != "spectral" and (isinstance(self.step, str) or not self.step > 0):
-            raise ValueError(f"step must be 'spectral' or a positive number, got {self.step!r}.")
         recorder = Recorder(callback, self.verbose)
         projection = _Projection(parameter_quadratics(problem, problem.constraints))
         begin = problem.model.init(random_state) if start is None else start.params
@@ -177,7 +176,8 @@ class _Projection:
         settings.tol_gap_abs = settings.tol_gap_rel = _GAP
         settings.presolve_enable = False  # the solver is used again with another q
         settings.direct_solve_method = "qdldl"  # one thread: the same bits in every run
-        quadratic = sp.diags_array(np.append(np.ones(n_params), np.zeros(n_hessians)))
+        diagonal = np.append(np.ones(n_params), np.zeros(n_hessians))
+        quadratic = sp.dia_array((diagonal[None], [0]), shape=(diagonal.size, diagonal.size))
         return self._clarabel.DefaultSolver(
             sp.csc_matrix(quadratic),
             np.zeros(n_params + n_hessians),

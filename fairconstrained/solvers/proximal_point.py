@@ -12,6 +12,7 @@ import numpy as np
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import FullBatchView, Point, PointSource, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["IPPSSG", "IPPConEx", "Subproblem", "proximal_steps", "switching"]
@@ -162,9 +163,9 @@ class InexactProximalPoint(Solver):
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 20
-    inner_iter: int = 100
-    proximity: float = 1.0
+    max_iter: Count = 20
+    inner_iter: Count = 100
+    proximity: Positive = 1.0
 
     def solve(
         self,
@@ -218,8 +219,8 @@ class IPPSSG(InexactProximalPoint):
 
     name: ClassVar[str] = "ipp_ssg"
 
-    learning_rate: float = 0.5
-    tolerance: float = 1e-4
+    learning_rate: Positive = 0.5
+    tolerance: NonNegative = 1e-4
 
     def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         def rate(k: int) -> float:
@@ -267,8 +268,8 @@ class IPPConEx(InexactProximalPoint):
 
     name: ClassVar[str] = "ipp_conex"
 
-    learning_rate: float = 0.1
-    tau: float = 20.0
+    learning_rate: Positive = 0.1
+    tau: Positive = 20.0
 
     def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)

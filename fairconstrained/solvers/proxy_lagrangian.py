@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,10 +17,10 @@ from fairconstrained.solvers._base import (
     Recorder,
     Solver,
     SolverResult,
-    check_choice,
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["ProxyLagrangian"]
@@ -91,7 +91,7 @@ class ProxyLagrangian(Solver):
     Raises
     ------
     ValueError
-        From `solve`, for an option out of range, or if the iterates grow without bound.
+        From `solve`, if the iterates grow without bound.
     IncompatibleProblem
         From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
 
@@ -111,14 +111,14 @@ class ProxyLagrangian(Solver):
     name: ClassVar[str] = "proxy_lagrangian"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 1000
-    batch_size: int | None = None
-    step: float = 1.0
-    multiplier_step: float = 3.0
-    radius: float = 10.0
-    regret: str = "external"
-    blur: float = 0.1
-    n_records: int = 500
+    max_iter: Count = 1000
+    batch_size: Count | None = None
+    step: Positive = 1.0
+    multiplier_step: Positive = 3.0
+    radius: Positive = 10.0
+    regret: Literal["external", "swap"] = "external"
+    blur: Positive = 0.1
+    n_records: Count = 500
 
     def solve(
         self,
@@ -128,7 +128,8 @@ class ProxyLagrangian(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """See `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
-        self._check(problem)
+        if self.batch_size is not None:
+            problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
         names = problem.component_names
         model = _ModelPlayer(problem, problem.fair_start(start, random_state)[: problem.n_params])
         player = _PLAYERS[self.regret](len(names), self.radius)
@@ -151,17 +152,6 @@ class ProxyLagrangian(Solver):
             model.descend(seen.gradient(weights), self.step * shrinking)
             player.ascend(seen.values, self.multiplier_step * shrinking)
         return selection.result(self.max_iter, int(np.ceil(passes)), total[1:] / total[0])
-
-    def _check(self, problem: Problem) -> None:
-        check_choice("regret", self.regret, _PLAYERS)
-        for name in ("max_iter", "step", "multiplier_step", "radius", "blur", "n_records"):
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}.")
-        if self.batch_size is None:
-            return
-        if not self.batch_size >= 1:
-            raise ValueError(f"batch_size must be at least 1 or None, got {self.batch_size!r}.")
-        problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
 
 
 class _Seen:

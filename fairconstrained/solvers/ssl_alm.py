@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._options import NonNegative, Positive, Share
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["SSLALM", "StochasticALM"]
@@ -58,12 +59,12 @@ class SSLALM(StochasticSolver):
 
     name: ClassVar[str] = "ssl_alm"
 
-    learning_rate: float = 0.01
-    dual_rate: float = 0.05
-    penalty: float = 1.0
-    smoothing: float = 2.0
-    averaging: float = 0.5
-    max_multiplier: float = 10.0
+    learning_rate: Positive = 0.01
+    dual_rate: NonNegative = 0.05
+    penalty: NonNegative = 1.0
+    smoothing: NonNegative = 2.0
+    averaging: Share = 0.5
+    max_multiplier: Positive = 10.0
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _SmoothedLagrangian(self, z, len(problem.component_names))
@@ -91,8 +92,8 @@ class StochasticALM(SSLALM):
 
     name: ClassVar[str] = "alm"
 
-    smoothing: float = 0.0
-    averaging: float = 1.0
+    smoothing: NonNegative = 0.0
+    averaging: Share = 1.0
 
 
 class _SmoothedLagrangian(Method):

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
+from fairconstrained.solvers._options import Fraction, NonNegative, Positive
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["StochasticGhost"]
@@ -63,17 +64,15 @@ class StochasticGhost(StochasticSolver):
 
     name: ClassVar[str] = "stochastic_ghost"
 
-    learning_rate: float = 0.05
-    decay: float = 0.05
-    p0: float = 0.4
-    tau: float = 1.0
-    beta: float = 10.0
-    rho: float = 0.8
-    share: float = 0.5
+    learning_rate: Positive = 0.05
+    decay: NonNegative = 0.05
+    p0: Fraction = 0.4
+    tau: Positive = 1.0
+    beta: Positive = 10.0
+    rho: Positive = 0.8
+    share: Fraction = 0.5
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        if not 0 < self.p0 < 1:
-            raise ValueError(f"p0 must be in (0, 1), got {self.p0!r}.")
         return _Ghost(self, z, problem, rng.spawn(1)[0])
 
 

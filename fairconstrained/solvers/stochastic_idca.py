@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, check_choice, surrogate_result
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import DifferenceOfConvex, Exact, Stochastic
 
 __all__ = ["StochasticIDCA"]
@@ -80,13 +81,13 @@ class StochasticIDCA(Solver):
     requires: ClassVar[tuple[type, ...]] = (DifferenceOfConvex, Stochastic, Exact)
     iterations_option: ClassVar[str] = "max_outer"
 
-    max_outer: int = 20
-    max_inner: int = 500
-    batch_size: int = 64
-    step: float = 1.0
+    max_outer: Count = 20
+    max_inner: Count = 500
+    batch_size: Count = 64
+    step: Positive = 1.0
     warm_queues: bool = True
-    proximity: float = 0.0
-    select: str = "best"
+    proximity: NonNegative = 0.0
+    select: Literal["best", "last"] = "best"
 
     def solve(
         self,
@@ -102,9 +103,8 @@ class StochasticIDCA(Solver):
         Raises
         ------
         ValueError
-            If the iterates grow without bound, or an option is not one of its choices.
+            If the iterates grow without bound.
         """
-        check_choice("select", self.select, ("best", "last"))
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
         passes = self.max_inner * self.batch_size / problem.data.n_samples
         z = best = problem.fair_start(start, random_state)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._base import check_choice
+from fairconstrained.solvers._options import NonNegative, NonNegativeInt, Positive, Share
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 
 __all__ = ["StochasticSwitching"]
@@ -58,16 +58,15 @@ class StochasticSwitching(StochasticSolver):
 
     name: ClassVar[str] = "stochastic_switching"
 
-    learning_rate: float = 0.5
-    constraint_rate: float = 0.05
-    tolerance: float = 1e-4
-    constant_steps: int = 500
-    decay: float = 0.97
-    burn_in: int = 0
-    output: str = "random"
+    learning_rate: Positive = 0.5
+    constraint_rate: Positive = 0.05
+    tolerance: NonNegative = 1e-4
+    constant_steps: NonNegativeInt = 500
+    decay: Share = 0.97
+    burn_in: NonNegativeInt = 0
+    output: Literal["random", "last"] = "random"
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        check_choice("output", self.output, ("random", "last"))
         return _Switching(self, z, rng.spawn(1)[0])
 
 

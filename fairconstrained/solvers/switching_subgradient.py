@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from fairconstrained.solvers._base import (
     Recorder,
     Solver,
     SolverResult,
-    check_choice,
     surrogate_result,
 )
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["SSG", "SwitchingSubgradient", "switch"]
@@ -106,10 +106,10 @@ class SwitchingSubgradient(Solver):
     name: ClassVar[str] = "switching_subgradient"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
-    max_iter: int = 10_000
-    eps: float = 1e-3
-    schedule: str = "static"
-    learning_rate: float | None = None
+    max_iter: Count = 10_000
+    eps: NonNegative = 1e-3
+    schedule: Literal["static", "diminishing"] = "static"
+    learning_rate: Positive | None = None
 
     def solve(
         self,
@@ -120,7 +120,6 @@ class SwitchingSubgradient(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         schedules = {"static": lambda t: self.eps, "diminishing": lambda t: self.eps / (t + 1)}
-        check_choice("schedule", self.schedule, schedules)
         recorder = Recorder(callback, self.verbose)
         every = max(self.max_iter // 200, 1)
 
@@ -175,6 +174,6 @@ class SSG(SwitchingSubgradient):
 
     name: ClassVar[str] = "ssg"
 
-    max_iter: int = 1000
-    eps: float = 1e-4
-    learning_rate: float | None = 0.5
+    max_iter: Count = 1000
+    eps: NonNegative = 1e-4
+    learning_rate: Positive | None = 0.5

@@ -271,7 +271,7 @@ def test_results_resume(tmp_path):
 
     def note(task):
         done.append(task.seed)
-        return [task.columns | {"seconds": 1.0, "broken": "", "status": "optimal"}]
+        return [task.columns | {"cpu_seconds": 1.0, "broken": "", "status": "optimal"}]
 
     run_all([Task(seed) for seed in range(3)], note, path, COLUMNS, jobs=1)
     run_all([Task(seed) for seed in range(5)], note, path, COLUMNS, jobs=1)

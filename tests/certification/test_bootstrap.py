@@ -177,7 +177,7 @@ def test_bad_arguments():
         gap_interval("independence_gap", None, [0, 1] * 10, level=1.0, **arguments)
     with pytest.raises(ValueError, match=r"n_resamples=100 are too few for a quantile of 0\.025"):
         gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=100, **arguments)
-    with pytest.raises(ValueError, match="there is no metric 'gap'"):
+    with pytest.raises(ValueError, match=r"metric must be one of .*got 'gap'"):
         gap_interval("gap", None, [0, 1] * 10, **arguments)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[10, 20\]"):
         gap_interval("independence_gap", None, [0, 1] * 5, **arguments)

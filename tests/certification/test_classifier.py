@@ -288,7 +288,7 @@ def test_accuracy_is_certified_without_groups(data):
         ({"max_tests": 0}, "'max_tests' parameter"),
         ({"power": 0.2}, "'power' parameter"),
         ({"method": "exact"}, "'method' parameter"),
-        ({"metric": "parity"}, "there is no metric 'parity'"),
+        ({"metric": "parity"}, "metric must be one of .*got 'parity'"),
         ({"kappas": []}, "kappas must be one or more numbers of at least 0"),
         ({"kappas": [None]}, r"kappas must be one or more numbers of at least 0; got \[None\]"),
         ({"metric_params": {"sample_weight": [1.0]}}, "metric_params must not hold 'sample_weight'"),

@@ -95,6 +95,7 @@ def test_sparse_and_dense_features_agree(classes, options):
     np.testing.assert_allclose(
         sparse.decision_function(sp.csr_array(X), sensitive_features=groups),
         sparse.decision_function(X, sensitive_features=groups),
+        atol=1e-12,
     )
 
 
@@ -273,7 +274,9 @@ def test_unknown_solver_option(classes):
     X, y, groups = classes
     with pytest.raises(ValueError, match=r"solver 'augmented_lagrangian' has no option \['step'\]; its options are"):
         classifier(solver_options={"step": 1}).fit(X, y, sensitive_features=groups)
-    with pytest.raises(ValueError, match="schedule must be one of"):
+    with pytest.raises(
+        ValueError, match="schedule of solver 'switching_subgradient' must be 'static' or 'diminishing'; got 'x'"
+    ):
         classifier(solver="switching_subgradient", solver_options={"schedule": "x"}).fit(
             X, y, sensitive_features=groups
         )

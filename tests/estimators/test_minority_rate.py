@@ -264,3 +264,15 @@ def test_a_stationary_point_of_the_violation_is_said(biased):
     assert "the minority 1 has a share of" in str(caught[1].message)
     assert model.status_ == "infeasible_stationary"
     assert model.coef_ == pytest.approx(-1.0, abs=1e-3)  # where the violation is least
+
+
+@each_rate
+@pytest.mark.parametrize("min_share", [0.3, None])
+def test_nobody_is_predicted_positive(rate, min_share):
+    rng = np.random.default_rng(0)
+    X, y, group = rng.normal(size=(400, 3)), (rng.random(400) < 0.1).astype(int), np.arange(400) % 4 // 3
+    model = MinorityRateClassifier(min_share, rate=rate)
+    with pytest.warns(FairnessWarning, match="nobody is predicted positive, so the minority 1 has a share of 1"):
+        model.fit(X, y, sensitive_features=group)
+    assert not model.predict(X).any()
+    assert model.exact_share_ == share_of(model, X, group, rate="indicator") == 1.0

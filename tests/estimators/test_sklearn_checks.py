@@ -22,6 +22,7 @@ from fairconstrained import (
 # says so by a FairnessWarning, as it should. That the warning appears is tested in test_fit.py.
 # All rows of the checks make one mini-batch: every epoch is a step.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
         PartialParityClassifier(),

@@ -181,13 +181,13 @@ class TestPartialGroupAuc:
         assert 0.2 * most <= change <= most + 1e-12
 
     @pytest.mark.parametrize("n_blocks", [1, 2, 7])
-    def test_blocks_of_the_rank_table_join(self, monkeypatch, n_blocks):
+    def test_blocks_of_groups_join(self, monkeypatch, n_blocks):
         score, group, _, weight = draw(9, (30, 20), decimals=1)
         whole = pgauc(score, group, (0.1, 0.6), sample_weight=weight)
-        from fairconstrained.metrics import _ranks
+        from fairconstrained.metrics import _cell_aucs
 
         small = 2 * np.unique(score).size // n_blocks
-        monkeypatch.setattr(_ranks.rank_blocks, "__defaults__", (small,))
+        monkeypatch.setattr(_cell_aucs, "_BLOCK_ENTRIES", small)
         assert pgauc(score, group, (0.1, 0.6), sample_weight=weight) == pytest.approx(whole)
 
 

@@ -318,5 +318,5 @@ def test_many_rows_and_groups_need_one_sort(monkeypatch):
     rng = np.random.default_rng(0)
     group, label = rng.integers(0, 12, 20_000), rng.integers(0, 2, 20_000)
     for metric in METRICS.values():
-        metric(label, rng.normal(size=20_000), sensitive_features=group)
+        metric(label, rng.normal(size=20_000), sensitive_features=group, return_groups=True)
     assert len(calls) == len(METRICS)

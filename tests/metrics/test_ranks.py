@@ -104,7 +104,7 @@ def test_worst_gap_over_many_blocks(monkeypatch):
     rows = random_rows(3, 6)
     intervals = PercentileIntervals.parse((0.1, 0.4), range(6))
     whole = worst_gap(*rows, intervals)
-    monkeypatch.setattr("fairconstrained.metrics._ranks.rank_blocks.__defaults__", (10,))
+    monkeypatch.setattr("fairconstrained.metrics._ranks._BLOCK_ENTRIES", 10)
     pieces = worst_gap(*rows, intervals)
     assert pieces.gap == pytest.approx(whole.gap)
     assert pieces.threshold == whole.threshold

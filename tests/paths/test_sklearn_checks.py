@@ -8,6 +8,7 @@ from fairconstrained import AUCFairClassifierCV, FairnessPathCV, PartialParityCl
 
 # Without sensitive features there is nothing to bound, and each fit says so, as it should: tested in test_choice.py.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
         PartialParityClassifierCV(kappas=[0.2], cv=2, alpha=0.1),

@@ -7,6 +7,7 @@ import pytest
 import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
@@ -302,3 +303,31 @@ def test_label_that_the_model_does_not_know(data, fair):
     X, y, groups = data
     with pytest.raises(ValueError, match="not fitted with"):
         report_on(fair, (X, np.where(y == "bad", "worse", y), groups))
+
+
+@pytest.mark.parametrize(
+    ("model", "error", "message"),
+    [
+        ("m", TypeError, "model must be a fitted estimator, with a method predict; got 'm'"),
+        (LogisticRegression, TypeError, "model must be a fitted estimator, with a method predict; got <class"),
+        (
+            LogisticRegression(C=3),
+            NotFittedError,
+            r"model must be .*, and LogisticRegression\(C=3\) is not: call its fit",
+        ),
+        (make_pipeline(PartialParityClassifier()), NotFittedError, "model must be .*call its fit"),
+    ],
+)
+def test_what_is_no_fitted_model(model, error, message):
+    given = {"sensitive_features": list("aabb"), "n_resamples": 0}
+    with pytest.raises(error, match=message):
+        fairness_report([0, 1, 0, 1], [-1.0, 1.0, 2.0, -2.0], model=model, **given)
+    with pytest.raises(error, match=message):
+        FairnessReport.from_estimator(model, np.eye(4), [0, 1, 0, 1], **given)
+
+
+def test_a_model_that_nothing_was_bounded_in_says_so():
+    assert bound_sentences([], "unconstrained") == [
+        "Training had no groups to compare, so the model has no bound (status “unconstrained”)."
+    ]
+    assert bound_sentences([], "optimal") == []

@@ -134,3 +134,15 @@ def test_no_interval_where_resamples_lose_a_group(rows):
     gaps = fairness_report(y_true, scores, sensitive_features=groups, sample_weight=weights, metrics=metrics).gaps
     assert np.isfinite(gaps["value"]).all()
     assert gaps[["lower", "upper"]].isna().all(axis=None)
+
+
+def test_progress_is_shown_only_where_it_is_asked_for(rows, capsys):
+    y_true, scores, groups = rows
+    asked = {"sensitive_features": groups, "metrics": "independence_gap"}
+    fairness_report(y_true, scores, **asked)
+    assert capsys.readouterr() == ("", "")
+    fairness_report(y_true, scores, **asked, verbose=1)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "gaps" in err
+    assert "/501" in err  # the estimate, 400 resamples, and the jackknife over 67 + 33 blocks

@@ -199,6 +199,67 @@ def test_many_groups_show_the_largest():
     assert len(shown) == len(COLORS)
     assert {"g0", "g1", "g2", "g13"} <= shown
     assert {f"g{number}" for number in range(14)} <= set(words)  # the table has all
+    assert "<details>" not in html
+
+
+def many_groups(n_groups, n_rows=20):
+    """A report of groups of equal size; g3 has nothing but positive decisions, g5 none."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(n_groups), n_rows)
+    scores = np.where(codes == 3, 5.0, np.where(codes == 5, -5.0, 0.0)) + rng.normal(size=codes.size)
+    y_true = rng.integers(2, size=codes.size)
+    names = np.char.add("g", codes.astype(str))
+    return fairness_report(y_true, scores, sensitive_features=names, n_resamples=0, metrics="independence_gap")
+
+
+def rows_of(table):
+    """Names of the rows of a table, as it is written."""
+    return re.findall(r'<th scope="row">(.*?)</th>', table)
+
+
+def test_many_groups_are_folded():
+    html = many_groups(200).to_html()
+    first, second, rest = (part.partition("</table>")[0] for part in html.split("<table")[1:4])
+    shown = rows_of(first)
+    assert {"g3", "g5", "overall"} <= set(shown)
+    assert 12 <= len(shown) <= 31
+    assert "Shown are" in first
+    assert len(rows_of(second)) == 201
+    folded = Page(html[html.index("<details>") : html.index("</details>") + len("</details>")])
+    assert [name for name, _ in folded.elements[:2]] == ["details", "summary"]
+    assert folded.words[0] == "All 200 groups"
+    assert len(rows_of(rest)) == 1  # the gaps
+    assert len(html) < 350_000
+
+
+def test_very_many_groups_are_counted():
+    report = many_groups(3000, n_rows=4)
+    html = report.to_html()
+    assert "<details>" not in html
+    shown = rows_of(html.split("<table")[1].partition("</table>")[0])
+    assert len(shown) <= 31
+    assert f"A page does not hold the other {3001 - len(shown):,} groups; all are in the report's table" in unescape(
+        html
+    )
+    assert len(html) < 200_000
+    assert "g0, g1, g10, g100, g1000, g1001 and 2,994 more" in html
+    assert len(str(report)) < 20_000
+
+
+def test_names_cannot_turn_the_text_around_them(rows):
+    """An override and an isolate without an end in one name, Arabic letters in the other."""
+    y_true, scores, groups = rows
+    evil, arabic = "a\u202eb\u2067\u2069c", "\u0627\u0644"
+    report = fairness_report(
+        y_true, scores, sensitive_features=np.where(groups == "a", evil, arabic), n_resamples=0, title="x\u202ey"
+    )
+    for text in (report.to_html(), str(report)):
+        assert not re.search("[\u202a-\u202e\u2066\u2067]", text)
+        assert "a\ufffdb\ufffd\ufffdc" in text
+        assert f"\u2068{arabic}\u2069, " in text  # in a sentence, the percentage of the next group follows
+        assert text.count("\u2068") == text.count("\u2069") == text.count(arabic)
+    figure = report.to_html().partition("<figure>")[2]
+    assert f"\u2068{arabic}\u2069 (n = 200)" in figure
 
 
 def test_long_names_that_begin_alike_stay_apart(rows):

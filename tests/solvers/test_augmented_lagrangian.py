@@ -6,8 +6,9 @@ from scipy.optimize import minimize
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
-from fairconstrained.objectives import Logistic, Squared
-from fairconstrained.problem import Start
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic, Squared, ZeroOne
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status, make_solver
 from fairconstrained.views import FullBatch
 
@@ -174,3 +175,34 @@ def test_never_worse_than_a_fair_model_that_is_known(make_problem, loss):
     assert result.status != Status.INFEASIBLE
     assert result.objective <= fair.fun * 1.005
     assert result.objective > solve(problem.without_constraints()).objective * 1.005
+
+
+# --- warm starts
+
+
+def errors_of(seed, kappa):
+    """Errors of a linear model for each of two groups, which a search over their thresholds minimises."""
+    rng = np.random.default_rng(seed)
+    codes = np.arange(224) % 2
+    X = rng.normal(size=(224, 3)) + rng.normal(size=(2, 3))[codes]
+    data = FairData.from_arrays(X, np.where(X[:, 0] + 2 * rng.normal(size=224) > 0, 1.0, -1.0), codes, ("a", "b"))
+    bound = DemographicParity(kappa).bind(data)
+    return Problem(LinearModel(3, 2, alpha=1e-3), ZeroOne(0.5).bind(data), (bound,), data)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_keeps_the_solution_for_a_tighter_bound_if_it_is_better(seed):
+    tight = solve(errors_of(seed, 0.05))
+    loose = solve(errors_of(seed, 0.1), start=tight.start)
+    assert tight.status == loose.status == Status.OPTIMAL
+    assert loose.objective <= tight.objective
+    assert loose.multipliers is None
+
+
+@pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
+def test_one_iteration_keeps_the_solution_for_a_tighter_bound(parity_problem, notion):
+    tight = solve(parity_problem(notion, 0.05))
+    for kappa in (0.06, 0.2):
+        loose = solve(parity_problem(notion, kappa), start=tight.start, max_iter=1, inner_iter=1)
+        assert not loose.status.is_infeasible
+        assert loose.objective <= tight.objective

@@ -108,14 +108,3 @@ def test_a_bound_that_holds_costs_nothing(make_data, make_problem):
     penalized, free = solve(made, weight=5.0), solve(made.without_constraints())
     np.testing.assert_allclose(penalized.params, free.params, rtol=1e-12)
     assert penalized.status == Status.COMPLETED
-
-
-@pytest.mark.parametrize("step", [0, -1.0, (), (0.1, 0.0)])
-def test_invalid_step(problem, step):
-    with pytest.raises(ValueError, match="step must be a positive number or several"):
-        solve(problem(DemographicParity), step=step)
-
-
-def test_invalid_weight(problem):
-    with pytest.raises(ValueError, match="weight must be at least 0, got -1"):
-        solve(problem(DemographicParity), weight=-1)

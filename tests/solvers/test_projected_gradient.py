@@ -232,9 +232,3 @@ def test_other_constraints_are_refused(pairwise_problem):
     problem = replace(problem, constraints=(StatisticalParity(0.3).unchecked(problem.data),))
     with pytest.raises(IncompatibleProblem, match="needs the view ConvexQuadratic, which 'statistical_parity'"):
         make_solver("projected_gradient", {}, problem)
-
-
-@pytest.mark.parametrize("step", [0, -1.0, "long"])
-def test_invalid_step(pairwise_problem, step):
-    with pytest.raises(ValueError, match="step must be 'spectral' or a positive number"):
-        solve(pairwise_problem(), step=step)

@@ -346,24 +346,6 @@ def test_mini_batches_need_their_view(biased):
         run(problem, batch_size=50)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(
-            ({name: value}, f"{name} must be positive, got {value!r}")
-            for name in ("max_iter", "step", "multiplier_step", "radius", "blur", "n_records")
-            for value in (0, -1)
-        ),
-        ({"step": float("nan")}, "step must be positive, got nan"),
-        ({"batch_size": 0}, "batch_size must be at least 1 or None, got 0"),
-        ({"regret": "none"}, r"regret must be one of \['external', 'swap'\], got 'none'"),
-    ],
-)
-def test_options_out_of_range(biased, options, message):
-    with pytest.raises(ValueError, match=message):
-        run(biased(DemographicParity(0.05)), **options)
-
-
 def test_steps_that_are_too_long_are_an_error(known):
     with pytest.raises(ValueError, match=r"diverged\. Scale the features or lower the option 'step'"):
         run(known.problem, step=1e12, max_iter=50)

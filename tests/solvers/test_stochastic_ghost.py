@@ -285,11 +285,6 @@ def test_a_value_that_is_not_finite_gives_no_direction(make_data, make_problem):
     assert np.isnan(method.direction(source)).all()
 
 
-def test_p0_is_a_probability(unequal):
-    with pytest.raises(ValueError, match=r"p0 must be in \(0, 1\), got 1.0"):
-        StochasticGhost(p0=1.0).solve(unequal.problem, None, np.random.default_rng(0))
-
-
 def test_defaults_are_the_published_parameters():
     o = StochasticGhost()
     assert (o.p0, o.learning_rate, o.decay, o.rho, o.share, o.tau, o.beta) == (0.4, 0.05, 0.05, 0.8, 0.5, 1.0, 10.0)

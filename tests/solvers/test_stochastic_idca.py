@@ -196,11 +196,6 @@ def test_without_a_feasible_iterate_the_last_one_is_returned(parity_problem):
     assert result.status == Status.INFEASIBLE
 
 
-def test_unknown_selection_lists_the_known_ones(parity_problem):
-    with pytest.raises(ValueError, match=r"select must be one of \['best', 'last'\], got 'first'"):
-        run(parity_problem(DemographicParity, 0.1), select="first")
-
-
 def test_another_seed_draws_other_batches(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     one, same, other = (run(problem, seed=seed, max_outer=1).params for seed in (0, 0, 1))

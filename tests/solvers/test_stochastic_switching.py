@@ -136,11 +136,6 @@ def test_output_last_random_and_best(unequal):
         np.testing.assert_array_equal(solve(problem, output=output, select="best").params, best)
 
 
-def test_unknown_output_lists_the_known_ones(unequal):
-    with pytest.raises(ValueError, match=r"output must be one of \['last', 'random'\], got 'mean'"):
-        solve(unequal.problem, output="mean")
-
-
 # --- optima
 
 

@@ -146,12 +146,6 @@ def test_the_schedules_differ(parity_problem):
     assert not np.array_equal(results[0].params, results[1].params)
 
 
-def test_unknown_schedule_lists_the_known_ones(known):
-    solver = SwitchingSubgradient(schedule="cosine")
-    with pytest.raises(ValueError, match=r"schedule must be one of \['diminishing', 'static'\], got 'cosine'"):
-        solver.solve(known.problem, None, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
 def test_kappa_bounds_the_surrogate(parity_problem, notion):
     problem = parity_problem(notion, 0.1)

@@ -1,0 +1,16 @@
+"""Print the oldest versions that pyproject.toml allows, as constraints for pip.
+
+``make test-lowest`` installs them. A requirement such as ``numpy>=1.26`` becomes ``numpy==1.26.*``. torch is left out:
+the build at hand is the CPU's of one version.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+extras = project["optional-dependencies"]
+for requirement in [*project["dependencies"], *extras["test"], *extras["baselines"]]:
+    name, version = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
+    if name != "torch":
+        print(f"{name}=={version}.*")

@@ -1,0 +1,188 @@
+"""Means of piecewise polynomials over all pairs of two samples, from moments of sorted windows.
+
+Pairs in one piece of the kernel are a window of the other sample in sorted order; see `fairconstrained.pairwise`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Pieces", "centre", "pair_sums", "potentials"]
+
+
+class Pieces(NamedTuple):
+    """A piecewise polynomial; those of degree one are continuous.
+
+    Attributes
+    ----------
+    knots : ndarray of shape (n_knots,)
+        Increasing.
+    coefficients : ndarray of shape (n_knots + 1, degree + 1)
+        Of every piece, the constant first.
+    """
+
+    knots: np.ndarray
+    coefficients: np.ndarray
+
+
+def centre(x: np.ndarray, weights: np.ndarray) -> float:
+    """Weighted mean: powers of centred scores lose less to rounding."""
+    total = weights.sum()
+    return float(weights @ x / total) if total > 0 else 0.0
+
+
+def potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sums over the others of the weighted kernel and of its derivative; ndarray of shape (2, n_points).
+
+    Points and others are sorted.
+    """
+    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights)
+
+
+def pair_sums(
+    kernel: Pieces, a: np.ndarray, u: np.ndarray, b: np.ndarray, v: np.ndarray
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """Pair mean of the sorted samples ``a`` and ``b`` of weights ``u`` and ``v``, and its derivatives in both."""
+    values, d_a = potentials(kernel, a, b, v)
+    d_b = (_hinge_slopes if _is_linear(kernel) else _polynomial_slopes)(kernel, b, a, u)
+    return float(u @ values), u * d_a, -v * d_b
+
+
+def _is_linear(kernel: Pieces) -> bool:
+    """Whether the pieces are lines."""
+    return kernel.coefficients.shape[1] == 2
+
+
+def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
+
+    With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, a hinge adds ``x
+    V(x) - M(x)`` at ``x = point - knot_k``.
+    """
+    (constant, slope), *_ = kernel.coefficients
+    origin = centre(others, weights)
+    centred = points - origin
+    below, sums = _cumulative(weights), _cumulative(weights * (others - origin))
+    values = constant * below[-1] + slope * (centred * below[-1] - sums[-1])
+    slopes = np.full(points.size, slope * below[-1])
+    for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
+        place = np.searchsorted(others, points - knot)
+        values += change * ((centred - knot) * below[place] - sums[place])
+        slopes += change * below[place]
+    return np.stack([values, slopes])
+
+
+def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Weighted sums of the derivative where the points are the second ones of the pairs."""
+    below = _cumulative(weights)
+    slopes = np.full(points.size, kernel.coefficients[0, 1] * below[-1])
+    for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
+        slopes += change * (below[-1] - below[np.searchsorted(others, points + knot, "right")])
+    return slopes
+
+
+def _cumulative(x: np.ndarray) -> np.ndarray:
+    """Sums of the first entries, of none at first."""
+    sums = np.zeros(x.size + 1)
+    np.cumsum(x, out=sums[1:])
+    return sums
+
+
+def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
+    tables = np.stack([kernel.coefficients, _derivative(kernel)])
+    return _window_sums(points, others, weights, kernel.knots, tables, side="left")
+
+
+def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """See `_hinge_slopes`."""
+    # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
+    mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
+    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], side="right")[0]
+
+
+def _derivative(kernel: Pieces) -> np.ndarray:
+    """Coefficients of the derivative, padded with zeros."""
+    slopes = np.zeros_like(kernel.coefficients)
+    slopes[:, :-1] = kernel.coefficients[:, 1:] * np.arange(1, kernel.coefficients.shape[1])
+    return slopes
+
+
+def _window_sums(
+    points: np.ndarray,
+    others: np.ndarray,
+    weights: np.ndarray,
+    knots: np.ndarray,
+    tables: np.ndarray,
+    side: Any,
+) -> np.ndarray:
+    """``sum_j weights_j p(points_i - others_j)`` for several piecewise polynomials ``p`` with the same knots.
+
+    Parameters
+    ----------
+    points, others : ndarray of shape (n_points,) and (n_others,), both sorted
+    weights : ndarray of shape (n_others,)
+    knots : ndarray of shape (n_knots,)
+    tables : ndarray of shape (n_tables, n_knots + 1, degree + 1)
+        Coefficients of every ``p``.
+    side : {"left", "right"}
+        Whether a knot belongs to the piece on its left or on its right.
+
+    Returns
+    -------
+    sums : ndarray of shape (n_tables, n_points)
+    """
+    # the others in the window of piece k are edges[k + 1] : edges[k]
+    edges = [others.size, *(np.searchsorted(others, points - knot, side) for knot in knots), 0]
+    last = knots.size
+    sums = np.zeros((tables.shape[0], points.size))
+    # The two outer windows have no bound, so they take moments about a common origin. Their terms are no smaller
+    # than what the powers lose, unless the kernel vanishes there and the term is left out.
+    origin = centre(others, weights)
+    size = _length(tables[:, [0, last]])
+    prefix = _prefix_moments(others - origin, weights, size)
+    for piece in (0, last):
+        window = _moments(prefix, edges[piece + 1], edges[piece], points - origin)
+        sums += tables[:, piece, :size] @ window
+    if last < 2:
+        return sums
+    # The inner windows take moments about the centre of a cell, whose powers are small. The cells are a little
+    # wider than any window, which therefore ends in the cell after the one in which it begins, or before.
+    width = 1.25 * np.diff(knots).max()
+    cells = np.floor(others / width)
+    prefix = _prefix_moments(others - (cells + 0.5) * width, weights, tables.shape[2])
+    for piece in range(1, last):
+        begins, ends = edges[piece + 1], edges[piece]
+        cell = np.floor((points - knots[piece]) / width)
+        middle = np.clip(np.searchsorted(cells, cell + 1), begins, ends)
+        window = _moments(prefix, begins, middle, points - (cell + 0.5) * width)
+        window += _moments(prefix, middle, ends, points - (cell + 1.5) * width)
+        sums += tables[:, piece] @ window
+    return sums
+
+
+def _length(tables: np.ndarray) -> int:
+    """Number of coefficients up to the last that is not zero in all tables, at least 1."""
+    used = np.flatnonzero(tables.reshape(-1, tables.shape[-1]).any(axis=0))
+    return int(used[-1]) + 1 if used.size else 1
+
+
+def _prefix_moments(x: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
+    """Sums of ``weights (-x)^m`` over the first rows; ndarray of shape (size, n + 1)."""
+    prefix = np.zeros((size, x.size + 1))
+    moment = weights
+    for row in prefix:
+        np.cumsum(moment, out=row[1:])
+        moment = moment * -x
+    return prefix
+
+
+def _moments(prefix: np.ndarray, begins: Any, ends: Any, shift: np.ndarray) -> np.ndarray:
+    """Moments of ``shift_i - x_j`` over the windows ``begins_i : ends_i``; ndarray of shape (size, n_points)."""
+    moments = np.stack([np.broadcast_to(row[ends] - row[begins], shift.shape) for row in prefix])
+    for start in range(1, len(moments)):  # binomial theorem, as in Pascal's triangle
+        for m in reversed(range(start, len(moments))):
+            moments[m] += shift * moments[m - 1]
+    return moments
