@@ -156,7 +156,7 @@ def test_errors(fitted):
     assert model.constraint_values(X[TEST], y[TEST]) == {}
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities; of the decisions:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
 @pytest.mark.parametrize(
     ("estimator", "tolerance"),
     [
