@@ -16,7 +16,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from fairconstrained._row_sketch import RowSketch
-from fairconstrained._state import PlainState
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
@@ -24,6 +23,7 @@ from fairconstrained.domains import Domain
 from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
+from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Problem, Start
@@ -59,7 +59,7 @@ class Fitted:
     small: SmallGroups = NO_SMALL_GROUPS
 
 
-class BaseFairEstimator(PlainState, BaseEstimator, ABC):
+class BaseFairEstimator(SavedByParameters, BaseEstimator, ABC):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
@@ -479,16 +479,6 @@ class BaseFairEstimator(PlainState, BaseEstimator, ABC):
         model.__dict__ |= {name: value for name, value in vars(other).items() if name in told}
         model._excess, model.violation_ = excess, max([0.0, *excess.values()])
         return model
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is saved; the module of a network is made anew from its parameters."""
-        return {name: value for name, value in super().__getstate__().items() if name != "module_"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "module_" in self.__dict__.get("_model_attributes", ()):
-            fitted = self._fitted
-            self._set_attributes(fitted.model.attributes(fitted.start.params, fitted.offset, fitted.scale))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "status_")
