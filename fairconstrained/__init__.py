@@ -1,5 +1,6 @@
 """scikit-learn compatible estimators trained under fairness constraints that hold for the reported metric."""
 
+from fairconstrained._state import skops_trusted_types
 from fairconstrained._version import __version__
 from fairconstrained.certification import Certificate, CertifiedFairClassifier, certify, gap_interval
 from fairconstrained.estimators import (
@@ -52,4 +53,5 @@ __all__ = [
     "fairness_path",
     "fairness_report",
     "gap_interval",
+    "skops_trusted_types",
 ]

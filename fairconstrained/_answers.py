@@ -13,6 +13,8 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained._state import PlainState
+
 __all__ = ["AnswersByFitted"]
 
 
@@ -26,7 +28,7 @@ def _final_estimator_has(method: str) -> Callable[[Any], bool]:
     return check
 
 
-class AnswersByFitted(MetaEstimatorMixin, BaseEstimator):
+class AnswersByFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
     """Predictions of the fitted model that is kept, which gets the groups if it requests them."""
 
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}

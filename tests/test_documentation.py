@@ -10,6 +10,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL)
 SNIPPETS = sorted((ROOT / "docs" / "snippets").glob("*.py"))
+#: Packages that a snippet needs besides those of the tests.
+NEEDED = {"deploy_onnx": ["skl2onnx", "onnxruntime"], "deploy_skops": ["skops"]}
 #: What every block imports, which takes longer than most blocks.
 LIBRARIES = [
     "fairconstrained",
@@ -70,5 +72,7 @@ def test_readme(run, block, tmp_path):
 
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.stem)
 def test_snippet(run, snippet):
+    for package in NEEDED.get(snippet.stem, ()):
+        pytest.importorskip(package)
     exit_code, _, errors = run(snippet)
     assert exit_code == 0, errors

@@ -15,9 +15,11 @@ from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-# The families list themselves when they are imported.
 from fairconstrained._inputs import refuse_masked
 from fairconstrained._messages import is_number, shortened
+
+# The families list themselves when they are imported.
+from fairconstrained._state import PlainState
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
     _bernstein,
@@ -54,7 +56,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class Certificate(PlainState):
     """A bound on a gap in the population, which `certify` returns.
 
     Attributes

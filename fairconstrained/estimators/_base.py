@@ -23,6 +23,7 @@ from fairconstrained.domains import Domain
 from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
+from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Problem, Start
@@ -58,7 +59,7 @@ class Fitted:
     small: SmallGroups = NO_SMALL_GROUPS
 
 
-class BaseFairEstimator(BaseEstimator, ABC):
+class BaseFairEstimator(SavedByParameters, BaseEstimator, ABC):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it

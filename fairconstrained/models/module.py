@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
@@ -94,6 +94,14 @@ class ModuleModel(OutputModel):
     def __post_init__(self) -> None:
         if not self._shapes:
             raise ValueError("the module has no parameter that requires a gradient: there is nothing to train.")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parameters alone, without what follows from them; the type of numbers by its name, which skops reads."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**state, "dtype": str(self.dtype).removeprefix("torch.")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, dtype=getattr(torch, state["dtype"]))
 
     @cached_property
     def n_params(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained._state import PlainState
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.model_selection import BestFeasible
 from fairconstrained.model_selection._selection import _ROUNDING
@@ -23,7 +24,7 @@ _GAP = "gap"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FairnessPath:
+class FairnessPath(PlainState):
     """What :func:`fairness_path` returns: a model for every value of kappa, and a table of what they are worth.
 
     Attributes

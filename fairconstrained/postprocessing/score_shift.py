@@ -21,6 +21,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 
 from fairconstrained._messages import is_number
 from fairconstrained._protected import one_of_two
+from fairconstrained._state import PlainState
 from fairconstrained.constraints._base import check_kappa
 from fairconstrained.estimators._grouping import as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin
@@ -39,7 +40,7 @@ _SLOPES, _SHIFTS = np.arange(101) / 20, np.arange(-30, 31) / 10
 _METHODS = ("decision_function", "predict_proba")
 
 
-class ScoreShiftPostprocessor(FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier, with the scores of the protected group stretched and shifted until an AUC gap is small.
 
     .. math:: \max_{w_1, w_2} \; \mathrm{AUC}(\text{positives}, \text{negatives})

@@ -1,0 +1,108 @@
+"""What is saved of an object: plain values and arrays, which pickle, joblib and skops can all read."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["PlainState", "skops_trusted_types"]
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    """A DataFrame taken apart: skops knows no pandas.
+
+    Attributes
+    ----------
+    index : list
+        Entries of the index, tuples where it has several levels.
+    index_names : list
+    columns : list
+        Names.
+    dtypes : list of str
+        Of the columns.
+    values : list of ndarray of shape (n_rows,)
+    """
+
+    index: list[Hashable]
+    index_names: list[Hashable]
+    columns: list[Hashable]
+    dtypes: list[str]
+    values: list[np.ndarray]
+
+    @classmethod
+    def of(cls, table: pd.DataFrame) -> Self:
+        """Take it apart."""
+        values = [table.iloc[:, place].to_numpy() for place in range(table.shape[1])]
+        dtypes = [str(dtype) for dtype in table.dtypes]
+        return cls(list(table.index), list(table.index.names), list(table.columns), dtypes, values)
+
+    def restored(self) -> pd.DataFrame:
+        """The table again."""
+        index = pd.Index(self.index, tupleize_cols=len(self.index_names) > 1).set_names(self.index_names)
+        columns = [pd.Series(values, index, dtype) for values, dtype in zip(self.values, self.dtypes, strict=True)]
+        return pd.DataFrame(dict(enumerate(columns)), index=index).set_axis(self.columns, axis=1)
+
+
+class PlainState:
+    """Mixin of objects that hold tables, alone or in a dict."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return _plain(dict(state or {}))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(_restored(state))
+
+    def __copy__(self) -> Self:
+        # what is not saved needs no detour
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+
+def skops_trusted_types() -> list[str]:
+    """Names of the types that saved estimators of this package are made of, for ``skops.io.load``.
+
+    They are the classes of this package, its function that makes networks of ``hidden_layer_sizes``, and
+    `functools.partial`, which holds its arguments. A ``module``, scorer or constraint of your own has to be trusted by
+    its own name.
+
+    Returns
+    -------
+    names : list of str
+        Sorted, such as ``"fairconstrained.estimators.partial_parity.PartialParityClassifier"``.
+
+    Examples
+    --------
+    >>> from fairconstrained import skops_trusted_types
+    >>> "fairconstrained.models.linear.LinearModel" in skops_trusted_types()
+    True
+    """
+    package = __name__.partition(".")[0]
+    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == package]
+    found = {f"{functools.partial.__module__}.{functools.partial.__qualname__}", f"{package}.models.module.mlp"}
+    for module in modules:
+        for _, kind in inspect.getmembers(module, inspect.isclass):
+            if kind.__module__.partition(".")[0] == package:
+                found.add(f"{kind.__module__}.{kind.__qualname__}")
+    return sorted(found)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, pd.DataFrame):
+        return SavedTable.of(value)
+    return {name: _plain(entry) for name, entry in value.items()} if type(value) is dict else value
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, SavedTable):
+        return value.restored()
+    return {name: _restored(entry) for name, entry in value.items()} if type(value) is dict else value
