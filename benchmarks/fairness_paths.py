@@ -34,7 +34,7 @@ ESTIMATORS = {
     "positive rates": PartialParityClassifier(parity="demographic"),
     "error rates": PartialParityClassifier(parity="equalized_odds"),
     "AUC between groups": AUCFairClassifier(),
-    "smooth rates": RateParityClassifier(),
+    "smooth rates": RateParityClassifier(rate="sigmoid"),
 }
 
 

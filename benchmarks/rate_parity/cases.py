@@ -38,7 +38,7 @@ class Case:
         return Problem(
             model=LinearModel(data.n_features),
             objective=Logistic().bind(data),
-            constraints=(RateGap(KAPPA, constraint=self.constraint).bind(data),),
+            constraints=(RateGap(KAPPA, constraint=self.constraint, rate="sigmoid").bind(data),),
             data=data,
         )
 

@@ -78,6 +78,7 @@ def _fits(seeds: int, epochs: int | None) -> pd.DataFrame:
         kept = (members.sum() > 0) & (test_members.sum() > 0)  # small groups may have no row in a part
         members, test_members = members.loc[:, kept], test_members.loc[:, kept]
         options = {"constraint": "intersectional", "rate": "hinge", "hidden_layer_sizes": HIDDEN, "alpha": 1e-3}
+        options["min_group_size"] = 1  # the paper compares groups of one percent of the rows
         classifier = RateParityClassifier(
             **{"kappa": KAPPA, "agg": agg, "max_iter": epochs, "random_state": seed, **options, **methods[name]}
         )

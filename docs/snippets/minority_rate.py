@@ -1,11 +1,16 @@
 """MinorityRateClassifier: a share on the training rows, and on rows without labels; a picture of both."""
 
+import warnings
+
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fairconstrained import MinorityRateClassifier
+from fairconstrained import FairnessWarning, MinorityRateClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import minority_share
+
+# fit warns where the share in the predictions is below min_share; here both shares are shown
+warnings.simplefilter("ignore", FairnessWarning)
 
 # the share
 X, y, group = make_biased_classification(1500, random_state=0)
