@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 __all__ = ["RowSketch", "row_hashes"]
 
-#: Distinct rows that are remembered; of more, those of the smallest hashes.
-_SIZE = 2**14
+#: Distinct rows that are remembered; of more, those of the smallest hashes. With 12 bytes each they take 60 kB.
+_SIZE = 5000
+_COUNT = np.uint32
 # Constants of splitmix64 (Steele, Lea, Flood 2014).
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -49,7 +50,7 @@ class RowSketch:
     ----------
     hashes : ndarray of uint64, of shape (n_kept,)
         Ascending and distinct: all there are up to ``limit``.
-    counts : ndarray of int, of shape (n_kept,)
+    counts : ndarray of uint32, of shape (n_kept,)
         How many rows have each of them.
     limit : int
         Rows of larger hashes are not remembered.
@@ -62,7 +63,8 @@ class RowSketch:
     @classmethod
     def of(cls, X: Any) -> Self:
         """The sketch of rows of finite numbers, dense or sparse, of shape (n_samples, n_features)."""
-        return cls(*np.unique(row_hashes(X), return_counts=True))._thinned()
+        hashes, counts = np.unique(row_hashes(X), return_counts=True)
+        return cls(hashes, counts.astype(_COUNT))._thinned()
 
     def joined(self, X: Any) -> Self:
         """The sketch of these rows and those of X."""
@@ -75,6 +77,11 @@ class RowSketch:
         hashes = np.insert(self.hashes, places[~known], new[~known])
         counts = np.insert(counts, places[~known], added[~known])
         return replace(self, hashes=hashes, counts=counts, limit=min(self.limit, other.limit))._thinned()
+
+    @property
+    def share_remembered(self) -> float:
+        """Probability with which any kind of rows is remembered: 1 as long as there are few."""
+        return (self.limit + 1) / 2**64
 
     @property
     def share_repeated(self) -> float:

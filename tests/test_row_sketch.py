@@ -1,5 +1,7 @@
 """What is remembered of the rows of a fit."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -51,7 +53,7 @@ def test_many_rows_are_sampled_by_their_hashes(monkeypatch):
     assert sketch.share_repeated == pytest.approx(2 / 3, abs=0.15)
 
 
-@pytest.mark.parametrize("size", [2**14, 100])
+@pytest.mark.parametrize("size", [5000, 100])
 @pytest.mark.parametrize("parts", [[300, 200], [1] * 20 + [480], [500]])
 def test_joined_is_the_sketch_of_all_rows(monkeypatch, size, parts):
     monkeypatch.setattr(_row_sketch, "_SIZE", size)
@@ -65,3 +67,13 @@ def test_joined_is_the_sketch_of_all_rows(monkeypatch, size, parts):
     np.testing.assert_array_equal(sketch.hashes, whole.hashes)
     np.testing.assert_array_equal(sketch.counts, whole.counts)
     assert sketch.limit == whole.limit
+
+
+def test_the_record_of_many_rows_is_small():
+    many = np.random.default_rng(1).normal(size=(20_000, 2))
+    sketch = RowSketch.of(many)
+    assert len(pickle.dumps(sketch)) < 64_000
+    assert sketch.hashes.size == 5000
+    assert sketch.share_remembered == pytest.approx(1 / 4, rel=0.05)
+    assert RowSketch.of(X).share_remembered == 1.0
+    assert len(pickle.dumps(sketch.joined(many[:100]))) < 64_000

@@ -39,7 +39,7 @@ from fairconstrained.certification._sample import (
     groups_of,
     resolve_metric,
 )
-from fairconstrained.certification._seen import check_unseen, model_kappa
+from fairconstrained.certification._seen import Overlap, check_unseen, model_kappa
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection._response import check_model, get_response
 
@@ -84,7 +84,10 @@ class Certificate(PlainState):
         of which holds with probability ``1 - delta / n_events``.
     share_seen : float or None
         Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; 0 also where it is no
-        more than chance could be, or 1 %; None if the model keeps no record.
+        more than chance could be, or 1 %; None if the model keeps no record that tells.
+    noticeable_overlap : int or None
+        The fewest rows in common with the fit that are noticed with a probability of at least 95 %: models remember
+        hashes of at most 5,000 of their rows. None if even all might not be, or if nothing is known.
     """
 
     metric: str
@@ -99,6 +102,7 @@ class Certificate(PlainState):
     union: str
     cells: pd.DataFrame = field(repr=False)
     share_seen: float | None
+    noticeable_overlap: int | None
     _evidence: Evidence = field(repr=False)
 
     @property
@@ -133,9 +137,8 @@ class Certificate(PlainState):
             *self._verdict(),
             f"Method: {self.method}, {_VALIDITY[self.is_distribution_free]}.",
             f"Union: {self.union}.",
+            ("NOT VALID. " if self.share_seen else "") + Overlap(self.share_seen, self.noticeable_overlap).words,
         ]
-        if self.share_seen:
-            lines.append(f"NOT VALID: the model was fitted on {self.share_seen:.0%} of the rows.")
         return "\n".join(lines)
 
     def _verdict(self) -> list[str]:
@@ -290,7 +293,7 @@ def certify(
     function = resolve_metric(metric)
     check_model(model, "model")
     check_is_fitted(model)
-    share_seen = check_unseen(model, X, allow_training_data)
+    overlap = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)
     params, pos_label = split_params(metric_params, function)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
@@ -299,12 +302,10 @@ def certify(
     if kappa is None and compares_groups(function):
         kappa = model_kappa(model)
     bound = None if kappa is None else float(kappa)
-    return certificate_of(evidence_of(sample, method), sample.name, delta, bound, share_seen)
+    return certificate_of(evidence_of(sample, method), sample.name, delta, bound, overlap)
 
 
-def certificate_of(
-    evidence: Evidence, name: str, delta: float, kappa: float | None, share_seen: float | None
-) -> Certificate:
+def certificate_of(evidence: Evidence, name: str, delta: float, kappa: float | None, overlap: Overlap) -> Certificate:
     """The certificate that some evidence gives."""
     return Certificate(
         metric=name,
@@ -318,7 +319,8 @@ def certificate_of(
         n_events=evidence.n_events,
         union=evidence.union,
         cells=evidence.cells(delta),
-        share_seen=share_seen,
+        share_seen=overlap.share,
+        noticeable_overlap=overlap.noticeable,
         _evidence=evidence,
     )
 

@@ -29,10 +29,13 @@ from fairconstrained.certification._certificate import (
 from fairconstrained.certification._evidence import METHODS
 from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
 from fairconstrained.certification._sample import compares_groups, gap_name, groups_of, resolve_metric
+from fairconstrained.certification._seen import Overlap
 from fairconstrained.exceptions import FairnessWarning
 
 __all__ = ["CertifiedFairClassifier"]
 
+#: No row of the fit is among those that were set aside for the certificate.
+_SET_ASIDE = Overlap(0.0, 1)
 #: Inner bounds as shares of the outer one.
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1)
 
@@ -291,7 +294,7 @@ class CertifiedFairClassifier(AnswersByFitted):
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
             evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
-            certificate = certificate_of(evidence, gap_name(judge.metric), delta, float(self.kappa), 0.0)
+            certificate = certificate_of(evidence, gap_name(judge.metric), delta, float(self.kappa), _SET_ASIDE)
             self.certificate_ = certificate
             self.n_tests_ += 1
             if certificate.passed:

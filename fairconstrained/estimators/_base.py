@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._notices import notices
+from fairconstrained.estimators._remembers import RemembersRows
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.models import Model
@@ -59,7 +59,7 @@ class Fitted:
     small: SmallGroups = NO_SMALL_GROUPS
 
 
-class BaseFairEstimator(SavedByParameters, BaseEstimator, ABC):
+class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
@@ -248,7 +248,7 @@ class BaseFairEstimator(SavedByParameters, BaseEstimator, ABC):
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
-        self._rows_seen = RowSketch.of(X)
+        self._remember_rows(X)
         if sample_weight is not None and not sample_weight.any():
             raise ValueError("sample_weight is zero for every row; at least one must be positive.")
         sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)

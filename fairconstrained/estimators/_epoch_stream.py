@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 
-from fairconstrained._row_sketch import RowSketch
 from fairconstrained._threads import limited_threads
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
@@ -85,7 +84,7 @@ class EpochStreaming(BaseFairEstimator):
     ) -> None:
         last: Fitted | None = getattr(self, "_fitted", None)
         X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=last is None)
-        self._rows_seen = RowSketch.of(X) if last is None else self._rows_seen.joined(X)
+        self._remember_rows(X, among_others=last is not None)
         if last is None:
             self.classes_ = announced_classes(classes, None)
             labels = announced_groups(

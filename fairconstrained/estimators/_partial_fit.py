@@ -10,7 +10,6 @@ from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from fairconstrained._protected import protected_code
-from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints._auc_sets import side_names
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted
@@ -126,7 +125,7 @@ class MomentStreaming(BaseFairEstimator):
         stream = getattr(self, "_stream", None)
         X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=stream is None)
         weights = np.ones(len(y)) if weights is None else weights
-        self._rows_seen = RowSketch.of(X) if stream is None else self._rows_seen.joined(X)
+        self._remember_rows(X, among_others=stream is not None)
         stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
         self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for
         codes = codes_of(y, sensitive_features, self.classes_, stream.labels)

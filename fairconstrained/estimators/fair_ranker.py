@@ -15,7 +15,6 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from fairconstrained._queries import check_queries, query_pairs
-from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
@@ -240,7 +239,7 @@ class FairRanker(ModuleScores):
 
     def _fit_pairs(self, X: Any, y: Any, qid: Any, sensitive_features: Any) -> None:
         X, y, _ = checked_rows(self, X, y, None, y_numeric=True)
-        self._rows_seen = RowSketch.of(X)
+        self._remember_rows(X)
         pairs = _Pairs.of(y, qid, sensitive_features)
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
         problem = self._pair_problem(X, y, pairs)

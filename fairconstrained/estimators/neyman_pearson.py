@@ -19,7 +19,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained._messages import is_number, shortened
-from fairconstrained._row_sketch import RowSketch
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
@@ -229,7 +228,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
 
     def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
         X, y, sample_weight = checked_rows(self, X, y, sample_weight)
-        self._rows_seen = RowSketch.of(X)
+        self._remember_rows(X)
         if sample_weight is not None:
             kept = sample_weight > 0
             X, y, sample_weight = X[kept], y[kept], sample_weight[kept]

@@ -81,6 +81,12 @@ class ChoosesKappa(BaseFairEstimator):
         self.__dict__ = rest | learnt | {"_learnt": tuple(learnt)}
         return self
 
+    def forget_rows(self) -> Self:
+        """Forget which rows the model and those of its path were fitted on, as the estimator does."""
+        super().forget_rows()
+        self.path_.forget_rows()
+        return self
+
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """See `BaseFairEstimator._bound_params`; ``kappa`` is none of the parameters here."""
         if kappa is not None:

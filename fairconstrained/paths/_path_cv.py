@@ -197,6 +197,22 @@ class FairnessPathCV(AnswersByFitted):
         self.kappa_ = kappa_of(path, index)
         return self
 
+    def forget_rows(self) -> Self:
+        """Forget which rows the models of the path were fitted on; see ``forget_rows`` of an estimator.
+
+        Returns
+        -------
+        self : FairnessPathCV
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        """
+        check_is_fitted(self)
+        self.path_.forget_rows()
+        return self
+
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **params: Any
     ) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained._pipelines import last_step
 from fairconstrained._state import PlainState
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.model_selection import BestFeasible
@@ -136,6 +137,11 @@ class FairnessPath(PlainState):
             If no gap is within the bound.
         """
         return self.models[self._choose(bound, one_standard_error, performance)]
+
+    def forget_rows(self) -> None:
+        """Forget which rows the models were fitted on; see ``forget_rows`` of an estimator."""
+        for model in self.models:
+            last_step(model).forget_rows()
 
     def _choose(self, bound: float, one_standard_error: bool, performance: str | None) -> int:
         """See `best`; called by what the user calls, as the warning says."""

@@ -199,6 +199,8 @@ def walk(
                 record["exact"] = model.constraint_values_ or plan.measured(model, rows)
                 record |= _gaps(record["exact"])
                 record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
+            if previous is not None:
+                model._share_rows(previous)
             done.records.append(record)
             done.models.append(model)
             previous = model

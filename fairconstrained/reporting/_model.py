@@ -15,9 +15,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.model_selection._response import RESPONSES, Response, get_response
+from fairconstrained.model_selection._response import RESPONSES, Response, check_model, get_response
 
-__all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_model", "words_for"]
+__all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_fitted", "words_for"]
 
 
 #: Where models that hold another one keep it.
@@ -67,7 +67,7 @@ class Bound(NamedTuple):
         return self.kappa is not None and not np.isnan(self.kappa)
 
 
-def check_model(model: Any) -> None:
+def check_fitted(model: Any) -> None:
     """Refuse what cannot be the model of a report.
 
     Raises
@@ -77,8 +77,7 @@ def check_model(model: Any) -> None:
     NotFittedError
         If it is not fitted.
     """
-    if isinstance(model, type) or not hasattr(model, "predict"):
-        raise TypeError(f"model must be a fitted estimator, with a method predict; got {model!r}.")
+    check_model(model, "model")
     # what has no fit, such as a model that was loaded in another form, counts as fitted
     if hasattr(model, "fit") and not _is_fitted(model):
         raise NotFittedError(f"model must be a fitted estimator, and {words_for(model)} is not: call its fit first.")

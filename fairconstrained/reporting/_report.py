@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.certification._seen import overlap_with_fit
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame
-from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_model, status_of, words_for
+from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_fitted, status_of, words_for
 from fairconstrained.reporting._names import group_words, printable
 from fairconstrained.reporting._page import page
 from fairconstrained.reporting._resamples import Resampling
@@ -62,6 +63,8 @@ class FairnessReport:
         ``status_`` of the model; empty if there is none.
     model_words : str
         How the model writes itself; empty if there is none.
+    overlap : str
+        Whether the model was fitted on these rows, as far as its record tells; empty without its rows.
 
     See Also
     --------
@@ -79,6 +82,7 @@ class FairnessReport:
     bounds: list[Bound] = field(default_factory=list)
     status: str = ""
     model_words: str = ""
+    overlap: str = ""
 
     @classmethod
     def from_estimator(
@@ -155,13 +159,14 @@ class FairnessReport:
         True
         """
         resampling = Resampling.of(level, n_resamples, random_state)
-        check_model(model)
+        check_fitted(model)
         answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
             sensitive_features=sensitive_features, sample_weight=sample_weight, interval=interval, **answers._asdict()
         )
         bounds = bounds_of(model, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return cls._of(rows, metrics, resampling, path, title, model, bounds, verbose)
+        overlap = overlap_with_fit(model, X).words
+        return cls._of(rows, metrics, resampling, path, title, model, bounds, verbose, overlap)
 
     @classmethod
     def _of(
@@ -174,6 +179,7 @@ class FairnessReport:
         model: Any,
         bounds: list[Bound],
         verbose: int,
+        overlap: str = "",
     ) -> FairnessReport:
         """Measure valid rows."""
         names = check_gaps(metrics, rows)
@@ -191,6 +197,7 @@ class FairnessReport:
             bounds=bounds,
             status="" if model is None else status_of(model),
             model_words="" if model is None else words_for(model),
+            overlap=overlap,
         )
 
     @property
@@ -389,7 +396,7 @@ def fairness_report(
     """
     resampling = Resampling.of(level, n_resamples, random_state)
     if model is not None:
-        check_model(model)
+        check_fitted(model)
     rows = ReportRows.of(
         y_true,
         y_score,

@@ -202,6 +202,7 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     entries = {
         "Model": report.model_words,
         "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups:,} groups{by}{weighted}",
+        "Training rows": report.overlap,
         "Labels": f"“{positive}” is positive, “{negative}” negative",
         "Scores": scores[None if rows.y_score is None else rows.has_probabilities],
         "Threshold": "" if rows.y_score is None else f"{rows.threshold:g}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -18,8 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairconstrained
-from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained import PartialParityClassifier, RateParityClassifier, _row_sketch
+from fairconstrained._row_sketch import RowSketch
 from fairconstrained.certification import Certificate, certify
+from fairconstrained.certification._seen import Overlap, overlap_with_fit
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import METRICS, independence_gap, minority_share, pairwise_ranking_gap
@@ -192,7 +196,7 @@ def test_training_data_are_refused(parts, wrap):
     assert certificate_of(X_new, y_new, groups_new).share_seen == 0
     forced = certificate_of(*mixed, allow_training_data=True)
     assert forced.share_seen == pytest.approx(1 / 7)
-    assert "NOT VALID: the model was fitted on 14% of the rows" in str(forced)
+    assert "NOT VALID. The model was fitted on 14% of these rows" in str(forced)
 
 
 def test_rows_that_repeat_by_chance_are_no_training_data():
@@ -219,6 +223,54 @@ def test_the_very_rows_of_the_fit_are_known_even_if_they_repeat():
     same = np.ones((400, 1))
     model = RateParityClassifier(kappa=0.5).fit(same, y, sensitive_features=groups)
     assert certify(model, same, y, **options).share_seen == 0
+
+
+def test_what_cannot_be_checked_is_said(fair, parts):
+    assert "is not known: it has no record that tells" in str(
+        certificate(LogisticRegression().fit(*parts[0][:2]), parts)
+    )
+    model = pickle.loads(pickle.dumps(fair))
+    found = certificate(model, parts)
+    # 1 % is tolerated
+    assert (found.share_seen, found.noticeable_overlap) == (0.0, 7)
+    assert "of 7 of them or more this would be noticed with a probability of at least 95%" in str(found)
+    assert model.forget_rows() is model
+    found = certificate(model, parts)
+    assert (found.share_seen, found.noticeable_overlap) == (None, None)
+    X, y, groups = parts[0]
+    assert certify(model, X, y, sensitive_features=groups, metric="independence_gap").share_seen is None
+    assert "has no record that tells" in str(found)
+    np.testing.assert_array_equal(model.predict(X), fair.predict(X))
+    with pytest.raises(NotFittedError):
+        RateParityClassifier().forget_rows()
+
+
+def test_how_large_an_overlap_a_short_record_notices(monkeypatch):
+    """In 95 % of many splits of the rows, and hardly more, an overlap of the size that it names is noticed."""
+    monkeypatch.setattr(_row_sketch, "_SIZE", 100)
+    rng = np.random.default_rng(0)
+    n_fit, n_new, noticed, sizes = 1000, 500, 0, []
+    for _ in range(300):
+        fitted, new = rng.normal(size=(n_fit, 1)), rng.normal(size=(n_new, 1))
+        model = SimpleNamespace(_rows_seen=RowSketch.of(fitted))
+        clean = overlap_with_fit(model, new)
+        assert clean.share == 0.0
+        sizes.append(clean.noticeable)
+        mixed = np.concatenate([fitted[: clean.noticeable], new[clean.noticeable :]])
+        noticed += overlap_with_fit(model, mixed).share > 0
+    # a tenth of the rows is remembered: one of m is with probability 1 - 0.9^m, which is 95 % at 29
+    assert min(sizes) >= 20
+    assert max(sizes) <= 45
+    assert 0.92 <= noticed / 300 <= 0.99
+
+
+def test_few_rows_may_go_unnoticed(monkeypatch):
+    monkeypatch.setattr(_row_sketch, "_SIZE", 100)
+    model = SimpleNamespace(_rows_seen=RowSketch.of(np.random.default_rng(0).normal(size=(2000, 1))))
+    new = np.random.default_rng(1).normal(size=(30, 1))
+    found = overlap_with_fit(model, new)
+    assert found == Overlap(0.0, None)
+    assert "even of all of them this might go unnoticed" in found.words
 
 
 def test_models_of_others(parts):

@@ -67,7 +67,7 @@ def test_pairs_of_a_query():
     assert query_pairs(np.ones(3), np.zeros(3, dtype=int)).shape == (0, 2)
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("pairs", ["between", "within", "all"])
 @pytest.mark.parametrize("rate", ["indicator", "sigmoid"])
 def test_kappa_is_kept(documents, rate, pairs):

@@ -156,7 +156,7 @@ def test_errors(fitted):
     assert model.constraint_values(X[TEST], y[TEST]) == {}
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 @pytest.mark.parametrize(
     ("estimator", "tolerance"),
     [
@@ -241,3 +241,6 @@ def test_rows_of_the_fit_are_remembered():
         model.partial_fit(X[part], y[part], np.unique(y), LETTERS[part])
     assert model._rows_seen.share_seen(X[TEST][:50]) == 1.0
     assert model._rows_seen.share_seen(X[TEST][50:]) == 0.0
+    model.forget_rows().partial_fit(X[TEST], y[TEST], np.unique(y), LETTERS[TEST])
+    assert model._rows_seen is None  # what was forgotten stays so, and a part of the rows would say too much
+    assert model.fit(X[TEST], y[TEST], sensitive_features=LETTERS[TEST])._rows_seen.share_seen(X[TEST]) == 1.0

@@ -144,7 +144,7 @@ def test_pickled_with_rows_of_its_own_it_starts_warm(biased, other):
     assert loaded.minority_share_ >= 0.36 - 1.001e-6
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 def test_grid_search_and_pipeline_pass_the_rows_on(biased, other, routing):
     X, y, group = biased
     search = GridSearchCV(MinorityRateClassifier(), {"min_share": [0.3, 0.4]}, cv=2)
@@ -216,7 +216,7 @@ def test_a_solver_that_takes_no_domain_says_so(biased):
         MinorityRateClassifier(solver="adam_lagrangian").fit(X, y, sensitive_features=group)
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 @each_rate
 def test_both_constraints_serve_other_estimators(biased, rate):
     X, y, group = biased
@@ -231,7 +231,7 @@ def test_both_constraints_serve_other_estimators(biased, rate):
     assert independence_gap(y, free.predict(X), sensitive_features=group) > 0.2
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 def test_on_real_data(real_folder):
     """Official split of Adult: D is the training part, S the test part; twice the share that comes by itself."""
     raw = np.load(real_folder / "adult_a9a.npz")

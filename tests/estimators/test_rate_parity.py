@@ -18,7 +18,7 @@ from fairconstrained.metrics import independence_gap, loss_parity_gap, rate_gap
 from fairconstrained.model_selection import get_fairness_scorer
 
 #: What a bound on smooth rates says where that of the decisions is larger, which a test of its own is about.
-ignores_decisions = pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+ignores_decisions = pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 CONSTRAINTS = ("demographic_parity", "equal_opportunity", "equalized_odds", "intersectional")
 
 

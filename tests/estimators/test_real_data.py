@@ -186,7 +186,7 @@ def test_a9a_rates(a9a_split):
     assert np.mean(model.predict(X_new, sensitive_features=groups_new) == y_new) > 0.828
 
 
-@pytest.mark.filterwarnings("ignore:.* of probabilities:fairconstrained.FairnessWarning")
+@pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 def test_communities_and_crime_with_many_groups(real_folder):
     path = real_folder / "communities_crime.parquet"
     if not path.is_file():

@@ -308,8 +308,8 @@ def test_label_that_the_model_does_not_know(data, fair):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        ("m", TypeError, "model must be a fitted estimator, with a method predict; got 'm'"),
-        (LogisticRegression, TypeError, "model must be a fitted estimator, with a method predict; got <class"),
+        ("m", TypeError, r"model must be a fitted estimator \(an instance with predict\); got 'm'"),
+        (LogisticRegression, TypeError, r"model must be a fitted estimator \(an instance with predict\); got <class"),
         (
             LogisticRegression(C=3),
             NotFittedError,
@@ -331,3 +331,15 @@ def test_a_model_that_nothing_was_bounded_in_says_so():
         "Training had no groups to compare, so the model has no bound (status “unconstrained”)."
     ]
     assert bound_sentences([], "optimal") == []
+
+
+def test_whether_the_rows_are_those_of_the_fit_is_said(data, fair):
+    X, y, groups = data
+    given = {"sensitive_features": groups, "n_resamples": 0, "metrics": "independence_gap"}
+
+    def said(model, X):
+        return FairnessReport.from_estimator(model, X, y, **given).settings["Training rows"]
+
+    assert said(fair, X) == "The model was fitted on 100% of these rows."
+    assert said(fair, X + 1e-9).startswith("No sign that the model was fitted on these rows; of 3 of them or more")
+    assert "no record that tells" in said(LogisticRegression().fit(X, y), X)
