@@ -52,7 +52,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
         fc.LossParityClassifier, 0.2, hidden_layer_sizes=(4,), max_epochs=2, random_state=0
     ),
     "MinorityRateClassifier": partial(fc.MinorityRateClassifier, 0.2, minority=1),
-    "CorrelationPenaltyClassifier": partial(fc.CorrelationPenaltyClassifier, 0.1, max_iter=20),
+    "CorrelationPenaltyClassifier": partial(fc.CorrelationPenaltyClassifier, 0.1),
     "RegularizedParityClassifier": partial(fc.RegularizedParityClassifier, 0.1, max_iter=20),
     "PairwiseParityClassifier": partial(fc.PairwiseParityClassifier, 1.0),
 }

@@ -1,6 +1,7 @@
 """The one rule for how far a bound may be missed: no row of a compared cell counts more than max(kappa, 0.02)."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
@@ -113,7 +114,7 @@ def test_negatives_that_are_not_compared_may_be_few(make):
 def test_no_bound_needs_no_rows_but_one(make, kappa):
     if kappa == 1.0 and make in (GroupAUC, OF_GROUPS["auc_group"]):
         kappa = None  # of AUCs, one half is the largest bound
-    assert make(kappa).bind(cells_of((1, 1), (1, 2))).granularity <= 1
+    assert make(kappa).bind(cells_of((1, 1), (1, 2))).compared_cells().counts.min() in (1, 2)
 
 
 @pytest.mark.parametrize("make", [GroupAUC, StatisticalParity, DemographicParity], ids=lambda make: make.__name__)
@@ -133,7 +134,7 @@ def test_the_allowance_never_exceeds_the_rule():
         for make in (*OF_GROUPS.values(), *OF_BOTH_LABELS.values(), *OF_POSITIVES.values()):
             bound = make(kappa).bind(data)
             assert 0 < bound.granularity <= max(kappa, 0.02)
-            assert bound.compared_cells().steps.max() <= bound.resolution
+            assert bound.compared_cells().steps.max() <= bound.resolution * (1 + 1e-9)
 
 
 # --- weights
@@ -141,16 +142,13 @@ def test_the_allowance_never_exceeds_the_rule():
 
 @pytest.mark.parametrize("make", OF_GROUPS.values(), ids=OF_GROUPS)
 def test_a_heavy_row_is_as_if_the_others_were_not_there(make):
-    data = cells_of((50, 50), (60, 40))
     weights = np.ones(200)
     make(0.02).bind(cells_of((50, 50), (60, 40), weights=weights))
     weights[0] = 10.0  # of 109
-    assert f"{{'a': 100 (effectively {109 / 10:.3g})}}" in refusal(
-        make(0.02), cells_of((50, 50), (60, 40), weights=weights)
-    )
+    message = refusal(make(0.02), cells_of((50, 50), (60, 40), weights=weights))
+    assert f"{{'a': 100 (effectively {109 / 10:.3g})}}" in message
     weights[0] = 1e5
     assert "{'a': 100 (effectively 1)}" in refusal(make(0.05), cells_of((50, 50), (60, 40), weights=weights))
-    assert data.n_samples == 200
 
 
 @pytest.mark.parametrize("make", OF_GROUPS.values(), ids=OF_GROUPS)
@@ -183,10 +181,13 @@ def test_at_most_ten_cells_are_listed_the_smallest_first(n_small):
 
 def test_cells_without_rows_are_named_whatever_the_bound():
     data = cells_of((30, 0), (30, 30))
-    for make in (*OF_BOTH_LABELS.values(), lambda kappa: AUCGap(kappa, metric="bpsn_bnsp")):
+    for name in ("equalized_odds", "auc", "auc_of_a", "quadratic", "pairwise"):
         with pytest.raises(ValueError, match=r"compares cells of rows, but these have no rows: \{'a, y=-1': 0\}"):
-            make(None).bind(data)
-        assert "{'a, y=-1': 0}" in refusal(make(0.1), data)
+            OF_BOTH_LABELS[name](None).bind(data)
+        assert "{'a, y=-1': 0}" in refusal(OF_BOTH_LABELS[name](0.1), data)
+    for name, kappa in product(("losses", "rates"), (0.1, None)):
+        with pytest.raises(ValueError, match=r"\{'a(, y=-1)?': 0\}"):
+            OF_BOTH_LABELS[name](kappa).bind(data)
     EqualOpportunity(0.1).bind(data)  # compares the positives only
 
 
@@ -199,9 +200,7 @@ def test_overlapping_groups_have_their_own_rows():
     for make in (RateGap, LossParity, OF_GROUPS["intersectional"]):
         make(1 / 30).bind(data)
         assert "{'2': 30}" in refusal(make(0.03), data)
-    assert "{'2, y=-1': 15, 'y=+1': 15}" in refusal(RateGap(0.06, constraint="equalized_odds"), data).replace(
-        "'2, y=+1'", "'y=+1'"
-    )
+    assert "{'2, y=+1': 15, '2, y=-1': 15}" in refusal(RateGap(0.06, constraint="equalized_odds"), data)
     heavy = np.ones(200)
     heavy[100] = 4.0  # of all three groups
     data = FairData.from_arrays(y[:, None], y, groups.codes, groups.labels, heavy, unions=groups.unions)
@@ -279,4 +278,5 @@ def test_small_groups_of_overlapping_constraints_are_chosen_by_the_rule(make):
     data = cells_of((60, 60), (4, 4), (60, 60), (3, 3))
     assert make(0.02, small_groups="ignore").bind(data).groups.labels == ("a", "c")
     assert make(0.1, small_groups="merge").bind(data).groups.labels == ("a", "c", "(small groups)")
-    assert make(0.15, small_groups="merge").bind(data).groups.labels == ("a", "b", "c", "(small groups)")[:0] or True
+    with pytest.raises(ValueError, match=re.escape("{'(small groups)': 6}")):
+        make(0.15, small_groups="merge").bind(data)  # the second group is large enough now

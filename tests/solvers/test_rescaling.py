@@ -1,0 +1,346 @@
+"""The best multiple and shift of scores within the bounds: known answers, and all points of a fine grid."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import logit
+
+from fairconstrained.constraints import (
+    AUCGap,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupAUC,
+    LossParity,
+    MinorityShare,
+    PairwiseParity,
+    ParityPair,
+    QuadraticAUCGap,
+    RateGap,
+    StatisticalParity,
+)
+from fairconstrained.data import FairData
+from fairconstrained.domains import L1Ball, Product
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic, ZeroOne
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import best_rescaled
+
+
+@pytest.fixture(scope="module")
+def data(make_data):
+    """Three groups, of which the later ones have the larger features."""
+    return make_data((60, 50, 70), shift=0.8, weighted=True)
+
+
+def problem_of(data, *constraints, alpha=0.0, **model):
+    bound = tuple(constraint.bind(data) for constraint in constraints)
+    linear = LinearModel(data.n_features, alpha=alpha, **model)
+    return Problem(model=linear, objective=Logistic().bind(data), constraints=bound, data=data)
+
+
+def loss_of(problem, params):
+    scores, data = problem.scores(params), problem.data
+    return data.weights.numpy() @ np.logaddexp(0, -data.y.numpy() * scores) + problem.model.penalty(params)[0]
+
+
+def rescaled(params, factor, shift):
+    return np.append(factor * params[:-1], factor * params[-1] + shift)
+
+
+def on_a_grid(problem, params, factors=np.linspace(0, 3, 61), shifts=np.linspace(-4, 4, 161)):
+    """The least loss of all multiples and shifts on a grid that keep the bounds."""
+    losses = [np.inf]
+    for factor in factors:
+        for shift in shifts:
+            point = rescaled(params, factor, shift)
+            scores = problem.scores(point)
+            if all(constraint.exact(scores) <= 1e-12 for constraint in problem.constraints):
+                losses.append(loss_of(problem, point))
+    return min(losses)
+
+
+def is_within(problem, params):
+    return all(constraint.exact(problem.scores(params)) <= 1e-9 for constraint in problem.constraints)
+
+
+# --- known answers
+
+
+def entropy(data):
+    """Loss of the best constant scores, and these."""
+    share = float(data.weights[data.y > 0].sum())
+    return -share * np.log(share) - (1 - share) * np.log(1 - share), logit(share)
+
+
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group")])
+def test_half_the_scores_are_better_where_only_their_order_counts(data, notion):
+    problem = problem_of(data, notion(0.5))
+    direction = np.array([1.0, 0.3, -0.2, 0.0])
+
+    def along(factor):
+        return minimize_scalar(lambda shift: loss_of(problem, rescaled(direction, factor, shift))).fun
+
+    best = minimize_scalar(along, bounds=(0, 5), method="bounded", options={"xatol": 1e-9})
+    for factor in (0.1, 1.0, 2.0, 20.0):
+        found = best_rescaled(problem, [rescaled(direction, factor * best.x, -0.3)])
+        assert loss_of(problem, found) == pytest.approx(best.fun, abs=1e-9)
+        np.testing.assert_allclose(found[:-1], best.x * direction[:-1], atol=1e-4)
+        assert is_within(problem, found)
+
+
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group")])
+def test_an_inverted_feature_ends_as_a_constant(make_data, notion):
+    """One feature, whose order no multiple but zero makes fair; with the right sign it would be a good model."""
+    data = make_data((60, 50), n_features=1, shift=1.5)
+    problem = problem_of(data, notion(0.05))
+    assert problem.constraints[0].metric(problem.scores(np.array([-1.0, 0.0]))) > 0.2
+    found = best_rescaled(problem, [np.array([-1.0, 0.2])])
+    least, at = entropy(data)
+    assert loss_of(problem, found) == pytest.approx(least, abs=1e-9)
+    np.testing.assert_allclose(problem.scores(found), at, atol=1e-4)
+    assert is_within(problem, found)
+
+
+def test_the_best_of_several_candidates(data):
+    problem = problem_of(data, StatisticalParity(0.5))
+    good, bad = np.array([1.0, 0.2, 0.1, 0.0]), np.array([0.0, 0.0, 1.0, 0.0])
+    alone = [loss_of(problem, best_rescaled(problem, [params])) for params in (bad, good)]
+    assert alone[1] < alone[0] - 0.05
+    for candidates in ([bad, good], [good, bad]):
+        assert loss_of(problem, best_rescaled(problem, candidates)) == pytest.approx(alone[1], abs=1e-9)
+
+
+def test_nothing_changes_without_a_gain(data):
+    problem = problem_of(data, StatisticalParity(0.5))
+    once = best_rescaled(problem, [np.array([1.0, 0.2, 0.1, 0.0])])
+    assert best_rescaled(problem, [once]) is once
+    free = problem.without_constraints()
+    far = np.array([9.0, 0.0, 0.0, 3.0])
+    assert best_rescaled(free, [far]) is far  # the optimum without bounds is the business of the solver
+
+
+def test_what_no_multiple_can_keep_is_left_alone(data):
+    """A minority of 28 % of the rows has no more than that of constant scores."""
+    problem = problem_of(data, MinorityShare(0.9, minority="b"))
+    params = np.array([1.0, 0.0, 0.0, 0.0])
+    assert best_rescaled(problem, [params, 2 * params]) is params
+
+
+def test_not_finite(data):
+    problem = problem_of(data, StatisticalParity(0.5))
+    broken, fine = np.full(4, np.nan), np.array([1.0, 0.2, 0.1, 0.0])
+    assert np.isfinite(best_rescaled(problem, [fine, broken])).all()
+
+
+# --- the whole plane
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "notion",
+    [DemographicParity, EqualOpportunity, EqualizedOdds, lambda kappa: RateGap(kappa, constraint="intersectional")],
+    ids=["demographic", "opportunity", "odds", "intersectional"],
+)
+def test_no_point_of_a_fine_grid_is_better(make_data, notion, seed, alpha):
+    data = make_data((90, 110), n_features=2, shift=0.7, weighted=True, seed=seed)
+    problem = problem_of(data, notion(0.06), alpha=alpha)
+    params = np.random.default_rng(seed).normal(size=3) * 2
+    found = best_rescaled(problem, [params])
+    assert is_within(problem, found) or is_within(problem, params)
+    best = on_a_grid(problem, params)
+    assert loss_of(problem, found) <= best + 1e-9
+    assert loss_of(problem, found) > best - 0.02  # which the grid comes close to
+    # it is a multiple, and a shift, of what it began with
+    np.testing.assert_allclose(found[0] * params[1], found[1] * params[0], atol=1e-9)
+    assert found[0] * params[0] >= 0
+
+
+def test_several_bounds_at_once(data):
+    problem = problem_of(data, DemographicParity(0.1), EqualOpportunity(0.05), StatisticalParity(0.9))
+    params = np.array([1.5, -0.4, 0.2, 0.7])
+    found = best_rescaled(problem, [params])
+    assert is_within(problem, found)
+    assert loss_of(problem, found) <= on_a_grid(problem, params) + 1e-9
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        RateGap(0.05, rate="sigmoid"),
+        RateGap(0.05, rate="hinge"),
+        LossParity(0.05),
+        QuadraticAUCGap(0.4),
+        PairwiseParity(0.4),
+        MinorityShare(0.3, minority="b"),
+        ParityPair(1.05),
+    ],
+    ids=lambda constraint: type(constraint).__name__,
+)
+def test_smooth_bounds_are_kept_and_come_close_to_the_grid(data, constraint):
+    """There is no proof that the best point is found, but it is here."""
+    problem = problem_of(data, constraint)
+    params = np.array([2.0, -0.6, 0.4, 1.0])
+    found = best_rescaled(problem, [params])
+    assert problem.holds(problem.scores(found))
+    assert loss_of(problem, found) <= on_a_grid(problem, params) + 1e-3
+    assert loss_of(problem, found) < loss_of(problem, params) or not problem.holds(problem.scores(params))
+
+
+def test_the_slack_is_that_of_the_solver(data):
+    """A row's share over kappa is taken only where the solver's result is no closer to it."""
+    problem = problem_of(data, DemographicParity(0.1))
+    inside, outside = np.array([0.05, 0.0, 0.0, 3.0]), np.array([2.0, 0.0, 0.0, 0.0])
+    assert problem.constraints[0].exact(problem.scores(inside)) <= 0
+    found = best_rescaled(problem, [inside, outside])
+    assert problem.constraints[0].exact(problem.scores(found)) <= 1e-12
+    rescued = best_rescaled(problem, [outside])
+    assert problem.holds(problem.scores(rescued))
+    assert loss_of(problem, rescued) <= loss_of(problem, best_rescaled(problem, [inside, outside])) + 1e-12
+
+
+# --- models and domains
+
+
+def test_without_an_intercept_there_are_multiples_only(data):
+    problem = problem_of(data, StatisticalParity(0.5), fit_intercept=False)
+    direction = np.array([1.0, 0.3, -0.2])
+    best = minimize_scalar(lambda a: loss_of(problem, a * direction), bounds=(0, 9), method="bounded")
+    found = best_rescaled(problem, [5 * direction])
+    assert loss_of(problem, found) == pytest.approx(best.fun, abs=1e-8)
+    np.testing.assert_allclose(found / direction, found[0], rtol=1e-6)
+
+
+def test_heads_of_groups_move_alike(data):
+    problem = problem_of(data, StatisticalParity(0.9), n_copies=3)
+    params = np.random.default_rng(0).normal(size=12)
+    found = best_rescaled(problem, [params]).reshape(3, 4)
+    table = params.reshape(3, 4)
+    factor = found[0, 0] / table[0, 0]
+    np.testing.assert_allclose(found[:, :3], factor * table[:, :3])
+    shifts = found[:, 3] - factor * table[:, 3]
+    np.testing.assert_allclose(shifts, shifts[0], atol=1e-12)
+    assert loss_of(problem, found.ravel()) < loss_of(problem, params) - 0.01
+    for near in (0.99, 1.01):
+        assert loss_of(problem, found.ravel()) < loss_of(problem, near * found.ravel())
+
+
+def test_proposals_outside_of_the_domain_are_not_taken(data):
+    """The best multiple is larger than the domain allows."""
+    free = problem_of(data, StatisticalParity(0.5))
+    small = np.array([0.1, 0.02, 0.01, 0.0])
+    assert np.abs(best_rescaled(free, [small])[:-1]).sum() > 0.5
+    problem = replace(free, domain=Product(((slice(0, 3), L1Ball(0.2)),)))
+    found = best_rescaled(problem, [small])
+    assert np.abs(found[:-1]).sum() <= 0.2 + 1e-9
+    assert loss_of(problem, found) <= loss_of(problem, small)
+
+
+# --- errors as the objective
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fewest_errors_of_all_cuts(make_data, seed):
+    data = make_data((70, 90), n_features=2, shift=0.9, seed=seed)
+    bound = DemographicParity(0.05).bind(data)
+    objective = ZeroOne().bind(data)
+    problem = Problem(model=LinearModel(2), objective=objective, constraints=(bound,), data=data)
+    params = np.random.default_rng(seed).normal(size=3)
+    scores = problem.scores(params)
+
+    def errors(cut):
+        return np.mean((scores > cut) != (data.y.numpy() > 0))
+
+    cuts = np.concatenate([scores, [scores.min() - 1]])
+    allowed = [errors(cut) for cut in cuts if bound.metric(scores - cut) <= 0.05 + 1e-12]
+    found = problem.scores(best_rescaled(problem, [params]))
+    assert bound.metric(found) <= 0.05 + bound.granularity
+    at_most = min(allowed)
+    assert np.mean((found > 0) != (data.y.numpy() > 0)) <= at_most + 1e-12
+
+
+def test_fewer_errors_than_the_majority_class_makes(data):
+    bound = RateGap(0.02, rate="sigmoid").bind(data)
+    problem = Problem(model=LinearModel(3), objective=ZeroOne().bind(data), constraints=(bound,), data=data)
+    wrong = np.array([-1.0, 0.0, 0.0, 0.0])
+    positive = float(data.weights[data.y > 0].sum())
+    found = problem.scores(best_rescaled(problem, [wrong]))
+    correct = data.weights.numpy() @ ((found > 0) == (data.y.numpy() > 0))
+    assert correct >= max(positive, 1 - positive) - 1e-12
+
+
+# --- metrics at cuts
+
+
+AT_CUTS = {
+    "statistical": StatisticalParity(0.1),
+    "interval": StatisticalParity(0.1, interval=[(0.0, 0.2), (0.5, 0.8)]),
+    "demographic": DemographicParity(0.1),
+    "threshold": DemographicParity(0.1, threshold=0.4),
+    "top": DemographicParity(0.1, interval=(0.0, 0.3)),
+    "rank gap": DemographicParity(0.1, interval=(0.2, 0.6), normalize=False),
+    "opportunity": EqualOpportunity(0.1),
+    "odds": EqualizedOdds(0.1),
+    "group_auc": GroupAUC(0.1),
+    "top auc": GroupAUC(0.1, interval=(0.0, 0.5)),
+    "auc": AUCGap(0.1, metric="intra_group"),
+    "rate": RateGap(0.1),
+    "rates": RateGap(0.1, constraint="equalized_odds"),
+    "intersectional": RateGap(0.1, constraint="intersectional"),
+    "merged": RateGap(0.1, min_group_size=55, small_groups="ignore"),
+    "share": MinorityShare(0.3, minority="b", rate="indicator"),
+    "pair": ParityPair(1.1, beta=0.7, rate="indicator"),
+}
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("name", AT_CUTS)
+def test_values_at_cuts_are_the_metric_of_shifted_scores(data, name, ties):
+    constraint = AT_CUTS[name]
+    bound = constraint.unchecked(data)
+    scores = np.random.default_rng(0).normal(size=data.n_samples) + 0.5 * data.codes
+    if ties:
+        scores = np.round(scores, 1)
+    threshold = getattr(constraint, "threshold", 0.0)
+    levels = np.unique(scores)
+    between = (levels[:-1] + levels[1:]) / 2
+    cuts = np.concatenate([[levels[0] - 1], levels, between, [levels[-1] + 1]])
+    values = bound.values_at_cuts(scores, cuts)
+    assert values.shape == cuts.shape
+    expected = [bound.metric(2.0**-3 * (scores - cut) + threshold) for cut in cuts]  # exactly the threshold at a level
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    assert np.ptp(values) > 0 or name in ("statistical", "interval", "group_auc", "top auc", "auc")
+
+
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        RateGap(rate="sigmoid"),
+        RateGap(rate="hinge"),
+        LossParity(),
+        MinorityShare(0.3),
+        ParityPair(1.1),
+        QuadraticAUCGap(),
+        PairwiseParity(),
+    ],
+    ids=lambda constraint: type(constraint).__name__,
+)
+def test_what_depends_on_more_than_the_cut_says_so(data, constraint):
+    scores = np.random.default_rng(0).normal(size=data.n_samples)
+    assert constraint.unchecked(data).values_at_cuts(scores, np.zeros(1)) is None
+
+
+def test_many_scores_are_cut_at_some_of_them():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 12_000)
+    X = rng.normal(size=(codes.size, 1)) + codes[:, None]
+    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0.5, 1.0, -1.0)
+    data = FairData.from_arrays(X, y, codes, ("a", "b"))
+    problem = problem_of(data, DemographicParity(0.1))
+    params = np.array([1.5, -0.5])
+    found = best_rescaled(problem, [params])
+    assert is_within(problem, found)
+    assert loss_of(problem, found) <= on_a_grid(problem, params, np.linspace(0, 2, 21), np.linspace(-3, 3, 61)) + 1e-4
