@@ -40,6 +40,16 @@ except ValueError as error:
 else:
     raise AssertionError("the rows of the fit are refused")
 
+# forgotten rows
+print(certificate.noticeable_overlap)  # of these 4,000 rows so many in common with the fit would have been noticed
+model.forget_rows()
+unchecked = certify(model, X[new], y[new], sensitive_features=group[new], metric="independence_gap", kappa=0.13)
+print(unchecked.share_seen)  # None: nothing was checked
+# end of forgotten rows
+assert certificate.noticeable_overlap == 41  # more than 1 %
+assert unchecked.share_seen is None
+assert "has no record that tells" in str(unchecked)
+
 # a certified classifier
 certified = CertifiedFairClassifier(
     RateParityClassifier(rate="indicator"),
