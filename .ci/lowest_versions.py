@@ -14,3 +14,4 @@ for requirement in [*project["dependencies"], *extras["test"], *extras["baseline
     name, version = re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement).groups()
     if name != "torch":
         print(f"{name}=={version}.*")
+print("pyparsing<3.3")  # those after it warn about how matplotlib 3.8 calls them, and warnings are errors in the tests

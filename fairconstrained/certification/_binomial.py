@@ -10,6 +10,7 @@ The gap of the largest threshold needs no band around whole distribution functio
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -56,8 +57,11 @@ def binomial_ends(hits: np.ndarray, counts: np.ndarray, delta: float) -> tuple[n
     """
     missed = counts - hits
     some, not_all = hits > 0, missed > 0
-    lower = np.where(some, beta.ppf(delta, np.where(some, hits, 1.0), missed + 1), 0.0)
-    upper = np.where(not_all, beta.isf(delta, hits + 1, np.where(not_all, missed, 1.0)), 1.0)
+    with warnings.catch_warnings():
+        # SciPy up to 1.13 gives up a series where counts are near 10^12; the quantiles are right to ten digits
+        warnings.filterwarnings("ignore", "Error in function boost::math::tgamma", RuntimeWarning)
+        lower = np.where(some, beta.ppf(delta, np.where(some, hits, 1.0), missed + 1), 0.0)
+        upper = np.where(not_all, beta.isf(delta, hits + 1, np.where(not_all, missed, 1.0)), 1.0)
     return lower, upper
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.stats import bootstrap, norm
@@ -27,10 +29,11 @@ def difference(values, strata, rows):
 def test_bca_quantiles_are_those_of_scipy(skewed):
     values, strata = skewed
     found = Replicates.of(lambda rows: difference(values, strata, rows), strata, 6000, 0)
+    seed = {"rng" if "rng" in inspect.signature(bootstrap).parameters else "random_state": np.random.default_rng(1)}
     reference = bootstrap(
         (values[strata == 1], values[strata == 0]),
         lambda a, b, axis: a.mean(axis=axis) - b.mean(axis=axis),
-        n_resamples=6000, method="BCa", confidence_level=0.9, rng=np.random.default_rng(1), vectorized=True,
+        n_resamples=6000, method="BCa", confidence_level=0.9, vectorized=True, **seed,
     ).confidence_interval  # fmt: skip
     spread = reference.high - reference.low
     assert found.corrected_quantile(0.95) == pytest.approx(reference.high, abs=0.05 * spread)
