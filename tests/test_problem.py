@@ -45,8 +45,8 @@ def problem(data, make_problem, surrogate):
     width = {"surrogate": surrogate, "surrogate_width": 0.7}
     return make_problem(
         data,
-        StatisticalParity(0.3, interval=(0.1, 0.8), n_levels=3, **width).bind(data),
-        DemographicParity(0.2, **width).bind(data),
+        StatisticalParity(0.3, interval=(0.1, 0.8), n_levels=3, **width).unchecked(data),
+        DemographicParity(0.2, **width).unchecked(data),
         loss=TruncatedLogistic(),
         n_copies=2,
     )
@@ -201,7 +201,7 @@ def test_an_exact_split_of_a_linear_constraint(data, make_problem, mean_gap):
 
 def test_batches_are_unbiased_in_values_and_gradients(make_data, make_problem, mean_gap):
     data = make_data(counts=(15, 19), weighted=True)
-    parity = StatisticalParity(0.3, n_levels=2, surrogate_width=0.7).bind(data)
+    parity = StatisticalParity(0.3, n_levels=2, surrogate_width=0.7).unchecked(data)
     problem = make_problem(data, parity, mean_gap(data, 0.1))
     z, multipliers = random_z(problem), np.linspace(-1, 1, len(problem.component_names))
     stochastic, rng = problem.view(Stochastic), np.random.default_rng(0)
@@ -274,7 +274,7 @@ def make_model(request):
 
 
 def parity_problem(make_problem, data, loss, parities, make_model=lambda problem: problem.model):
-    constraints = [LossParity(**{"kappa": 0.1, "loss": loss, **parity}).bind(data) for parity in parities]
+    constraints = [LossParity(**{"kappa": 0.1, "loss": loss, **parity}).unchecked(data) for parity in parities]
     problem = make_problem(data, *constraints, loss=ROW_LOSS_OBJECTIVES[loss])
     return replace(problem, model=make_model(problem))
 
@@ -368,13 +368,13 @@ def test_the_row_losses_of_a_problem(data, make_problem, mean_gap):
     def row_losses(*constraints, loss):
         return make_problem(data, *constraints, loss=loss).row_losses
 
-    log_loss, squared = LossParity(loss="log_loss").bind(data), LossParity(loss="squared").bind(data)
+    log_loss, squared = LossParity(loss="log_loss").unchecked(data), LossParity(loss="squared").unchecked(data)
     assert row_losses(loss=Hinge(0.3)) == ((Hinge(0.3),), ())
     assert row_losses(log_loss, loss=Logistic()) == ((Logistic(),), (0,))
     assert row_losses(log_loss, squared, log_loss, loss=Squared()) == ((Squared(), Logistic()), (1, 0, 1))
     assert row_losses(log_loss, squared, loss=TruncatedLogistic()).places == (1, 2)
     # a term that lacks the view
-    for constraint in (DemographicParity(0.2).bind(data), mean_gap(data, 0.1)):
+    for constraint in (DemographicParity(0.2).unchecked(data), mean_gap(data, 0.1)):
         assert not isinstance(constraint, RowLosses)
         assert row_losses(constraint, loss=Logistic()) is None
         assert row_losses(log_loss, constraint, loss=Logistic()) is None
@@ -385,7 +385,9 @@ def test_the_row_losses_of_a_problem(data, make_problem, mean_gap):
 
 @pytest.mark.parametrize("loss", [TruncatedLogistic(), PairwiseAUC()], ids=["another loss", "another view"])
 def test_terms_of_different_losses_share_a_graph(data, make_problem, loss):
-    problem = make_problem(data, LossParity(0.1).bind(data), LossParity(0.2, loss="squared").bind(data), loss=loss)
+    problem = make_problem(
+        data, LossParity(0.1).unchecked(data), LossParity(0.2, loss="squared").unchecked(data), loss=loss
+    )
     check_gradients(problem.view(FullBatch), random_z(problem), len(problem.component_names))
 
 
@@ -484,7 +486,7 @@ def error_of(problem, params):
 @pytest.mark.parametrize("n_copies", [1, 2])
 @pytest.mark.parametrize("notion", [None, DemographicParity, StatisticalParity])
 def test_finish_lowers_the_error_and_keeps_the_constraint(data, make_problem, n_copies, notion):
-    constraints = [notion(0.3).bind(data)] if notion else []
+    constraints = [notion(0.3).unchecked(data)] if notion else []
     problem = make_problem(data, *constraints, loss=ZeroOne(), n_copies=n_copies)
     gained = []
     for seed in range(10):
@@ -506,7 +508,7 @@ def test_finish_lowers_the_error_and_keeps_the_constraint(data, make_problem, n_
 @pytest.mark.parametrize("n_copies", [1, 2])
 def test_finish_lets_no_constraint_break_another(data, make_problem, n_copies):
     """Each constraint's search sees its own only: that of statistical parity moves all rows past the threshold."""
-    constraints = [DemographicParity(0.1).bind(data), StatisticalParity(0.9).bind(data)]
+    constraints = [DemographicParity(0.1).unchecked(data), StatisticalParity(0.9).unchecked(data)]
     problem = make_problem(data, *constraints, loss=ZeroOne(), n_copies=n_copies)
     changed = 0
     for seed in range(30):

@@ -128,8 +128,8 @@ def neyman_pearson(rng: np.random.Generator, seed: int) -> Problem:
         fit_params=weights,
         scores_of=outputs_of,
         bounds=bounds,
-        # Under bounds on errors, all but constant scores on the safe side of the threshold keep the bounds at a moderate
-        # loss and predict none of the classes of priority: a lower loss is no better model there, so none is asked for.
+        # Under bounds on errors, all but constant scores on the safe side of the threshold keep the bounds at a
+        # moderate loss and predict none of the classes of priority: a lower loss is no better model there.
         objective=None if bound_on == "error" else of_classes(loss, codes, rows.weights, priorities, a=2.0),
         weights=rows.weights,
         alpha=alpha,

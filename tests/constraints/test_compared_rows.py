@@ -247,7 +247,7 @@ def test_ignored_groups_may_be_as_small_as_they_are(make_data):
     plain = make_data((60, 50, 3))
     rows = np.argsort(plain.order)
     arrays = plain.X[rows], plain.y.numpy()[rows], plain.codes[rows], plain.labels
-    with pytest.raises(ValueError, match="{'c': 3}"):
+    with pytest.raises(ValueError, match=r"\{'c': 3\}"):
         DemographicParity(0.02).bind(FairData.from_arrays(*arrays))
     bound = DemographicParity(0.02).bind(FairData.from_arrays(*arrays, n_ignored=1))
     assert bound.granularity == pytest.approx(1 / 50)

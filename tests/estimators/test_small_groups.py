@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 
 def draw(sizes=SIZES, seed=0):
-    """Rows in random order, of which every group has as many of both labels, and features that tell the groups apart."""
+    """Rows in random order, every group with as many of both labels, and features that tell groups apart."""
     rng = np.random.default_rng(seed)
     groups = np.repeat(list(sizes), list(sizes.values()))
     y = np.concatenate([np.arange(size) % 2 for size in sizes.values()])

@@ -50,7 +50,10 @@ def rescaled(params, factor, shift):
     return np.append(factor * params[:-1], factor * params[-1] + shift)
 
 
-def on_a_grid(problem, params, factors=np.linspace(0, 3, 61), shifts=np.linspace(-4, 4, 161)):
+FACTORS, SHIFTS = np.linspace(0, 3, 61), np.linspace(-4, 4, 161)
+
+
+def on_a_grid(problem, params, factors=FACTORS, shifts=SHIFTS):
     """The least loss of all multiples and shifts on a grid that keep the bounds."""
     losses = [np.inf]
     for factor in factors:
