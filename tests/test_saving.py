@@ -108,7 +108,8 @@ def test_what_is_saved_predicts_the_same(kind, make):
     model = make(kind)
     assert type(model) is kind
     expected = answers(model)
-    for saved in (by_pickle(model), copy.deepcopy(model), by_skops(model)):
+    for save in (by_pickle, copy.deepcopy, by_skops):  # the last one skips the test where there is no skops
+        saved = save(model)
         np.testing.assert_array_equal(answers(saved), expected)
         assert set(vars(saved)) == set(vars(model))
         for name, value in vars(model).items():
