@@ -12,6 +12,9 @@ import scipy.sparse as sp
 
 from fairconstrained.exceptions import IncompatibleProblem
 
+#: Steps of Newton's method that a projection may take, and by how much of a radius it may end outside.
+_NEWTON_STEPS, _ROUNDING = 100, 1e-12
+
 __all__ = ["Box", "Domain", "L1Ball", "L2Ball", "NonNegative", "Polyhedron", "Product", "Simplex"]
 
 
@@ -49,6 +52,16 @@ class Domain(ABC):
     def project(self, x: np.ndarray) -> np.ndarray:
         """The point of the set nearest to ``x``; ndarray of the same shape."""
 
+    def scaled(self, factors: np.ndarray) -> Domain | None:
+        """The set of all ``factors * x``, with a Euclidean projection; None if that is not known.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (n,)
+            Positive.
+        """
+        return None
+
     def polyhedron(self, n: int) -> Polyhedron:
         """The set in ``n`` dimensions by linear inequalities, for solvers that solve linear programs.
 
@@ -82,6 +95,36 @@ class L2Ball(Domain):
         norm = float(np.linalg.norm(x))
         return x if norm <= self.radius else x * (self.radius / norm)
 
+    def scaled(self, factors: np.ndarray) -> Domain:
+        """An ellipsoid."""
+        return _Ellipsoid(self.radius * factors)
+
+
+@dataclass(frozen=True)
+class _Ellipsoid(Domain):
+    """``{x : |x / lengths|_2 <= 1}``."""
+
+    lengths: np.ndarray
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """``x / (1 + multiplier / lengths**2)``, with the multiplier by Newton's method.
+
+        References
+        ----------
+        Moré, Sorensen (1983), Computing a trust region step, section 3: the inverse of the norm is almost linear in the
+        multiplier, and Newton's method comes from below.
+        """
+        unit = self.lengths.max()
+        squares, multiplier = (self.lengths / unit) ** 2, 0.0
+        inside = x / self.lengths
+        for _ in range(_NEWTON_STEPS):
+            damped = inside * squares / (squares + multiplier)
+            norm = float(np.linalg.norm(damped))
+            if norm <= 1 + _ROUNDING:
+                break
+            multiplier += (norm - 1) * norm**2 / float(damped**2 @ (1 / (squares + multiplier)))
+        return self.lengths * damped / max(norm, 1.0)
+
 
 @dataclass(frozen=True)
 class Box(Domain):
@@ -97,6 +140,10 @@ class Box(Domain):
     def project(self, x: np.ndarray) -> np.ndarray:
         """Clip."""
         return np.clip(x, self.lower, self.upper)
+
+    def scaled(self, factors: np.ndarray) -> Domain:
+        """Another box."""
+        return Box(self.lower * factors, self.upper * factors)
 
     @property
     def is_polyhedral(self) -> bool:
@@ -115,6 +162,10 @@ class NonNegative(Domain):
     def project(self, x: np.ndarray) -> np.ndarray:
         """Clip at zero."""
         return np.maximum(x, 0.0)
+
+    def scaled(self, factors: np.ndarray) -> Domain:
+        """The same set."""
+        return self
 
     @property
     def is_polyhedral(self) -> bool:
@@ -142,9 +193,11 @@ class Simplex(Domain):
         ----------
         Duchi, Shalev-Shwartz, Singer, Chandra (2008), Efficient projections onto the l1-ball, Figure 1.
         """
-        descending = np.sort(x, axis=None)[::-1]
-        shifts = (np.cumsum(descending) - self.total) / np.arange(1, x.size + 1)
-        return np.maximum(x - shifts[np.count_nonzero(descending > shifts) - 1], 0.0)
+        return _nearest_of_sum(x, np.ones_like(x), self.total)
+
+    def scaled(self, factors: np.ndarray) -> Domain:
+        """``{x : x >= 0, sum(x / factors) = total}``."""
+        return _WeightedSimplex(1 / factors, self.total)
 
     @property
     def is_polyhedral(self) -> bool:
@@ -158,6 +211,47 @@ class Simplex(Domain):
 
 
 @dataclass(frozen=True)
+class _WeightedSimplex(Domain):
+    """``{x : x >= 0, weights @ x = total}``."""
+
+    weights: np.ndarray
+    total: float
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """See `Simplex.project`."""
+        return _nearest_of_sum(x, self.weights, self.total)
+
+
+@dataclass(frozen=True)
+class _WeightedL1Ball(Domain):
+    """``{x : weights @ |x| <= radius}``."""
+
+    weights: np.ndarray
+    radius: float
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """See `L1Ball.project`."""
+        return _within_sum(x, self.weights, self.radius)
+
+
+def _nearest_of_sum(x: np.ndarray, weights: np.ndarray, total: float) -> np.ndarray:
+    """The nearest point to ``x`` of non-negative entries with ``weights @ point = total``, see `Simplex.project`."""
+    order = np.argsort(-x / weights, axis=None)
+    ordered, own = x.ravel()[order], weights.ravel()[order]
+    shifts = (np.cumsum(own * ordered) - total) / np.cumsum(own**2)
+    last = np.count_nonzero(ordered > own * shifts) - 1
+    return np.maximum(x - weights * shifts[last], 0.0)
+
+
+def _within_sum(x: np.ndarray, weights: np.ndarray, radius: float) -> np.ndarray:
+    """The nearest point to ``x`` with ``weights @ |point| <= radius``."""
+    magnitudes = np.abs(x)
+    if float((weights * magnitudes).sum()) <= radius:
+        return x
+    return np.copysign(_nearest_of_sum(magnitudes, weights, radius), x)
+
+
+@dataclass(frozen=True)
 class L1Ball(Domain):
     """``{x : |x|_1 <= radius}``."""
 
@@ -168,10 +262,11 @@ class L1Ball(Domain):
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Project the magnitudes onto the simplex when outside; O(d log d)."""
-        magnitudes = np.abs(x)
-        if magnitudes.sum() <= self.radius:
-            return x
-        return np.copysign(Simplex(self.radius).project(magnitudes), x)
+        return _within_sum(x, np.ones_like(x), self.radius)
+
+    def scaled(self, factors: np.ndarray) -> Domain:
+        """``{x : |x / factors|_1 <= radius}``."""
+        return _WeightedL1Ball(1 / factors, self.radius)
 
     @property
     def is_polyhedral(self) -> bool:
@@ -223,6 +318,12 @@ class Product(Domain):
         for part, domain in self.parts:
             projected[part] = domain.project(x[part])
         return projected
+
+    def scaled(self, factors: np.ndarray) -> Domain | None:
+        """Part by part; None if it is for one of them."""
+        parts = [(part, domain.scaled(factors[part])) for part, domain in self.parts]
+        known = tuple((part, domain) for part, domain in parts if domain is not None)
+        return Product(known) if len(known) == len(parts) else None
 
     @property
     def is_polyhedral(self) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog, minimize
 
-from fairconstrained.domains import Box, L1Ball, L2Ball, NonNegative, Product, Simplex
+from fairconstrained.domains import Box, Domain, L1Ball, L2Ball, NonNegative, Product, Simplex
 from fairconstrained.exceptions import IncompatibleProblem
 
 DOMAINS = {
@@ -121,6 +121,29 @@ def test_projection_does_not_change_its_argument(name):
     x = np.array([3.0, -2.0, 0.1, 0.4])
     DOMAINS[name].project(x)
     np.testing.assert_array_equal(x, [3.0, -2.0, 0.1, 0.4])
+
+
+FACTORS = arrays(np.float64, 4, elements=st.floats(-3, 3)).map(lambda exponents: 10.0**exponents)
+
+
+@each_domain
+@given(x=POINTS, y=POINTS, factors=FACTORS)
+def test_rescaled_sets_have_a_projection_of_their_own(name, x, y, factors):
+    domain = DOMAINS[name]
+    nearest, other = domain.scaled(factors).project(factors * x), factors * domain.project(y)
+    assert EXCESS[name](nearest / factors) <= 1e-9
+    # in units of the sizes of what is multiplied
+    scale = 1 + np.linalg.norm(factors * x - nearest) * (np.linalg.norm(other) + np.linalg.norm(nearest))
+    assert (factors * x - nearest) @ (other - nearest) <= 1e-9 * scale
+
+
+def test_rescaled_sets_of_a_domain_that_only_projects_are_unknown():
+    class Half(Domain):
+        def project(self, x):
+            return np.maximum(x, 1.0)
+
+    assert Half().scaled(np.ones(2)) is None
+    assert Product(((slice(0, 1), Half()), (slice(1, 2), NonNegative()))).scaled(np.ones(2)) is None
 
 
 @pytest.mark.parametrize("domain", [L1Ball(5.0), L2Ball(5.0), Box(-5, 5)])

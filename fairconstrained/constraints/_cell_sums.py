@@ -28,7 +28,7 @@ def smooth_indicator(scores: np.ndarray, weights: np.ndarray, blur: float) -> Po
     """The stand-in for positive scores that blurs them by so many of their deviations; None where all are the same."""
     deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
     # constant scores are fair whatever the width is, so any width will do
-    is_constant = deviation <= 1e-12 * np.abs(scores).max(initial=1.0)
+    is_constant = deviation <= 1e-12 * np.abs(scores).max()
     return None if is_constant else PositiveRate(blur * deviation / _DEVIATION)
 
 

@@ -85,7 +85,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
     fit_intercept : bool, default=True
         The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
     alpha : float, default=0.0
-        Weight of the l2 penalty on the coefficients.
+        Weight of the l2 penalty on the coefficients. What it shrinks depends on the units of the features; with 0 they
+        do not matter to linear scores.
     small_groups : {"error", "merge", "ignore"}, default="error"
         See `PartialParityClassifier`; where labels are compared, a group's cells are its positives and its negatives.
     validation_fraction : float or None, default=None

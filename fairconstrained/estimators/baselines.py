@@ -56,7 +56,8 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         One coefficient vector and intercept per group; prediction then needs ``sensitive_features``.
     fit_intercept : bool, default=True
     alpha : float, default=1e-4
-        Weight of the l2 penalty on the coefficients.
+        Weight of the l2 penalty on the coefficients. What it shrinks depends on the units of the features; with 0 they
+        do not matter to linear scores.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     auc_loss, auc_interval

@@ -107,7 +107,8 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     fit_intercept : bool, default=True
         Whether there is an intercept b. The paper has none.
     alpha : float, default=0.0
-        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients.
+        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. What it shrinks depends on the units
+        of the features.
     compute_stationarity : bool, default=False
         Whether `fit` is to compute ``stationarity_``, which takes about as long as another fit.
     solver : str, default="auto"

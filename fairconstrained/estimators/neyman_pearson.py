@@ -353,7 +353,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             return params
         table = params.reshape(len(self.classes_), -1)
         norms = np.linalg.norm(table[:, : self.n_features_in_], axis=1)
-        return params * min(1.0, self.radius / norms.max())
+        return params * (self.radius / max(norms.max(), self.radius))
 
     def _asks_for_fairness(self) -> bool:
         return False  # there are no groups to miss

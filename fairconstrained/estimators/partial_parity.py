@@ -91,7 +91,10 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     fit_intercept : bool, default=True
         Of linear scores.
     alpha : float, default=1e-4
-        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases).
+        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases). What it shrinks
+        depends on the units of the features, as in scikit-learn's `LogisticRegression`: with features of the order of
+        1e-8 it leaves all but constant scores. Standardise them; with ``alpha=0`` the units do not matter to linear
+        scores.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"

@@ -34,6 +34,10 @@ class Coordinates:
         """Gradient in ``u`` from the gradient in the parameters: the transpose of `to_params`."""
         return gradient
 
+    def factors(self, n_params: int) -> np.ndarray:
+        """What to multiply every parameter by where they must not be mixed, as in a domain; of shape (n_params,)."""
+        return np.ones(n_params)
+
 
 class LastLayer(NamedTuple):
     """What a model ends with: scores that are linear in some features.

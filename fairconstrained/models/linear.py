@@ -18,6 +18,10 @@ from fairconstrained.models.moments import Moments
 __all__ = ["LinearModel"]
 
 
+#: Curvature of the penalty that weighs as much as that of a logistic loss of standardised features, at most 1/4.
+_CURVATURE = 4.0
+
+
 @dataclass(frozen=True)
 class LinearModel(OutputModel, LinearMoments):
     """Scores ``h(x) = <w, x> + b``, or ``<w_g, x> + b_g`` for the rows of group ``g``.
@@ -138,8 +142,12 @@ class LinearModel(OutputModel, LinearMoments):
         variance = square - mean**2 if self.fit_intercept else square
         # a constant feature keeps its own scale; its variance is rounding error
         constant = variance <= 1e-12 * square
-        scale = np.sqrt(np.where(constant, np.where(square > 0, square, 1.0), variance))
-        return _Standardised(np.where(constant, 0.0, centre), scale, self.fit_intercept)
+        present = np.where(square > 0, square, 1.0)
+        # where the penalty bends the objective more than the losses do, it determines the scale
+        scale, size = (
+            np.sqrt(part + _CURVATURE * self.alpha) for part in (np.where(constant, present, variance), present)
+        )
+        return _Standardised(np.where(constant, 0.0, centre), scale, size, self.fit_intercept)
 
     def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
         """See `LinearMoments.moments`; one pass over the rows of every cell."""
@@ -212,10 +220,14 @@ def _squared(block: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Standardised(Coordinates):
-    """Scores ``<u, (x - centre) / scale> + c`` as ``<w, x> + b``; tables of shape (n_copies, n_features)."""
+    """Scores ``<u, (x - centre) / scale> + c`` as ``<w, x> + b``; tables of shape (n_copies, n_features).
+
+    ``size`` is the scale without the centre: the root of the mean square.
+    """
 
     centre: np.ndarray
     scale: np.ndarray
+    size: np.ndarray
     fit_intercept: bool
 
     def to_params(self, u: np.ndarray) -> np.ndarray:
@@ -244,6 +256,10 @@ class _Standardised(Coordinates):
             table[:, :width] -= table[:, -1:] * self.centre
         table[:, :width] /= self.scale
         return table.ravel()
+
+    def factors(self, n_params: int) -> np.ndarray:
+        """See `Coordinates.factors`."""
+        return np.hstack([self.size, np.ones((len(self.size), int(self.fit_intercept)))]).ravel()
 
 
 def _dense(row: Any) -> Any:

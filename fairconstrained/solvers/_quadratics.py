@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from fairconstrained.data import Rows
-from fairconstrained.models import LinearMoments
+from fairconstrained.models import Coordinates, LinearMoments
 from fairconstrained.problem import Problem
 from fairconstrained.quadratics import CellQuadratics
 from fairconstrained.views import ConvexQuadratic
@@ -47,6 +47,15 @@ class Quadratics(NamedTuple):
     def gradients(self, w: np.ndarray) -> np.ndarray:
         """Gradients at ``w``; ndarray of shape (n_components, n_params)."""
         return (self.hessians @ w)[self.which] + self.b
+
+    def within(self, coordinates: Coordinates) -> Quadratics:
+        """The same functions of the coordinates of ``w``."""
+
+        def pulled(rows: np.ndarray) -> np.ndarray:
+            return np.stack([coordinates.pull(row) for row in rows]) if len(rows) else rows
+
+        hessians = [pulled(pulled(hessian).T) for hessian in self.hessians]
+        return self._replace(hessians=np.stack(hessians) if hessians else self.hessians, b=pulled(self.b))
 
 
 def parameter_quadratics(

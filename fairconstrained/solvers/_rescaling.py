@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from fairconstrained.problem import Problem
 
-__all__ = ["best_rescaled"]
+__all__ = ["best_rescaled", "constant_scores"]
 
 #: Cuts that are looked at; of more, so many that are evenly spread over the ranks.
 _MAX_CUTS = 5_000
@@ -63,6 +63,16 @@ def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndar
             if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), slack):
                 best, least = proposal, merit
     return best
+
+
+def constant_scores(problem: Problem, params: np.ndarray) -> np.ndarray | None:
+    """Parameters of constant scores, the mean of those at ``params``; None where they are not in the domain or unknown.
+
+    Scores that cannot be shifted are zero.
+    """
+    plane = _Plane.of(problem, params, np.empty(0))
+    constant = None if plane is None else plane.at(0.0, plane.centre)
+    return constant if constant is not None and _in_domain(problem, constant) else None
 
 
 def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
@@ -130,22 +140,23 @@ class _Plane:
         return cls(problem, params, scaled, shift, signs, signs * problem.scores(params), slack)
 
     @cached_property
-    def _centre(self) -> float:
+    def centre(self) -> float:
+        """The mean of the scores, if they can be shifted."""
         return 0.0 if self.shift is None else float(self.problem.data.weights.numpy() @ self.scores)
 
     @cached_property
     def _spread(self) -> float:
-        return float(np.sqrt(self.problem.data.weights.numpy() @ (self.scores - self._centre) ** 2))
+        return float(np.sqrt(self.problem.data.weights.numpy() @ (self.scores - self.centre) ** 2))
 
     @cached_property
     def _standard(self) -> torch.Tensor:
-        return torch.from_numpy((self.scores - self._centre) / (self._spread or 1.0))
+        return torch.from_numpy((self.scores - self.centre) / (self._spread or 1.0))
 
     def at(self, u: float, c: float) -> np.ndarray:
         """The parameters with the scores ``u z + c``."""
         factor = u / self._spread if self._spread else 0.0
         params = self.params + (factor - 1) * self.scaled
-        return params if self.shift is None else params + (c - factor * self._centre) * self.shift
+        return params if self.shift is None else params + (c - factor * self.centre) * self.shift
 
     def objective(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective with its penalty, and its slopes in u and c."""
@@ -158,7 +169,7 @@ class _Plane:
         penalty, pull = self.problem.model.penalty(self.at(u, c))
         per_u = self.scaled / self._spread if self._spread else np.zeros_like(self.scaled)
         per_c = np.zeros_like(per_u) if self.shift is None else self.shift
-        own = np.array([pull @ (per_u - self._centre / (self._spread or 1.0) * per_c), pull @ per_c])
+        own = np.array([pull @ (per_u - self.centre / (self._spread or 1.0) * per_c), pull @ per_c])
         return float(loss.detach()) + penalty, slopes.numpy() + own
 
     def proposals(self, least: float) -> Iterator[np.ndarray]:
@@ -166,11 +177,11 @@ class _Plane:
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
-        free = self._minimised(np.array([self._spread, self._centre]))
+        free = self._minimised(np.array([self._spread, self.centre]))
         if np.isfinite(least) and self.objective(free)[0] >= least - _GAIN * abs(least):
             return  # no point of the plane is better
         yield self.at(*free)
-        constant = self._minimised(np.array([0.0, self._centre]), largest=0.0)
+        constant = self._minimised(np.array([0.0, self.centre]), largest=0.0)
         yield self.at(*constant)
         if self._spread:
             yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
@@ -218,11 +229,11 @@ class _Plane:
             return  # the cut is where it is
         cuts, allowed = self._cuts()
         at = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
-        own = np.searchsorted((cuts - self._centre) / self._spread, at)
+        own = np.searchsorted((cuts - self.centre) / self._spread, at)
         chosen = np.flatnonzero(allowed)
         place = int(np.searchsorted(chosen, own))
         for cut in cuts[chosen[max(place - _NEXT, 0) : place + _NEXT]].tolist():
-            yield self._on_ray((cut - self._centre) / self._spread, free)
+            yield self._on_ray((cut - self.centre) / self._spread, free)
 
     def _on_ray(self, cut: float, free: np.ndarray) -> np.ndarray:
         """The best point whose scores are at the threshold where the standardised ones are at ``cut``."""
@@ -242,8 +253,8 @@ class _Plane:
 
         The bounds are not convex in general, so this finds a good point and not always the best.
         """
-        starts = [np.array([self._spread, self._centre])]
-        levels = dict.fromkeys([float(free[1]), *self._thresholds, self._centre] if self.shift is not None else [0.0])
+        starts = [np.array([self._spread, self.centre])]
+        levels = dict.fromkeys([float(free[1]), *self._thresholds, self.centre] if self.shift is not None else [0.0])
         starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
         found = [self._towards(start, free) for start in starts if self._holds(start)]
         yield from sorted(found, key=lambda p: self.objective(p)[0])
@@ -291,4 +302,4 @@ class _Plane:
             above = np.append(np.cumsum(gains.numpy()[order][::-1])[::-1], 0.0)
             gain = np.where(allowed, above[np.searchsorted(self.scores[order], cuts, side="right")], -np.inf)
             if np.isfinite(gain).any():
-                yield self.at(self._spread, self._centre + threshold - float(cuts[np.argmax(gain)]))
+                yield self.at(self._spread, self.centre + threshold - float(cuts[np.argmax(gain)]))

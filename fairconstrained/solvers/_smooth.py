@@ -31,7 +31,7 @@ def minimise(
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
-    the domain is no simple set in the coordinates of L-BFGS.
+    the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem = view.problem
     grown = (1 + _INSIDE) * start
@@ -39,7 +39,37 @@ def minimise(
         found, settled = _minimise_freely(view, function, start, max_iter, gtol)
         if problem.domain is None or np.array_equal(problem.project(found), found):
             return found, settled
-    return descend(view.at, start, problem.project, function, _PROJECTED * max_iter, gtol, _GAIN)
+    return _minimise_within(view, function, start, max_iter, gtol)
+
+
+def _minimise_within(
+    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float
+) -> tuple[np.ndarray, bool]:
+    """Projected gradients, in units of the parameters in which features are of size one."""
+    problem, n_params = view.problem, view.problem.n_params
+    factors = np.ones_like(start)
+    factors[:n_params] = problem.coordinates.factors(n_params)
+    domain = problem.domain.scaled(factors[:n_params])
+    if domain is None:
+        domain, factors = problem.domain, np.ones_like(start)
+
+    def project(u: np.ndarray) -> np.ndarray:
+        return np.concatenate([domain.project(u[:n_params]), u[n_params:]])
+
+    def value_and_gradient(point: Point) -> tuple[float, np.ndarray]:
+        value, gradient = function(point)
+        return value, gradient / factors
+
+    found, settled = descend(
+        lambda u: view.at(u / factors),
+        start * factors,
+        project,
+        value_and_gradient,
+        _PROJECTED * max_iter,
+        gtol,
+        _GAIN,
+    )
+    return problem.project(found / factors), settled
 
 
 def _minimise_freely(

@@ -18,7 +18,7 @@ _PATIENCE = 50
 _ARMIJO = 1e-4
 #: Fraction of a step at which the line search has found that rounding, or a wrong slope, leaves nothing to gain.
 _SHORTEST = 1e-10
-#: Shortest and longest spectral step.
+#: Shortest and longest spectral step, in multiples of the first one.
 _STEPS = 1e-10, 1e10
 
 P = TypeVar("P")
@@ -60,6 +60,7 @@ class SpectralDescent(Generic[P]):
         self.value, self.gradient = function(self.point)
         slope = float(np.abs(self.gradient).max(initial=0.0))
         self.step = step or (1 / slope if slope > 0 else 1.0)
+        self._steps = _STEPS[0] * self.step, _STEPS[1] * self.step
         self.best, self.least = self.z, self.value
         self._recent: deque[float] = deque([self.value], maxlen=_WINDOW)
 
@@ -67,7 +68,7 @@ class SpectralDescent(Generic[P]):
         """One iteration; False if the projected gradient has vanished, or if nothing is gained along it."""
         direction = self._project(self.z - self.step * self.gradient) - self.z
         slope = float(self.gradient @ direction)
-        if slope >= 0 or np.abs(direction).max() <= 1e-12 * max(np.abs(self.z).max(), 1.0):
+        if slope >= 0 or np.abs(direction).max() <= 1e-12 * np.abs(self.z).max():
             return False
         before = self.gradient
         fraction = self._search(direction, slope)
@@ -76,8 +77,8 @@ class SpectralDescent(Generic[P]):
         moved = fraction * direction
         if self._is_spectral:
             curvature = float(moved @ (self.gradient - before))
-            longest = _STEPS[1] if curvature <= 0 else float(moved @ moved) / curvature
-            self.step = float(np.clip(longest, *_STEPS))
+            longest = np.inf if curvature <= 0 else float(moved @ moved) / curvature
+            self.step = float(np.clip(longest, *self._steps))
         self._recent.append(self.value)
         if self.value < self.least:
             self.best, self.least = self.z, self.value

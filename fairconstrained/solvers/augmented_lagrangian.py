@@ -12,6 +12,7 @@ from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
+from fairconstrained.solvers._rescaling import constant_scores
 from fairconstrained.solvers._smooth import minimise
 from fairconstrained.views import Exact, FullBatch
 
@@ -21,6 +22,8 @@ __all__ = ["AugmentedLagrangian"]
 _FINE = 1e-11
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
+#: Gain of the objective, relative to it, for which scores need not differ.
+_NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
 _HOPELESS = 12
 #: Steps of the bisection between a feasible and an infeasible iterate.
@@ -214,7 +217,23 @@ class _Run:
             # Perhaps the optimum is fair as it is; only then is it worth computing precisely.
             self.best = None
             self.start_from(self._minimise_loss(loss, params, _FINE))
+        elif self.best is None and self._constant_instead(params) is not None:
+            self.start_from(self._minimise_loss(loss, params, _FINE))
+        if self.best is None and self.last is not None:
+            constant = self._constant_instead(self.last.params)
+            if constant is not None:
+                self._keep(constant)
         self.converged = self.best is not None and self.settled
+
+    def _constant_instead(self, params: np.ndarray) -> Iterate | None:
+        """Constant scores that are as good as those at ``params``, as with a penalty and features of tiny units."""
+        constant, view = constant_scores(self.problem, params), FullBatchView(self.problem.without_constraints())
+        if constant is None:
+            return None
+        given, other = view.at(params).objective, view.at(constant)
+        self.n_evaluations += view.n_evaluations
+        is_as_good = other.objective <= given + _NEGLIGIBLE * abs(given)
+        return self._iterate(constant, other) if is_as_good else None
 
     def resume(self, start: Start) -> None:
         """Go on where a run on other rows ended."""

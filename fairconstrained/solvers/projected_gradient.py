@@ -45,8 +45,9 @@ class ProjectedGradient(Solver):
 
     .. math:: w_{k+1} = \mathrm{Proj}(w_k - \eta_k \nabla f(w_k)), \qquad w_0 = 0
 
-    onto :math:`\{w : \frac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\forall j\}`. The coefficients come from the first
-    two moments of X in cells of rows and are computed once. The projection is a second-order cone program for
+    onto :math:`\{w : \frac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\forall j\}`, where :math:`w` are the coefficients
+    of the standardised features: so the units of the features do not matter. Those of the constraints come from the
+    first two moments of X in cells of rows and are computed once. The projection is a second-order cone program for
     clarabel, solved only where the unprojected point is not feasible, in the basis that diagonalises the sum of the
     Hessians: that of two groups then has a single cone with a diagonal factor.
 
@@ -92,12 +93,17 @@ class ProjectedGradient(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         recorder = Recorder(callback, self.verbose)
-        projection = _Projection(parameter_quadratics(problem, problem.constraints))
+        coordinates = problem.coordinates
+        projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))
         begin = problem.model.init(random_state) if start is None else start.params
         view = problem.without_constraints().view(FullBatch)
         step = None if self.step == "spectral" else float(self.step)
         descent = SpectralDescent(
-            view.at, begin, projection, lambda point: (point.objective, objective_gradient(point)), step
+            lambda u: view.at(coordinates.to_params(u)),
+            coordinates.from_params(begin),
+            projection,
+            lambda point: (point.objective, coordinates.pull(objective_gradient(point))),
+            step,
         )
         best: deque[float] = deque([descent.least], maxlen=_WINDOW + 1)
         settled, n_iter = False, 0
@@ -114,7 +120,7 @@ class ProjectedGradient(Solver):
                 step=descent.step,
                 n_projections=projection.n_solved,
             )
-        result = surrogate_result(problem, descent.best, n_iter, view.n_evaluations, recorder)
+        result = surrogate_result(problem, coordinates.to_params(descent.best), n_iter, view.n_evaluations, recorder)
         return _with_multipliers(result, problem, projection.multipliers / length, settled)
 
 

@@ -9,6 +9,7 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from fairconstrained.constraints import MinorityShare, ParityPair
+from fairconstrained.constraints._cell_sums import smooth_indicator
 from fairconstrained.metrics import minority_share, parity_pair
 from fairconstrained.sampling import Sampler
 from fairconstrained.views import RowLosses, Stochastic
@@ -37,6 +38,15 @@ def data(make_data):
 @pytest.fixture
 def scores(data):
     return np.random.default_rng(1).normal(size=data.n_samples) + 0.3
+
+
+def test_the_blur_has_the_units_of_the_scores(data, scores):
+    """Tiny scores are no constant ones."""
+    weights = data.weights.numpy()
+    widths = [smooth_indicator(unit * scores, weights, 0.1).width / unit for unit in (1e-20, 1.0, 1e20)]
+    np.testing.assert_allclose(widths, widths[1])
+    for constant in (0.0, 1e-20, 0.3):
+        assert smooth_indicator(np.full(scores.size, constant), weights, 0.1) is None
 
 
 def measured(kind, data, scores, rate):

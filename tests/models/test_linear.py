@@ -148,6 +148,32 @@ def test_coordinates_standardise_the_features(make_data, n_copies, offset):
             assert weights @ scores**2 == pytest.approx(1.0, rel=1e-4)
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_factors_make_features_of_one_size(make_data, fit_intercept, unit):
+    """Along its own parameter alone, every feature moves the scores by a root mean square of one."""
+    raw = make_data(counts=(9, 5, 7), weighted=True)
+    data = replace(raw, X=(raw.X + 3) * unit * np.array([1e-3, 1.0, 1e4]))
+    model = LinearModel(3, fit_intercept=fit_intercept)
+    factors = model.coordinates(data).factors(model.n_params)
+    sizes = np.sqrt(data.weights.numpy() @ data.X**2)
+    np.testing.assert_allclose(factors, [*sizes, 1.0] if fit_intercept else sizes)
+
+
+def test_coordinates_allow_for_the_penalty(make_data):
+    """Loss and penalty together bend the objective about alike in all coordinates, however small the features are."""
+    raw = make_data(counts=(40, 30))
+    data = replace(raw, X=raw.X * np.array([1e-8, 1e-2, 1e3]))
+    model = LinearModel(3, alpha=1e-3)
+    coordinates = model.coordinates(data)
+    units = np.stack([coordinates.to_params(unit) for unit in np.eye(4)])
+    scores = [model.forward(unit, data)[0].numpy() for unit in units[:3]]
+    bends = [
+        data.weights.numpy() @ s**2 / 4 + 1e-3 * unit[:3] @ unit[:3] for s, unit in zip(scores, units, strict=False)
+    ]
+    np.testing.assert_allclose(bends, 0.25, rtol=1e-6)
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_coordinates_of_constant_features_are_finite(data, fit_intercept):
     model = LinearModel(5, fit_intercept=fit_intercept)

@@ -76,6 +76,25 @@ def test_quadratics_are_the_values(pairwise_problem, notion, counts, n_copies, s
         np.testing.assert_allclose(values, problem.view(FullBatch).at(w).constraints, atol=1e-12)
 
 
+def test_quadratics_of_the_coordinates_are_the_same_functions(pairwise_problem):
+    problem = pairwise_problem(0.3, "inter_group")
+    quadratics, coordinates = parameter_quadratics(problem, problem.constraints), problem.coordinates
+    u = np.random.default_rng(0).normal(size=problem.n_params)
+    np.testing.assert_allclose(quadratics.within(coordinates).values(u), quadratics.values(coordinates.to_params(u)))
+
+
+@pytest.mark.parametrize("units", [1e-8, 1e8, np.array([1e-6, 1.0, 1e6])], ids=["small", "large", "mixed"])
+def test_units_of_the_features_do_not_matter(pairwise_problem, units):
+    problem = pairwise_problem(0.1)
+    data = replace(problem.data, X=problem.data.X * units)
+    constraints = (PairwiseParity(0.1).unchecked(data),)
+    other = replace(problem, objective=Logistic().bind(data), constraints=constraints, data=data)
+    results = solve(problem), solve(other)
+    assert results[1].status == Status.OPTIMAL
+    assert results[1].objective == pytest.approx(results[0].objective, rel=1e-6)
+    np.testing.assert_allclose(problem.scores(results[0].params), other.scores(results[1].params), atol=1e-3)
+
+
 def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
     problem = pairwise_problem()
     both = tuple(

@@ -73,10 +73,27 @@ def test_a_constant_step_is_gradient_descent():
     np.testing.assert_allclose(descent.z, np.ones(3) - 0.01 * quadratic(np.ones(3))[1])
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e-6, 1.0, 1e6, 1e12])
+def test_units_do_not_matter(unit):
+    """A quadratic function of ``z / unit`` in a ball, from zero and from the border."""
+    inverse = np.array([[3.0, 1.0, 0.0], [1.0, 2.0, 0.5], [0.0, 0.5, 1.0]])
+    minimiser = np.array([0.5, -1.0, 2.0])
+
+    def value_and_gradient(z):
+        residual = z / unit - minimiser
+        return float(residual @ inverse @ residual) / 2, inverse @ residual / unit
+
+    for start in (np.zeros(3), np.array([0.0, 4.0, 0.0])):
+        project = L2Ball(4.0 * unit).project
+        found, settled = descend(lambda z: z, unit * start, project, value_and_gradient, 300, gtol=0.0)
+        assert settled
+        np.testing.assert_allclose(found / unit, minimiser, atol=1e-6)
+
+
 @pytest.fixture
 def rates(make_data):
     data = make_data((150, 120), shift=0.8)
-    return Problem(LinearModel(3), Logistic().bind(data), (RateGap(0.05).unchecked(data),), data)
+    return Problem(LinearModel(3), Logistic().bind(data), (RateGap(0.05, rate="sigmoid").unchecked(data),), data)
 
 
 @pytest.mark.parametrize("radius", [0.3, 50.0])

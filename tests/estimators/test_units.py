@@ -1,0 +1,118 @@
+"""Units of the features: without a penalty they do not matter, and never to whether the bound is kept."""
+
+import numpy as np
+import pytest
+
+from fairconstrained import (
+    AUCFairClassifier,
+    CorrelationPenaltyClassifier,
+    FairRanker,
+    MinorityRateClassifier,
+    NeymanPearsonClassifier,
+    PairwiseParityClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RateParityClassifier,
+)
+
+UNITS = {"small": 1e-8, "large": 1e8, "mixed": np.array([1e-6, 1.0, 1e6])}
+FREE = {"alpha": 0.0}
+MODELS = {
+    "statistical": (PartialParityClassifier, {"kappa": 0.1}),
+    "demographic": (PartialParityClassifier, {"kappa": 0.1, "parity": "demographic"}),
+    "equal_opportunity": (PartialParityClassifier, {"kappa": 0.15, "parity": "equal_opportunity"}),
+    "group_auc": (PartialParityClassifier, {"kappa": 0.1, "parity": "group_auc"}),
+    "zero_one": (PartialParityClassifier, {"kappa": 0.1, "parity": "demographic", "objective": "zero_one"}),
+    "interactions": (PartialParityClassifier, {"kappa": 0.1, "group_interactions": True}),
+    "regressor": (PartialParityRegressor, {"kappa": 0.1}),
+    "auc": (AUCFairClassifier, {"kappa": 0.1}),
+    "auc of moments": (AUCFairClassifier, {"kappa": 0.1, "surrogate": "quadratic"}),
+    "rate": (RateParityClassifier, {"kappa": 0.1}),
+    "error": (NeymanPearsonClassifier, {"bounds": {0: 0.3}}),
+    "ranker": (FairRanker, {"kappa": 0.1}),
+    "minority": (MinorityRateClassifier, {"min_share": 0.6, "minority": 1, "l1_radius": None}),
+    "pairwise": (PairwiseParityClassifier, {"kappa": 0.5}),
+    "correlation": (CorrelationPenaltyClassifier, {}),
+}
+NO_GROUPS = ("error", "error in a ball")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    groups = np.arange(300) % 2
+    X = rng.normal(size=(300, 3)) + 0.5 * groups[:, None]
+    return X, (X[:, 0] + rng.normal(size=300) > 0).astype(int), groups
+
+
+def fit(name, X, rows, **options):
+    model, own = MODELS[name]
+    _, y, groups = rows
+    extra = {} if name in NO_GROUPS else {"sensitive_features": groups}
+    if name == "ranker":
+        extra["qid"] = np.arange(y.size) // 10
+    return model(**{**own, **options}).fit(X, y, **extra)
+
+
+@pytest.fixture(scope="module")
+def reference(rows):
+    known = {}
+
+    def fitted(name):
+        if name not in known:
+            known[name] = fit(name, rows[0], rows, **FREE)
+        return known[name]
+
+    return fitted
+
+
+@pytest.mark.filterwarnings(
+    "ignore::fairconstrained.FairnessWarning"
+)  # of probabilities that are bounded, not decisions
+@pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
+@pytest.mark.parametrize("name", MODELS)
+def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
+    one, other = reference(name), fit(name, rows[0] * units, rows, **FREE)
+    assert other.status_ == one.status_
+    assert other.objective_ == pytest.approx(one.objective_, rel=5e-3)
+    for key, value in other.constraint_values_.items():
+        assert value == pytest.approx(one.constraint_values_[key], abs=one.granularity_[key] + 1e-3)
+    X, _, groups = rows
+    extra = {"sensitive_features": groups} if name == "interactions" else {}
+    agree = np.isclose(one.predict(X, **extra), other.predict(X * units, **extra), rtol=0.05, atol=0.05)
+    assert agree.mean() >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.parametrize("units", [1e-8, 1e-12, 1e8], ids=str)
+@pytest.mark.parametrize(
+    "name", ["statistical", "demographic", "group_auc", "regressor", "auc", "rate", "ranker", "error"]
+)
+def test_with_a_penalty_the_bound_is_kept_in_any_unit(name, units, rows):
+    """And the result is the optimum of the problem as it is stated: all but constant for tiny features."""
+    model = fit(name, rows[0] * units, rows, alpha=1e-4)
+    assert model.status_ == "optimal"
+    assert model.violation_ <= max(model.granularity_.values())
+    free = fit(name, rows[0] * units, rows, alpha=1e-4, **({"bounds": None} if name == "error" else {"kappa": None}))
+    assert free.objective_ <= model.objective_ * (1 + 1e-6)
+    if units < 1 and name not in NO_GROUPS:
+        assert model.objective_ == pytest.approx(free.objective_, rel=1e-6)
+
+
+def test_a_ball_of_coefficients_of_different_units(rows):
+    """The optimum in the ball has the largest feature alone; the others could only change its last digits."""
+    X, y, _ = rows
+    options = {"bounds": {0: 0.5}, "radius": 0.3, "alpha": 0.0}
+    alone = NeymanPearsonClassifier(**options).fit(X[:, :1] * 1e6, y)
+    model = NeymanPearsonClassifier(**options).fit(X * np.array([1e6, 1e-6, 1e-6]), y)
+    assert model.status_ == alone.status_ == "optimal"
+    assert model.objective_ == pytest.approx(alone.objective_, rel=1e-4)
+    tight = NeymanPearsonClassifier({0: 0.3}, radius=2.0, alpha=0.0).fit(X * np.array([1e-6, 1.0, 1e6]), y)
+    assert tight.status_ == "optimal"
+    assert (np.linalg.norm(tight.coef_, axis=1) <= 2.0 + 1e-9).all()
+
+
+def test_a_ball_that_leaves_tiny_features_nothing_to_do(rows):
+    X, y, _ = rows
+    model = NeymanPearsonClassifier({0: 0.3}, radius=2.0).fit(1e-200 * X, y)
+    assert model.status_ == "optimal"
