@@ -11,6 +11,7 @@ from fairconstrained.constraints import PairwiseParity, StatisticalParity
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import ModuleModel, mlp
+from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status, make_solver
 from fairconstrained.solvers._quadratics import parameter_quadratics
