@@ -19,7 +19,7 @@ _ARMIJO = 1e-4
 #: Fraction of a step at which the line search has found that rounding, or a wrong slope, leaves nothing to gain.
 _SHORTEST = 1e-10
 #: Shortest and longest spectral step, in multiples of the first one.
-_STEPS = 1e-10, 1e10
+_STEPS = 1e-20, 1e20
 
 P = TypeVar("P")
 
@@ -59,7 +59,8 @@ class SpectralDescent(Generic[P]):
         self.point = at(self.z)
         self.value, self.gradient = function(self.point)
         slope = float(np.abs(self.gradient).max(initial=0.0))
-        self.step = step or (1 / slope if slope > 0 else 1.0)
+        # as far as the start is away from zero: gradients alone say nothing of the units of the variables
+        self.step = step or ((float(np.abs(self.z).max()) or 1.0) / slope if slope > 0 else 1.0)
         self._steps = _STEPS[0] * self.step, _STEPS[1] * self.step
         self.best, self.least = self.z, self.value
         self._recent: deque[float] = deque([self.value], maxlen=_WINDOW)

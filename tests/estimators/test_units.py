@@ -66,9 +66,8 @@ def reference(rows):
     return fitted
 
 
-@pytest.mark.filterwarnings(
-    "ignore::fairconstrained.FairnessWarning"
-)  # of probabilities that are bounded, not decisions
+# some bound probabilities, and are warned of the decisions
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
 @pytest.mark.parametrize("name", MODELS)
 def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
@@ -85,9 +84,7 @@ def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("units", [1e-8, 1e-12, 1e8], ids=str)
-@pytest.mark.parametrize(
-    "name", ["statistical", "demographic", "group_auc", "regressor", "auc", "rate", "ranker", "error"]
-)
+@pytest.mark.parametrize("name", ["statistical", "demographic", "group_auc", "regressor", "rate", "ranker", "error"])
 def test_with_a_penalty_the_bound_is_kept_in_any_unit(name, units, rows):
     """And the result is the optimum of the problem as it is stated: all but constant for tiny features."""
     model = fit(name, rows[0] * units, rows, alpha=1e-4)

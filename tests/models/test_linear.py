@@ -167,11 +167,9 @@ def test_coordinates_allow_for_the_penalty(make_data):
     model = LinearModel(3, alpha=1e-3)
     coordinates = model.coordinates(data)
     units = np.stack([coordinates.to_params(unit) for unit in np.eye(4)])
-    scores = [model.forward(unit, data)[0].numpy() for unit in units[:3]]
-    bends = [
-        data.weights.numpy() @ s**2 / 4 + 1e-3 * unit[:3] @ unit[:3] for s, unit in zip(scores, units, strict=False)
-    ]
-    np.testing.assert_allclose(bends, 0.25, rtol=1e-6)
+    for unit in units[:3]:
+        scores = model.forward(unit, data)[0].numpy()
+        assert data.weights.numpy() @ scores**2 / 4 + 1e-3 * unit[:3] @ unit[:3] == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -86,7 +86,7 @@ def test_quadratics_of_the_coordinates_are_the_same_functions(pairwise_problem):
 
 @pytest.mark.parametrize("units", [1e-8, 1e8, np.array([1e-6, 1.0, 1e6])], ids=["small", "large", "mixed"])
 def test_units_of_the_features_do_not_matter(pairwise_problem, units):
-    problem = pairwise_problem(0.1)
+    problem = pairwise_problem(0.1, alpha=0.0)
     data = replace(problem.data, X=problem.data.X * units)
     constraints = (PairwiseParity(0.1).unchecked(data),)
     other = replace(problem, objective=Logistic().bind(data), constraints=constraints, data=data)

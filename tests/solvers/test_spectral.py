@@ -81,11 +81,11 @@ def test_units_do_not_matter(unit):
 
     def value_and_gradient(z):
         residual = z / unit - minimiser
-        return float(residual @ inverse @ residual) / 2, inverse @ residual / unit
+        return 1 + float(residual @ inverse @ residual) / 2, inverse @ residual / unit
 
     for start in (np.zeros(3), np.array([0.0, 4.0, 0.0])):
         project = L2Ball(4.0 * unit).project
-        found, settled = descend(lambda z: z, unit * start, project, value_and_gradient, 300, gtol=0.0)
+        found, settled = descend(itself, unit * start, project, value_and_gradient, 300, gtol=0.0, ftol=1e-14)
         assert settled
         np.testing.assert_allclose(found / unit, minimiser, atol=1e-6)
 
