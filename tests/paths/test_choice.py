@@ -321,3 +321,20 @@ def test_score_of_a_pipeline_gets_groups_and_weights(classes, enabled):
         score = model.score(classes.X, classes.y, weights, sensitive_features=classes.groups)
         predicted = model.predict(classes.X, sensitive_features=classes.groups)
     assert score == pytest.approx(accuracy_score(classes.y, predicted, sample_weight=weights))
+
+
+def test_the_models_of_a_path_share_their_record_of_the_rows_and_forget_it_together(chosen):
+    model = pickle.loads(pickle.dumps(chosen))
+    records = {id(one._rows_seen) for one in (model, *model.path_.models)}
+    assert len(records) == 1
+    assert model._rows_seen.hashes.size > 0
+    assert model.forget_rows() is model
+    assert [one._rows_seen for one in (model, *model.path_.models)] == [None] * 4
+
+
+def test_forgetting_reaches_the_last_step_of_pipelines(classes):
+    model = FairnessPathCV(make_pipeline(StandardScaler(), RateParityClassifier()), bound=0.3, kappas=[0.3, 0.25], cv=2)
+    model.fit(classes.X, classes.y, sensitive_features=classes.groups)
+    assert model.best_estimator_[-1]._rows_seen is not None
+    assert model.forget_rows() is model
+    assert model.best_estimator_[-1]._rows_seen is None
