@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize
 
+from fairconstrained.domains import Domain
 from fairconstrained.problem import FullBatchView, Point
 from fairconstrained.solvers._spectral import descend
 
@@ -34,27 +35,29 @@ def minimise(
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem = view.problem
+    if problem.domain is None:
+        return _minimise_freely(view, function, start, max_iter, gtol)
     grown = (1 + _INSIDE) * start
     if np.array_equal(problem.project(grown), grown):
         found, settled = _minimise_freely(view, function, start, max_iter, gtol)
-        if problem.domain is None or np.array_equal(problem.project(found), found):
+        if np.array_equal(problem.project(found), found):
             return found, settled
-    return _minimise_within(view, function, start, max_iter, gtol)
+    return _minimise_within(view, problem.domain, function, start, max_iter, gtol)
 
 
 def _minimise_within(
-    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float
+    view: FullBatchView, domain: Domain, function: Function, start: np.ndarray, max_iter: int, gtol: float
 ) -> tuple[np.ndarray, bool]:
     """Projected gradients, in units of the parameters in which features are of size one."""
     problem, n_params = view.problem, view.problem.n_params
     factors = np.ones_like(start)
     factors[:n_params] = problem.coordinates.factors(n_params)
-    domain = problem.domain.scaled(factors[:n_params])
-    if domain is None:
-        domain, factors = problem.domain, np.ones_like(start)
+    scaled = domain.scaled(factors[:n_params])
+    if scaled is None:
+        scaled, factors = domain, np.ones_like(start)
 
     def project(u: np.ndarray) -> np.ndarray:
-        return np.concatenate([domain.project(u[:n_params]), u[n_params:]])
+        return np.concatenate([scaled.project(u[:n_params]), u[n_params:]])
 
     def value_and_gradient(point: Point) -> tuple[float, np.ndarray]:
         value, gradient = function(point)

@@ -166,7 +166,7 @@ def test_row_losses(both, data, scores):
     np.testing.assert_array_equal(rows[:n], own)
     np.testing.assert_array_equal(rows[n:], np.zeros(data.n_samples - n))
     np.testing.assert_array_equal(of_aux, own_aux)
-    assert whole.row_loss is inner.row_loss
+    assert whole.row_loss == inner.row_loss
 
 
 @each_constraint
@@ -193,13 +193,24 @@ def test_mini_batches(both, data, scores):
     values = whole.on(everything).values(torch.from_numpy(scores), aux)
     torch.testing.assert_close(values, inner.values(torch.from_numpy(scores[:n]), aux))
     rows = np.arange(0, data.n_samples, 2)
-    some, own = data.at(rows, data.weights[rows]), inner.data.at(rows[rows < n], inner.data.weights[rows[rows < n]])
+    some = data.at(rows, data.weights[rows])
     found = whole.on(some).values(torch.from_numpy(scores[rows]), aux)
-    # weights of a batch are taken as they come, those of its compared rows as shares of them
-    expected = inner.on(own.compared).values(torch.from_numpy(scores[rows[rows < n]]), aux)
-    if isinstance(inner, RowLosses) and not hasattr(inner, "groups"):
-        return  # sums over cells, which the weights of the batch scale
-    torch.testing.assert_close(found, expected)
+    expected = inner.on(some.compared).values(torch.from_numpy(scores[rows[rows < n]]), aux)
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "share", "pair", "group_auc"])
+def test_the_mean_over_mini_batches_is_the_whole(name, data, scores):
+    whole = CONSTRAINTS[name].unchecked(data)
+    strata = data.codes if whole.strata is None else whole.strata
+    place, aux = np.argsort(data.order), torch.from_numpy(whole.initial_aux(scores))
+    values = [
+        whole.on(batch).values(torch.from_numpy(scores[place[batch.order]]), aux).numpy()
+        for batch in Sampler.of(data, 40, 0.0, strata).batches(np.random.default_rng(0), 2000)
+    ]
+    expected = whole.values(torch.from_numpy(scores), aux).numpy()
+    np.testing.assert_allclose(np.mean(values, axis=0), expected, atol=0.02)
+    assert np.std(values, axis=0).min() > 0.01
 
 
 @each_constraint
