@@ -215,8 +215,13 @@ class Problem:
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """Well-scaled coordinates of the parameters."""
+        """Well-scaled coordinates of the parameters, for standardised features."""
         return self.model.coordinates(self.data)
+
+    @cached_property
+    def penalised_coordinates(self) -> Coordinates:
+        """Coordinates that are well scaled also where the penalty outweighs the losses, for features in any unit."""
+        return self.model.coordinates(self.data, penalised=True)
 
     @cached_property
     def _shift_directions(self) -> np.ndarray:

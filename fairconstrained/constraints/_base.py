@@ -64,9 +64,9 @@ class BoundConstraint(Exact):
         return True
 
     @property
-    def ignored_groups(self) -> tuple[str, ...]:
-        """Groups that the constraint itself leaves out because they are small."""
-        return ()
+    def compared_as(self) -> dict[str, str | None]:
+        """What the constraint itself calls groups that it found too small, by their label; None if it left one out."""
+        return {}
 
     def of_decisions(self, scores: np.ndarray) -> float | None:
         """The metric of the decisions, where ``kappa`` bounds that of a smooth stand-in for them; None elsewhere."""

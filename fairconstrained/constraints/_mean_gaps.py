@@ -116,7 +116,29 @@ class ComparedGroups:
     unions: Unions | None = None
 
     @classmethod
-    def of(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
+    def of(cls, data: FairData, notion: Notion, limits: GroupLimits, constraint: Any) -> Self:
+        """The groups that a constraint compares: as it was told, or those that are large enough.
+
+        Raises
+        ------
+        ValueError
+            See `found`.
+        """
+        if constraint.compared_as is None:
+            return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)
+        everything = cls.all(data)
+        told = np.array([label in constraint.compared_as for label in everything.labels])
+        merged = {name for name in constraint.compared_as.values() if name is not None}
+        return everything._without(told, next(iter(merged), None)) if told.any() else everything
+
+    @classmethod
+    def all(cls, data: FairData) -> Self:
+        """The user's groups, every one by itself."""
+        labels = tuple(str(label) for label in (data.unions or data).labels)
+        return cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
+
+    @classmethod
+    def found(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
         """Find the groups that are large enough, and do with the others as ``small`` says.
 
         Parameters
@@ -136,8 +158,8 @@ class ComparedGroups:
         ValueError
             If a group has fewer rows and ``small`` is "error", or all small ones together have fewer.
         """
-        labels = tuple(str(label) for label in (data.unions or data).labels)
-        everything = cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
+        everything = cls.all(data)
+        labels = everything.labels
         sizes = everything.sizes(data, notion).min(axis=0)
         is_small = sizes < min_size
         if small != "error" and limit < 1:
@@ -310,10 +332,11 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return self.groups.differ(self.notion)
 
     @property
-    def ignored_groups(self) -> tuple[str, ...]:
-        """See `BoundConstraint.ignored_groups`."""
+    def compared_as(self) -> dict[str, str | None]:
+        """See `BoundConstraint.compared_as`."""
         labels = (self.data.unions or self.data).labels
-        return tuple(str(label) for label, name in zip(labels, self.groups.names, strict=True) if name is None)
+        names = zip(map(str, labels), self.groups.names, strict=True)
+        return {label: name for label, name in names if name != label}
 
     @property
     def resolution(self) -> float:

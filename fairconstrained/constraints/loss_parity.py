@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, cast
 
 from fairconstrained.constraints._base import check_bound
@@ -61,6 +62,9 @@ class LossParity(Constraint):
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
         named "(small groups)", and "ignore" leaves them out of the constraint.
+    compared_as : mapping, optional
+        What groups are compared as, whatever their sizes: one common name for those that are merged, by label, and None
+        for those that are left out. For other rows than those that told which groups are small.
 
     References
     ----------
@@ -80,6 +84,7 @@ class LossParity(Constraint):
         agg_labels: str = "max",
         min_group_size: int | str = AUTO,
         small_groups: str = "error",
+        compared_as: Mapping[str, str | None] | None = None,
     ) -> None:
         self.kappa = kappa
         self.constraint = constraint
@@ -88,6 +93,7 @@ class LossParity(Constraint):
         self.agg_labels = agg_labels
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.compared_as = compared_as
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
@@ -97,7 +103,7 @@ class LossParity(Constraint):
             reference=cast(Reference, self.reference), agg_labels=cast(AggregateLabels, self.agg_labels)
         )
         limits = GroupLimits.of(self, kappa, counts_rows=False)
-        groups = ComparedGroups.of(data, notion, limits.min_size, self.small_groups, limits.share)
+        groups = ComparedGroups.of(data, notion, limits, self)
         return BoundMeanGaps(
             data=data,
             kappa=kappa,

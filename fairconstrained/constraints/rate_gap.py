@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -67,6 +68,8 @@ class RateGap(Constraint):
         it takes for no row to count more than ``max(kappa, 0.02)``. The indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of groups with smaller cells, see `LossParity`.
+    compared_as : mapping, optional
+        What groups are compared as, whatever their sizes, see `LossParity`.
 
     References
     ----------
@@ -85,6 +88,7 @@ class RateGap(Constraint):
         agg: str = "max",
         min_group_size: int | str = AUTO,
         small_groups: str = "error",
+        compared_as: Mapping[str, str | None] | None = None,
     ) -> None:
         self.kappa = kappa
         self.constraint = constraint
@@ -92,6 +96,7 @@ class RateGap(Constraint):
         self.agg = agg
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.compared_as = compared_as
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
@@ -103,7 +108,7 @@ class RateGap(Constraint):
             notion = notion._replace(agg="mean")
         kappa = check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa)
         limits = GroupLimits.of(self, kappa, counts_rows=self.rate == "indicator")
-        groups = ComparedGroups.of(data, notion, limits.min_size, self.small_groups, limits.share)
+        groups = ComparedGroups.of(data, notion, limits, self)
         common: dict[str, Any] = {
             "data": data,
             "kappa": kappa,

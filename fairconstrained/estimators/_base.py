@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -76,6 +77,8 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
     _takes_overlapping_groups: ClassVar[bool] = False
     #: Whether the constraints themselves merge or ignore small groups, which may overlap.
     _constraints_choose_groups: ClassVar[bool] = False
+    #: What constraints are to compare small groups as, by their name; see `_measuring`.
+    _known_groups: Mapping[str, Mapping[str, str | None]] = MappingProxyType({})
     #: Whether no constraint of a fit had anything to compare.
     _compares_nothing: bool = False
     #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
@@ -128,6 +131,12 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         free.__dict__ = {**self.__dict__, **free.__dict__}
         return free.set_params(**free._bound_params(None))
 
+    def _measuring(self) -> Self:
+        """The same without bound, and with the groups of every constraint as `fit` compared them."""
+        free = self._without_bound()
+        free._known_groups = getattr(self, "_compared_as", {})
+        return free
+
     @abstractmethod
     def _known_target(self, y: np.ndarray) -> Target:
         """Targets of other rows in the units of the solver; raises ValueError for a class that `fit` has not seen."""
@@ -162,7 +171,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         if self._holds_vacuously(data):
             return {}
         target = Target(data.y.numpy(), self._fitted.offset, self._fitted.scale)
-        bound = self._without_bound()._bound_constraints(data, target)
+        bound = self._measuring()._bound_constraints(data, target)
         return {c.name: c.metric(scores) for c in bound if c.compares}
 
     def _measured_rows(
@@ -346,7 +355,9 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
     def _comparing(self, bound: tuple[BoundConstraint, ...], data: FairData) -> tuple[BoundConstraint, ...]:
         """The constraints that have anything to compare; sets ``ignored_groups_``."""
         if hasattr(self, "small_groups"):
-            ignored = dict.fromkeys(label for constraint in bound for label in constraint.ignored_groups)
+            self._compared_as = {constraint.name: constraint.compared_as for constraint in bound}
+            known = [names for of in self._compared_as.values() for names in of.items()]
+            ignored = dict.fromkeys(label for label, name in known if name is None)
             self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
         kept = tuple(constraint for constraint in bound if constraint.compares)
         self._compares_nothing = bool(bound) and not kept

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import _fit_context
 
 from fairconstrained._threads import limited_threads
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target
@@ -78,6 +79,10 @@ class EpochStreaming(BaseFairEstimator):
         del fitted._is_stream
         self.__dict__ = fitted.__dict__
         return self
+
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        """See `BaseFairEstimator._bound_constraints`."""
+        return super()._bound_constraints(data, target, checked and not self._is_stream)
 
     def _partial_fit(
         self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any

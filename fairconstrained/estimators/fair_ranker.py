@@ -33,6 +33,9 @@ from fairconstrained.solvers import AdamLagrangian
 
 __all__ = ["FairRanker"]
 
+#: What its constraint is called.
+_NAME = "pairwise_ranking"
+
 
 class _Pairs(NamedTuple):
     """The pairs of documents of one query, the better one first.
@@ -271,7 +274,7 @@ class FairRanker(ModuleScores):
         """
         check_is_fitted(self)
         X, y, _ = checked_rows(self, X, y, None, y_numeric=True, reset=False)
-        problem = self._without_bound()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
+        problem = self._measuring()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
         scores = problem.scores(self._fitted.start.params)
         return {c.name: c.metric(scores) for c in problem.constraints}
 
@@ -287,7 +290,11 @@ class FairRanker(ModuleScores):
         return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        return tuple(c.renamed("pairwise_ranking") for c in super()._bound_constraints(data, target, checked))
+        bound = super()._bound_constraints(data, target, checked=False)
+        named = tuple(constraint.renamed(_NAME) for constraint in bound)
+        for constraint in named if checked else ():
+            constraint.check_resolution()
+        return named
 
     def _holds_vacuously(self, data: FairData) -> bool:
         return data.unions is None or len(data.unions.labels) < 2
@@ -300,7 +307,8 @@ class FairRanker(ModuleScores):
         return Logistic()
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        return [RateGap(self.kappa, rate=self.rate, small_groups=self.small_groups)]
+        known = self._known_groups.get(_NAME)
+        return [RateGap(self.kappa, rate=self.rate, small_groups=self.small_groups, compared_as=known)]
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         return Target(y)

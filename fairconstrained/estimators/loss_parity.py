@@ -264,7 +264,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         return ROW_LOSS_OBJECTIVES[self.loss]
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        options = {name: getattr(self, name) for name in LossParity().get_params()}
+        own = ("kappa", "constraint", "loss", "reference", "agg_labels", "min_group_size", "small_groups")
+        options = {name: getattr(self, name) for name in own}
+        options["compared_as"] = self._known_groups.get("loss_parity")
         if self._is_stream:  # of some rows, any group may have too few or none
             options["min_group_size"] = 0
         return [LossParity(**options)]

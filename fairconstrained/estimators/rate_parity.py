@@ -234,7 +234,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
 
     def _rate_gap(self, name: str, kappa: float | None) -> Constraint:
         options = {option: getattr(self, option) for option in ("rate", "agg", "min_group_size", "small_groups")}
-        return RateGap(kappa, constraint=name, **options)
+        return RateGap(kappa, constraint=name, compared_as=self._known_groups.get(name), **options)
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
         """See `BaseFairEstimator._bound_constraints`; the exact rates of a partition have constraints of their own."""

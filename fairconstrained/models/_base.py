@@ -161,8 +161,15 @@ class Model(ABC):
             ``offset + scale * score`` are the scores in the units of the target.
         """
 
-    def coordinates(self, data: FairData) -> Coordinates:
-        """Coordinates in which a solver that cares about scale should work."""
+    def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
+        """Coordinates in which a solver that cares about scale should work.
+
+        Parameters
+        ----------
+        data : FairData
+        penalised : bool, default=False
+            Whether the penalty counts: where it bends the objective more than the losses do, it determines the scale.
+        """
         return Coordinates()
 
     @abstractmethod

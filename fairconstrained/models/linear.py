@@ -126,7 +126,7 @@ class LinearModel(OutputModel, LinearMoments):
         gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
 
-    def coordinates(self, data: FairData) -> Coordinates:
+    def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
         """Coefficients of the standardised features, without standardising the (perhaps sparse) features.
 
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
@@ -143,10 +143,8 @@ class LinearModel(OutputModel, LinearMoments):
         # a constant feature keeps its own scale; its variance is rounding error
         constant = variance <= 1e-12 * square
         present = np.where(square > 0, square, 1.0)
-        # where the penalty bends the objective more than the losses do, it determines the scale
-        scale, size = (
-            np.sqrt(part + _CURVATURE * self.alpha) for part in (np.where(constant, present, variance), present)
-        )
+        least = _CURVATURE * self.alpha if penalised else 0.0
+        scale, size = (np.sqrt(part + least) for part in (np.where(constant, present, variance), present))
         return _Standardised(np.where(constant, 0.0, centre), scale, size, self.fit_intercept)
 
     def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -65,9 +65,9 @@ class ItemModel(Model):
         """See `Model.attributes`."""
         return self.base.attributes(params, offset, scale)
 
-    def coordinates(self, data: FairData) -> Coordinates:
+    def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
         """See `Model.coordinates`."""
-        return self.base.coordinates(self.items)
+        return self.base.coordinates(self.items, penalised)
 
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """See `Model.penalty`."""

@@ -256,10 +256,11 @@ class _Plane:
         starts = [np.array([self._spread, self.centre])]
         levels = dict.fromkeys([float(free[1]), *self._thresholds, self.centre] if self.shift is not None else [0.0])
         starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
-        found = [self._towards(start, free) for start in starts if self._holds(start)]
-        yield from sorted(found, key=lambda p: self.objective(p)[0])
-        if found:
-            best = min(found, key=lambda p: self.objective(p)[0])
+        ways = [(self._towards(start, free), start) for start in starts if self._holds(start)]
+        ways.sort(key=lambda way: self.objective(way[0])[0])
+        yield from (found for found, _ in ways)
+        if ways:
+            best, inside = ways[0]
             near = minimize(
                 self.objective,
                 best,
@@ -269,7 +270,8 @@ class _Plane:
                 constraints=[{"type": "ineq", "fun": self._room}],
                 options={"maxiter": 100, "ftol": 1e-12},
             ).x
-            yield near if self._holds(near) else self._towards(best, near)
+            # beyond the border by rounding, as a rule
+            yield near if self._holds(near) else self._towards(inside, near)
 
     def _room(self, point: np.ndarray) -> np.ndarray:
         """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""

@@ -51,7 +51,7 @@ def _minimise_within(
     """Projected gradients, in units of the parameters in which features are of size one."""
     problem, n_params = view.problem, view.problem.n_params
     factors = np.ones_like(start)
-    factors[:n_params] = problem.coordinates.factors(n_params)
+    factors[:n_params] = problem.penalised_coordinates.factors(n_params)
     scaled = domain.scaled(factors[:n_params])
     if scaled is None:
         scaled, factors = domain, np.ones_like(start)
@@ -81,7 +81,7 @@ def _minimise_freely(
     """L-BFGS in the well-scaled coordinates of the problem."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
     options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
-    n_params, coordinates = view.problem.n_params, view.problem.coordinates
+    n_params, coordinates = view.problem.n_params, view.problem.penalised_coordinates
 
     def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         return np.concatenate([through(z[:n_params]), z[n_params:]])

@@ -93,7 +93,7 @@ class ProjectedGradient(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         recorder = Recorder(callback, self.verbose)
-        coordinates = problem.coordinates
+        coordinates = problem.penalised_coordinates
         projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))
         begin = problem.model.init(random_state) if start is None else start.params
         view = problem.without_constraints().view(FullBatch)

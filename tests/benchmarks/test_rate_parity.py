@@ -19,7 +19,7 @@ from fairconstrained.solvers import AugmentedLagrangian, near_stationarity
 @pytest.fixture(scope="module")
 def problem(make_data, make_problem):
     data = make_data(counts=(60, 50), shift=1.0)
-    return make_problem(data, RateGap(KAPPA).bind(data))
+    return make_problem(data, RateGap(KAPPA, rate="sigmoid").bind(data))
 
 
 def test_solutions_are_stationary_and_other_points_are_not(problem):

@@ -199,7 +199,7 @@ def test_a_group_that_is_too_small_prints_the_counts(classes):
     with pytest.raises(ValueError, match=r"at least 10 rows .* fewer rows: \{'few': 9\}"):
         classifier(kappa=0.1).fit(X, y, sensitive_features=groups)
     # rows without weight do not count
-    with pytest.raises(ValueError, match=re.escape("{'few': 7, 'many': 591}")):
+    with pytest.raises(ValueError, match=re.escape("{'few': 7}")):
         classifier(kappa=0.1).fit(X, y, sensitive_features=groups, sample_weight=(np.arange(600) >= 2) * 1.0)
 
 
@@ -304,7 +304,7 @@ def test_a_shared_model_needs_no_groups_and_ignores_them(classes, reference):
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
 def test_groups_are_needed_where_they_have_coefficients_of_their_own(classes, by_group, method):
-    with pytest.raises(ValueError, match="pass sensitive_features to predict"):
+    with pytest.raises(ValueError, match="no sensitive_features arrived at predict. Pass them"):
         getattr(by_group, method)(classes.X)
 
 

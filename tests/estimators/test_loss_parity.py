@@ -46,6 +46,13 @@ def biased(classes):
 
 
 @pytest.fixture(scope="module")
+def both(classes):
+    """Enough positive rows in every group to compare them."""
+    data = make_biased_classification(700, 4, group_shift=(0.0, -1.0), separation=(2.0, 0.8), random_state=0)
+    return type(classes)(*data)
+
+
+@pytest.fixture(scope="module")
 def few(biased):
     """Rows for what takes many passes over all of them."""
     return type(biased)(*(column[:150] for column in biased))
@@ -76,24 +83,24 @@ def check_report(model, sample, **options):
 @pytest.mark.parametrize("loss", ["log_loss", "hinge", "absolute", "squared"])
 @pytest.mark.parametrize("reference", ["pairwise", "overall"])
 @pytest.mark.parametrize("constraint", NOTIONS)
-def test_kappa_is_met(few, constraint, reference, loss):
+def test_kappa_is_met(both, constraint, reference, loss):
     options = {"constraint": constraint, "reference": reference, "loss": loss, "hidden_layer_sizes": (2,)}
-    model = fit(classifier(kappa=0.05, max_epochs=2, batch_size=32, **options), few)
-    gap = check_report(model, few)
+    model = fit(classifier(kappa=0.05, max_epochs=2, batch_size=32, **options), both)
+    gap = check_report(model, both)
     assert gap <= 0.05 + TOLERANCE
     assert gap > 0.01  # and gives no more away than it must
     assert model.status_ == "completed"
-    free = fit(classifier(kappa=None, solver="adam", learning_rate=0.05, max_epochs=10, **options), few)
-    assert gap_of(free, few) > 0.1  # the constraint has something to do
-    assert model.score(few.X, few.y) > 0.55
+    free = fit(classifier(kappa=None, solver="adam", learning_rate=0.05, max_epochs=10, **options), both)
+    assert gap_of(free, both) > 0.07  # the constraint has something to do
+    assert model.score(both.X, both.y) > 0.5
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("kappa", [0, 0.001, 0.1])
 @pytest.mark.parametrize("constraint", NOTIONS)
-def test_kappa_is_met_whatever_it_is(biased, constraint, kappa, seed):
-    model = fit(classifier(kappa=kappa, constraint=constraint, max_epochs=2, random_state=seed), biased)
-    assert check_report(model, biased) <= kappa + TOLERANCE
+def test_kappa_is_met_whatever_it_is(both, constraint, kappa, seed):
+    model = fit(classifier(kappa=kappa, constraint=constraint, max_epochs=2, random_state=seed), both)
+    assert check_report(model, both) <= kappa + TOLERANCE
     assert model.status_ == "completed"
 
 
@@ -296,13 +303,13 @@ def test_pipeline_and_search_with_a_fairness_scorer(biased):
     assert search.best_estimator_[-1].groups_.tolist() == [0, 1]
 
 
-def test_the_scorer_is_the_metric(biased):
-    model = fit(classifier(constraint="equalized_odds", loss="squared"), biased)
+def test_the_scorer_is_the_metric(both):
+    model = fit(classifier(constraint="equalized_odds", loss="squared"), both)
     scorer = make_fairness_scorer(loss_parity_gap, constraint="equalized_odds", loss="squared")
-    value = scorer(model, biased.X, biased.y, sensitive_features=biased.groups)
+    value = scorer(model, both.X, both.y, sensitive_features=both.groups)
     assert value == pytest.approx(-model.constraint_values_["loss_parity"])
     assert value != pytest.approx(
-        get_fairness_scorer("neg_loss_parity_gap")(model, biased.X, biased.y, sensitive_features=biased.groups)
+        get_fairness_scorer("neg_loss_parity_gap")(model, both.X, both.y, sensitive_features=both.groups)
     )
 
 
@@ -489,14 +496,14 @@ def test_small_groups(cells, small_groups):
     np.testing.assert_allclose(table["gap"], np.maximum(max(own) - np.array(own), np.array(own) - min(own)))
 
 
-def test_the_table_tells_labels_apart(biased):
-    model = fit(classifier(constraint="equalized_odds", reference="overall"), biased)
+def test_the_table_tells_labels_apart(both):
+    model = fit(classifier(constraint="equalized_odds", reference="overall"), both)
     table = model.group_losses_
     assert table.columns.tolist() == ["n_samples", "share", "loss_positive", "loss_negative", "gap", "compared_as"]
-    losses = np.logaddexp(0, (1 - 2 * biased.y) * model.decision_function(biased.X))
+    losses = np.logaddexp(0, (1 - 2 * both.y) * model.decision_function(both.X))
     for group, label in product((0, 1), (0, 1)):
         name = ["loss_negative", "loss_positive"][label]
-        rows = (biased.groups == group) & (biased.y == label)
+        rows = (both.groups == group) & (both.y == label)
         assert table.loc[group, name] == pytest.approx(losses[rows].mean())
     assert table["gap"].max() == pytest.approx(model.constraint_values_["loss_parity"])
 
@@ -584,11 +591,11 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_warm_start_of_another_problem(biased, change):
-    model = fit(classifier(warm_start=True), biased)
+def test_a_warm_start_of_another_problem(both, change):
+    model = fit(classifier(warm_start=True), both)
     first = model.n_evaluations_
-    fit(model.set_params(max_epochs=6, **change), biased)
-    gap = gap_of(model, biased)
+    fit(model.set_params(max_epochs=6, **change), both)
+    gap = gap_of(model, both)
     assert model.constraint_values_ == {"loss_parity": pytest.approx(gap)}
     assert model.kappa is None or gap <= model.kappa + TOLERANCE
     assert model.n_evaluations_ != first
@@ -771,15 +778,15 @@ OTHERS = {
 @pytest.mark.parametrize(("estimator", "metric", "grain"), OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("solver", ["ssl_alm", "stochastic_switching", "adam_lagrangian"])
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.ConvergenceWarning")
-def test_networks_of_other_estimators(few, estimator, metric, grain, solver):
+def test_networks_of_other_estimators(both, estimator, metric, grain, solver):
     options = {"batch_size": 32} | ({"tol": 0.05} if solver == "adam_lagrangian" else {})
-    model = fit(clone(estimator).set_params(solver=solver, solver_options=options), few)
-    gap = metric(few, model.decision_function(few.X))
+    model = fit(clone(estimator).set_params(solver=solver, solver_options=options), both)
+    gap = metric(both, model.decision_function(both.X))
     assert list(model.constraint_values_.values()) == [pytest.approx(gap, abs=1e-12)]
-    is_fair = gap <= model.kappa + grain(few)
+    is_fair = gap <= model.kappa + grain(both)
     assert model.status_ == ("completed" if is_fair else "infeasible")
     assert is_fair or solver != "adam_lagrangian"
     assert model.n_iter_ == 3
     if solver != "adam_lagrangian":
-        again = fit(clone(model), few)
-        np.testing.assert_array_equal(again.decision_function(few.X), model.decision_function(few.X))
+        again = fit(clone(model), both)
+        np.testing.assert_array_equal(again.decision_function(both.X), model.decision_function(both.X))

@@ -165,7 +165,7 @@ def test_coordinates_allow_for_the_penalty(make_data):
     raw = make_data(counts=(40, 30))
     data = replace(raw, X=raw.X * np.array([1e-8, 1e-2, 1e3]))
     model = LinearModel(3, alpha=1e-3)
-    coordinates = model.coordinates(data)
+    coordinates = model.coordinates(data, penalised=True)
     units = np.stack([coordinates.to_params(unit) for unit in np.eye(4)])
     for unit in units[:3]:
         scores = model.forward(unit, data)[0].numpy()

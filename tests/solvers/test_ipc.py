@@ -101,7 +101,7 @@ def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
     """With no weak convexity and no limit of the step they are the same."""
     problem = parity_problem(DemographicParity, 0.2)
     one = IPC(max_iter=3, inner_iter=25, proximity=0.7, weak_convexity=0.0, precision=1e-2)
-    other = IPPSSG(max_iter=3, inner_iter=25, proximity=0.7, learning_rate=np.inf, tolerance=1e-4)
+    other = IPPSSG(max_iter=3, inner_iter=25, proximity=0.7, learning_rate=1e9, tolerance=1e-4)
     results = [solver.solve(problem, None, np.random.default_rng(0)) for solver in (one, other)]
     np.testing.assert_array_equal(results[0].params, results[1].params)
 

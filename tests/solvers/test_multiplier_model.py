@@ -33,7 +33,7 @@ def overlapping(make_problem):
     X = rng.normal(size=(400, 3)) + members[:, :3]
     y = np.where(rng.random(400) < 1 / (1 + np.exp(-X[:, 0])), 1.0, -1.0)
     data = FairData.from_arrays(X, y, groups.codes, groups.labels, unions=groups.unions)
-    return make_problem(data, RateGap(0.05, constraint="intersectional").unchecked(data)), members
+    return make_problem(data, RateGap(0.05, constraint="intersectional", rate="sigmoid").unchecked(data)), members
 
 
 def test_features_are_in_proportion_to_the_difference_of_means(overlapping):
