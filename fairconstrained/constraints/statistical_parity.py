@@ -16,7 +16,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.constraints._rates import BoundParity, make_surrogate
 from fairconstrained.data import FairData
-from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table
 
 __all__ = ["StatisticalParity"]
@@ -169,7 +169,7 @@ class BoundStatisticalParity(BoundParity):
         while (first < last).any():
             middle = (first + last) // 2
             excess = ranks[middle] - centres
-            reached = excess.min(axis=1) + excess.max(axis=1) >= 0
+            reached = excess.min(axis=1) + excess.max(axis=1) >= -RANK_TOLERANCE
             first, last = np.where(reached, first, middle + 1), np.where(reached, middle, last)
             first = np.minimum(first, last)
         # Ranks hold from a score up to the next higher one; in between, no row is on the threshold. The first row

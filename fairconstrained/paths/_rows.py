@@ -91,9 +91,9 @@ def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndar
         return []
     n_rows, groups = _num_samples(rows.y), rows.groups(estimator)
     queries = rows.metadata.get(_QUERIES)
-    n_units, unit = (n_rows, "rows") if queries is None else (np.unique(queries).size, "queries")
+    n_units, unit = (n_rows, "n_samples") if queries is None else (np.unique(queries).size, "n_queries")
     if isinstance(cv, Integral) and not 2 <= int(cv) <= n_units:
-        raise ValueError(f"cv={cv} must be a number of folds from 2 to that of the {unit}, {n_units}.")
+        raise ValueError(f"cv={cv} must be a number of folds, at least 2 and at most {unit}={n_units}.")
     if not isinstance(cv, Integral):
         parts = _split(check_cv(cv, rows.y, classifier=is_classifier(estimator)), rows, queries)
     elif queries is not None:

@@ -41,8 +41,9 @@ def rates(**options):
 # --- the models
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_every_model_is_as_good_as_a_cold_fit(classes):
-    path = path_of(RateParityClassifier(), classes, kappas=[None, 0.15, 0.05])
+    path = path_of(RateParityClassifier(rate="sigmoid"), classes, kappas=[None, 0.15, 0.05])
     for model, row in zip(path.models, path.table.itertuples(), strict=True):
         cold = clone(model).fit(classes.X, classes.y, sensitive_features=classes.groups)
         assert row.status == cold.status_ == "optimal"
@@ -113,7 +114,7 @@ ESTIMATORS = {
     "rates": (RateParityClassifier(rate="indicator"), "classes", 0.15),
     "losses": (LossParityClassifier(hidden_layer_sizes=(3,), max_epochs=4, random_state=0), "classes", 0.02),
     "minority": (MinorityRateClassifier(rate="indicator", minority=1), "classes", 0.75),
-    "ranking": (FairRanker(rate="sigmoid"), "classes", 0.005),
+    "ranking": (FairRanker(rate="sigmoid"), "classes", 0.04),
 }
 
 
@@ -215,11 +216,12 @@ def test_invalid_arguments_are_named(classes, name):
 
 
 def test_errors_say_for_which_bound_and_fold(classes):
-    with pytest.raises(ValueError, match=r"kappa=0.001: demographic parity with kappa=0.001.*needs at least 1000 rows"):
-        path_of(rates(), classes, kappas=[0.2, 0.001])
-    folds = [(np.arange(200, 400), np.arange(200)), (np.arange(390), np.arange(390, 400))]
-    with pytest.raises(ValueError, match=r"kappa=0.013, fold 1 of 2: demographic parity.*needs at least 77 rows"):
-        path_of(rates(), classes, kappas=[0.2, 0.013], cv=folds)
+    few = type(classes)(*(column[:100] for column in classes))
+    with pytest.raises(ValueError, match=r"kappa=0.01: demographic_parity with kappa=0.01 .*at least 50 rows"):
+        path_of(rates(), few, kappas=[0.2, 0.01])
+    folds = [(np.arange(100, 200), np.arange(100)), (np.arange(390), np.arange(390, 400))]
+    with pytest.raises(ValueError, match=r"kappa=0.01, fold 1 of 2: demographic_parity.*at least 50 rows"):
+        path_of(rates(), classes, kappas=[0.2, 0.01], cv=folds)
     X = classes.X.copy()
     X[3] = np.nan
     with pytest.raises(ValueError, match=r"^Input X contains NaN"):
@@ -279,9 +281,10 @@ def test_the_table(path):
     assert (path.scores, path.gaps, path.n_splits) == (("accuracy",), ("demographic_parity",), 3)
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_the_price_is_the_slope_of_the_objective(classes):
     """Checked by finite differences of the least objective, for a smooth rate."""
-    path = path_of(RateParityClassifier(tol=1e-6), classes, kappas=[0.1, 0.099])
+    path = path_of(RateParityClassifier(rate="sigmoid", tol=1e-6), classes, kappas=[0.1, 0.099])
     slope = np.diff(path.table["objective"]).item() / 0.001
     assert path.table["price"].mean() == pytest.approx(slope, rel=0.02)
 
@@ -329,19 +332,22 @@ def test_several_columns_and_overlapping_groups(classes):
     table = columns.assign(second=columns["second"] == "odd", first=columns["first"] == 1)
     path = fairness_path(RateParityClassifier(), classes.X, classes.y, sensitive_features=table, kappas=[0.1], cv=2)
     assert list(path.models[0].groups_) == ["first", "second"]
-    rate = 1 / (1 + np.exp(-path.models[0].decision_function(classes.X)))
+    rate = path.models[0].decision_function(classes.X) > 0
     gap = abs(rate[table["first"]].mean() - rate[table["second"]].mean())
     assert path.table["gap"][0] == pytest.approx(gap)
 
 
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_weights_count_in_fits_and_measurements(classes):
     """Rows with weight two are rows that come twice, in the fits and in what is measured."""
     weights = 1.0 + (np.arange(400) % 2)
     twice = np.repeat(np.arange(400), weights.astype(int))
     options = {"kappas": [0.1]}
-    weighted = path_of(RateParityClassifier(), classes, sample_weight=weights, **options)
-    repeated = path_of(RateParityClassifier(), type(classes)(*(column[twice] for column in classes)), **options)
+    weighted = path_of(RateParityClassifier(rate="sigmoid"), classes, sample_weight=weights, **options)
+    repeated = path_of(
+        RateParityClassifier(rate="sigmoid"), type(classes)(*(column[twice] for column in classes)), **options
+    )
     for column in ("objective", "gap", "train_accuracy"):
         assert weighted.table[column][0] == pytest.approx(repeated.table[column][0], abs=1e-3)
-    plain = path_of(RateParityClassifier(), classes, **options)
+    plain = path_of(RateParityClassifier(rate="sigmoid"), classes, **options)
     assert weighted.table["train_accuracy"][0] != plain.table["train_accuracy"][0]
