@@ -151,7 +151,7 @@ def test_the_chosen_model_is_that_of_the_path(classes, chosen):
     for name in ("constraint_values_", "multipliers_", "granularity_", "prices_", "status_", "objective_"):
         assert getattr(chosen, name) == getattr(best, name)
     scores = chosen.decision_function(classes.X)
-    gap = rate_gap(classes.y, scores, sensitive_features=classes.groups, rate="sigmoid")
+    gap = rate_gap(classes.y, scores, sensitive_features=classes.groups, rate="indicator")
     measured = chosen.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
     assert measured == {"rate": pytest.approx(gap)}
 
