@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Pieces", "centre", "pair_sums", "potentials"]
+__all__ = ["Pieces", "centre", "group_potentials", "pair_sums"]
+
+#: Points that are summed at once: more do not stay in the cache, fewer are slowed down by the number of calls.
+_AT_ONCE = 2**14
 
 
 class Pieces(NamedTuple):
@@ -27,18 +30,53 @@ class Pieces(NamedTuple):
     coefficients: np.ndarray
 
 
+class Parts(NamedTuple):
+    """The part ``begins_i : ends_i`` of the others that belongs to a point, or one part for all.
+
+    Between one point's knots there are no others of another part.
+    """
+
+    begins: np.ndarray
+    ends: np.ndarray
+
+
 def centre(x: np.ndarray, weights: np.ndarray) -> float:
     """Weighted mean: powers of centred scores lose less to rounding."""
     total = weights.sum()
     return float(weights @ x / total) if total > 0 else 0.0
 
 
-def potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def potentials(
+    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts | None = None
+) -> np.ndarray:
     """Sums over the others of the weighted kernel and of its derivative; ndarray of shape (2, n_points).
 
-    Points and others are sorted.
+    Points and others are sorted. With ``parts``, every point has its own part of the others, see `Parts`.
     """
-    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights)
+    parts = parts or Parts(np.zeros(1, dtype=int), np.full(1, others.size))
+    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights, parts)
+
+
+def group_potentials(
+    kernel: Pieces, x: np.ndarray, weights: np.ndarray, codes: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """`potentials` of the rows of every group, at all rows; two ndarrays of shape (n_groups, n).
+
+    The rows are sorted. Groups are laid side by side, so far apart that one search finds all windows.
+    """
+    place = np.argsort(codes, kind="stable")
+    apart = (2 * np.ptp(x) + 2 * np.abs(kernel.knots).max()) * np.arange(n_groups)
+    ends = np.cumsum(np.bincount(codes, minlength=n_groups))
+    begins = np.append(0, ends[:-1])
+    values, slopes = np.empty((2, n_groups, x.size))
+    at_once = max(_AT_ONCE // x.size, 1)
+    for first in range(0, n_groups, at_once):
+        some = slice(first, first + at_once)
+        own = place[begins[first] : ends[some][-1]]
+        points, others = (x + apart[some, None]).ravel(), x[own] + apart[codes[own]]
+        parts = Parts(*(np.repeat(edges[some] - begins[first], x.size) for edges in (begins, ends)))
+        values[some], slopes[some] = potentials(kernel, points, others, weights[own], parts).reshape(2, -1, x.size)
+    return values, slopes
 
 
 def pair_sums(
@@ -55,7 +93,9 @@ def _is_linear(kernel: Pieces) -> bool:
     return kernel.coefficients.shape[1] == 2
 
 
-def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _hinge_potentials(
+    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
+) -> np.ndarray:
     """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
 
     With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, a hinge adds ``x
@@ -65,12 +105,14 @@ def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, we
     origin = centre(others, weights)
     centred = points - origin
     below, sums = _cumulative(weights), _cumulative(weights * (others - origin))
-    values = constant * below[-1] + slope * (centred * below[-1] - sums[-1])
-    slopes = np.full(points.size, slope * below[-1])
+    mass, first = below[parts.ends] - below[parts.begins], sums[parts.ends] - sums[parts.begins]
+    values = constant * mass + slope * (centred * mass - first)
+    slopes = slope * mass + np.zeros(points.size)
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
         place = np.searchsorted(others, points - knot)
-        values += change * ((centred - knot) * below[place] - sums[place])
-        slopes += change * below[place]
+        so_far = below[place] - below[parts.begins]
+        values += change * ((centred - knot) * so_far - (sums[place] - sums[parts.begins]))
+        slopes += change * so_far
     return np.stack([values, slopes])
 
 
@@ -90,17 +132,20 @@ def _cumulative(x: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _polynomial_potentials(
+    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
+) -> np.ndarray:
     """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     tables = np.stack([kernel.coefficients, _derivative(kernel)])
-    return _window_sums(points, others, weights, kernel.knots, tables, side="left")
+    return _window_sums(points, others, weights, kernel.knots, tables, parts, side="left")
 
 
 def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """See `_hinge_slopes`."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
-    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], side="right")[0]
+    everything = Parts(np.zeros(1, dtype=int), np.full(1, others.size))
+    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], everything, side="right")[0]
 
 
 def _derivative(kernel: Pieces) -> np.ndarray:
@@ -116,6 +161,7 @@ def _window_sums(
     weights: np.ndarray,
     knots: np.ndarray,
     tables: np.ndarray,
+    parts: Parts,
     side: Any,
 ) -> np.ndarray:
     """``sum_j weights_j p(points_i - others_j)`` for several piecewise polynomials ``p`` with the same knots.
@@ -127,6 +173,7 @@ def _window_sums(
     knots : ndarray of shape (n_knots,)
     tables : ndarray of shape (n_tables, n_knots + 1, degree + 1)
         Coefficients of every ``p``.
+    parts : Parts
     side : {"left", "right"}
         Whether a knot belongs to the piece on its left or on its right.
 
@@ -135,7 +182,7 @@ def _window_sums(
     sums : ndarray of shape (n_tables, n_points)
     """
     # the others in the window of piece k are edges[k + 1] : edges[k]
-    edges = [others.size, *(np.searchsorted(others, points - knot, side) for knot in knots), 0]
+    edges = [parts.ends, *(np.searchsorted(others, points - knot, side) for knot in knots), parts.begins]
     last = knots.size
     sums = np.zeros((tables.shape[0], points.size))
     # The two outer windows have no bound, so they take moments about a common origin. Their terms are no smaller

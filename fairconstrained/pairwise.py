@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fairconstrained._pair_grid import Result, Sample, close_gaps, evaluate_on_grid, near_pairs, table_on_grid
-from fairconstrained._pair_windows import Pieces, centre, pair_sums, potentials
+from fairconstrained._pair_windows import Pieces, centre, group_potentials, pair_sums
 from fairconstrained.surrogates import LogisticKernel, PiecewisePolynomial, QuadraticKernel, _Sum
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_table"]
@@ -203,13 +203,11 @@ def _tabulate_polynomial(kernel: PiecewisePolynomial, samples: Sequence[Sample])
     order = np.argsort(x)
     x, weights, codes = x[order], np.concatenate([sample.weights for sample in samples])[order], codes[order]
     pieces = Pieces(kernel.knots, kernel.coefficients)
-    means, slopes = np.zeros((len(sizes), len(sizes))), np.zeros((len(sizes), x.size))
-    for group in range(len(sizes)):
-        own = codes == group
-        others = order[~own]
-        values, derivatives = potentials(pieces, x[~own], x[own], weights[own])
-        means[:, group] = np.bincount(codes[~own], weights[~own] * values, minlength=len(sizes))
-        slopes[group, others] = weights[~own] * derivatives
+    values, derivatives = group_potentials(pieces, x, weights, codes, len(sizes))
+    means, slopes = np.empty((len(sizes), len(sizes))), np.empty_like(values)
+    for group, value in enumerate(values):
+        means[:, group] = np.bincount(codes, weights * value, minlength=len(sizes))
+    slopes[:, order] = weights * derivatives
     return means, np.split(slopes, np.cumsum(sizes)[:-1], axis=1)
 
 

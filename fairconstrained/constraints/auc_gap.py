@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -133,7 +134,10 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
         return self.sets.exact(scores)
 
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
-        gaps = [self._auc(scores, d.above, d.below) - self._auc(scores, *d[2:]) for d in self.sets.differences]
+        pairs = [((d.above, d.below), d[2:]) for d in self.sets.differences]
+        # a group's AUC is in as many differences as there are other groups
+        aucs = {sets: self._auc(scores, *sets) for sets in dict.fromkeys(chain(*pairs))}
+        gaps = [aucs[first] - aucs[second] for first, second in pairs]
         return torch.stack(gaps) if gaps else scores[:0]
 
     def _auc(self, scores: Tensor, above: tuple[int, ...], below: tuple[int, ...]) -> Tensor:

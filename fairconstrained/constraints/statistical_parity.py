@@ -169,7 +169,7 @@ class BoundStatisticalParity(BoundParity):
         while (first < last).any():
             middle = (first + last) // 2
             excess = ranks[middle] - centres
-            reached = excess.min(axis=1) + excess.max(axis=1) >= -RANK_TOLERANCE
+            reached = excess.min(axis=1) + excess.max(axis=1) >= RANK_TOLERANCE
             first, last = np.where(reached, first, middle + 1), np.where(reached, middle, last)
             first = np.minimum(first, last)
         # Ranks hold from a score up to the next higher one; in between, no row is on the threshold. The first row

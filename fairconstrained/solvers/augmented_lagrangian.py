@@ -25,7 +25,9 @@ _UNCONSTRAINED_ITER = 2000
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
-_HOPELESS = 12
+_HOPELESS = 8
+#: Share of the excess over the bounds by which an iterate has to come nearer to count.
+_NEARER = 0.1
 #: Steps of the bisection between a feasible and an infeasible iterate.
 _LANDINGS = 4
 #: How much of its excess a step from an infeasible iterate is to undo: more than all, so that bisection can land.
@@ -178,6 +180,8 @@ class _Run:
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
         self.n_iter = self.n_evaluations = self.nearest_iter = 0
+        #: The excess over the bounds when it last became smaller by what counts.
+        self.farthest = np.inf
         self.stalled = 0.0
         self.best: Iterate | None = None
         self.nearest: Iterate | None = None
@@ -396,7 +400,9 @@ class _Run:
         elif self.origin is not None:
             self._press_on(self.origin, iterate)
         if self.nearest is None or iterate.excess < self.nearest.excess:
-            self.nearest, self.nearest_iter = iterate, self.n_iter
+            self.nearest = iterate
+        if self.nearest.excess <= (1 - _NEARER) * self.farthest:
+            self.farthest, self.nearest_iter = self.nearest.excess, self.n_iter
         self.recorder.add(
             iterate.params,
             n_iter=self.n_iter,

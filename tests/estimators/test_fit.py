@@ -277,7 +277,7 @@ def test_what_a_rescaling_has_rescued_is_said(classes):
 
 def test_not_settled_is_said(classes):
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter.* before its objective settled") as caught:
-        model = fit(classifier(kappa=0.3, max_iter=4, tol=0.0, parity="statistical"), classes)
+        model = fit(classifier(kappa=0.3, max_iter=6, tol=0.0, parity="statistical"), classes)
     assert len(caught) == 1
     assert model.status_ == "max_iter"
     assert caught[0].filename == __file__
