@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Pieces", "centre", "group_potentials", "pair_sums"]
+__all__ = ["Pieces", "Side", "centre", "group_potentials", "pair_sums"]
 
 #: Points that are summed at once: more do not stay in the cache, fewer are slowed down by the number of calls.
 _AT_ONCE = 2**14
@@ -31,7 +31,7 @@ class Pieces(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The part ``begins_i : ends_i`` of the others that belongs to a point, or one part for all.
+    """The part ``begins_i : ends_i`` of the others that belongs to a point; ndarrays of shape (n_points,).
 
     Between one point's knots there are no others of another part.
     """
@@ -46,14 +46,11 @@ def centre(x: np.ndarray, weights: np.ndarray) -> float:
     return float(weights @ x / total) if total > 0 else 0.0
 
 
-def potentials(
-    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts | None = None
-) -> np.ndarray:
-    """Sums over the others of the weighted kernel and of its derivative; ndarray of shape (2, n_points).
+def potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts) -> np.ndarray:
+    """Sums over a point's part of the others of the weighted kernel and of its derivative; shape (2, n_points).
 
-    Points and others are sorted. With ``parts``, every point has its own part of the others, see `Parts`.
+    Points and others are sorted.
     """
-    parts = parts or Parts(np.zeros(1, dtype=int), np.full(1, others.size))
     return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights, parts)
 
 
@@ -79,13 +76,40 @@ def group_potentials(
     return values, slopes
 
 
-def pair_sums(
-    kernel: Pieces, a: np.ndarray, u: np.ndarray, b: np.ndarray, v: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Pair mean of the sorted samples ``a`` and ``b`` of weights ``u`` and ``v``, and its derivatives in both."""
-    values, d_a = potentials(kernel, a, b, v)
-    d_b = (_hinge_slopes if _is_linear(kernel) else _polynomial_slopes)(kernel, b, a, u)
-    return float(u @ values), u * d_a, -v * d_b
+class Side(NamedTuple):
+    """One side of several pairs of samples, sample after sample."""
+
+    x: np.ndarray
+    weights: np.ndarray
+    sizes: np.ndarray
+
+    def laid_out(self, apart: float) -> tuple[Side, np.ndarray, np.ndarray]:
+        """The same sorted, every sample ``apart`` from the one before; the order; and the number of the sample."""
+        numbers = np.repeat(np.arange(self.sizes.size), self.sizes)
+        x = self.x + apart * numbers
+        order = np.argsort(x, kind="stable")
+        return Side(x[order], self.weights[order], self.sizes), order, numbers
+
+    def parts(self, numbers: np.ndarray) -> Parts:
+        """Where the samples of these numbers begin and end."""
+        ends = np.cumsum(self.sizes)
+        return Parts((ends - self.sizes)[numbers], ends[numbers])
+
+
+def pair_sums(kernel: Pieces, first: Side, second: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Sums over the pairs of every two samples, and their derivatives in the rows of both sides.
+
+    The pairs of samples are laid side by side, so far apart that one search finds the windows of all.
+    """
+    both = np.concatenate([first.x, second.x])
+    apart = 2 * float(np.ptp(both)) + 2 * float(np.abs(kernel.knots).max()) if first.sizes.size > 1 else 0.0
+    (one, place, numbers), (other, other_place, other_numbers) = (side.laid_out(apart) for side in (first, second))
+    values, d_one = potentials(kernel, one.x, other.x, other.weights, other.parts(numbers))
+    slopes = _hinge_slopes if _is_linear(kernel) else _polynomial_slopes
+    d_other = slopes(kernel, other.x, one.x, one.weights, one.parts(other_numbers))
+    d_first, d_second = np.empty_like(one.x), np.empty_like(other.x)
+    d_first[place], d_second[other_place] = one.weights * d_one, -other.weights * d_other
+    return np.bincount(numbers, one.weights * values, minlength=first.sizes.size), d_first, d_second
 
 
 def _is_linear(kernel: Pieces) -> bool:
@@ -116,12 +140,14 @@ def _hinge_potentials(
     return np.stack([values, slopes])
 
 
-def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _hinge_slopes(
+    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
+) -> np.ndarray:
     """Weighted sums of the derivative where the points are the second ones of the pairs."""
     below = _cumulative(weights)
-    slopes = np.full(points.size, kernel.coefficients[0, 1] * below[-1])
+    slopes = kernel.coefficients[0, 1] * (below[parts.ends] - below[parts.begins])
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        slopes += change * (below[-1] - below[np.searchsorted(others, points + knot, "right")])
+        slopes += change * (below[parts.ends] - below[np.searchsorted(others, points + knot, "right")])
     return slopes
 
 
@@ -140,12 +166,13 @@ def _polynomial_potentials(
     return _window_sums(points, others, weights, kernel.knots, tables, parts, side="left")
 
 
-def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _polynomial_slopes(
+    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
+) -> np.ndarray:
     """See `_hinge_slopes`."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
-    everything = Parts(np.zeros(1, dtype=int), np.full(1, others.size))
-    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], everything, side="right")[0]
+    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], parts, side="right")[0]
 
 
 def _derivative(kernel: Pieces) -> np.ndarray:

@@ -99,7 +99,7 @@ def _same(model: Any, other: Any, data: Data, X: Any = None) -> None:
     given = _groups_for(model, data.groups)
     rows = data.X if X is None else X
     np.testing.assert_allclose(
-        model.decision_function(data.X, **given), other.decision_function(rows, **given), atol=1e-8
+        model.decision_function(data.X, **given), other.decision_function(rows, **given), rtol=1e-6, atol=1e-6
     )
 
 

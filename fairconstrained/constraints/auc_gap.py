@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Self
@@ -18,10 +18,13 @@ from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.data import FairData
-from fairconstrained.pairwise import pair_mean
+from fairconstrained.pairwise import pair_means
 from fairconstrained.views import Stochastic
 
 __all__ = ["AUCGap"]
+
+#: The cells of the rows that should be ahead, and of those that they are compared with.
+_Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class AUCGap(Constraint):
@@ -136,14 +139,23 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
         pairs = [((d.above, d.below), d[2:]) for d in self.sets.differences]
         # a group's AUC is in as many differences as there are other groups
-        aucs = {sets: self._auc(scores, *sets) for sets in dict.fromkeys(chain(*pairs))}
+        aucs = self._aucs(scores, dict.fromkeys(chain(*pairs)))
         gaps = [aucs[first] - aucs[second] for first, second in pairs]
         return torch.stack(gaps) if gaps else scores[:0]
 
-    def _auc(self, scores: Tensor, above: tuple[int, ...], below: tuple[int, ...]) -> Tensor:
-        """One smooth AUC; that of a set against itself is one half, whatever the scores."""
-        if above == below or not above or not below:
-            return scores.new_tensor(0.5)
-        first, second = self.sets.set_rows[above], self.sets.set_rows[below]
-        kernel, width = self.surrogate.value, self.surrogate.width
-        return pair_mean(kernel, scores[first.rows], scores[second.rows], first.weights, second.weights, width)
+    def _aucs(self, scores: Tensor, pairs: Iterable[_Pair]) -> dict[_Pair, Tensor]:
+        """Smooth AUCs; that of a set against itself is one half, whatever the scores."""
+        aucs = {pair: scores.new_tensor(0.5) for pair in pairs}
+        known = [(above, below) for above, below in aucs if above != below and above and below]
+        if known:
+            first, second = ([self.sets.set_rows[pair[side]] for pair in known] for side in (0, 1))
+            means = pair_means(
+                self.surrogate.value,
+                [scores[part.rows] for part in first],
+                [scores[part.rows] for part in second],
+                [part.weights for part in first],
+                [part.weights for part in second],
+                self.surrogate.width,
+            )
+            aucs |= dict(zip(known, means.unbind(), strict=True))
+        return aucs

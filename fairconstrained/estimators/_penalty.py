@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import BaseFairEstimator, Target
 
 __all__ = ["WeighsUnfairness"]
 
@@ -16,6 +18,10 @@ class WeighsUnfairness(BaseFairEstimator):
 
     def _asks_for_fairness(self) -> bool:
         return self.weight > 0
+
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        """See `BaseFairEstimator._bound_constraints`; a weight promises nothing that few rows could miss."""
+        return super()._bound_constraints(data, target, checked=False)
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """See `BaseFairEstimator._bound_params`; a weight bounds nothing."""

@@ -197,6 +197,16 @@ class Model(ABC):
         directions = self.shift_directions(data, shared=True)
         return (directions[0], np.ones(data.n_samples)) if len(directions) else None
 
+    def class_directions(self, data: FairData) -> np.ndarray:
+        """Parameters with constant outputs, one for a class and zero for all others, where classes have outputs.
+
+        Returns
+        -------
+        directions : ndarray of shape (n_classes, n_params)
+            No rows where scores are those of a single output.
+        """
+        return np.empty((0, self.n_params))
+
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.
 

@@ -79,9 +79,14 @@ class MarginModel(ItemModel):
         own, rivals = numbers * n_classes + data.codes, numbers * n_classes + data.X[:, 1]
         return differences(outputs.reshape(-1), own, rivals, from_flat)
 
+    def class_directions(self, data: FairData) -> np.ndarray:
+        """See `Model.class_directions`."""
+        directions = self.base.shift_directions(self.items)
+        return directions if len(directions) == self.base.n_heads else directions[:0]
+
     def common_shift(self, data: FairData) -> tuple[np.ndarray, np.ndarray] | None:
         """See `Model.common_shift`: of two classes, what adds one to the output of the second."""
-        directions = self.base.shift_directions(self.items)
-        if self.base.n_heads != 2 or len(directions) != 2:
+        directions = self.class_directions(data)
+        if len(directions) != 2:
             return None
         return directions[1], np.where(data.codes == 1, 1.0, -1.0)

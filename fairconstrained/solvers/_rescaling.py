@@ -29,11 +29,13 @@ _NEXT = 4
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
 _GAIN = 1e-9
-#: What a metric within kappa may exceed it by, for its rounding.
+#: By how much a metric may be further from kappa than that of the solver's result, for its rounding.
 _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 40
+#: By how much the output of a class exceeds the others where it is predicted for all rows.
+_FAVOUR = 1e-3
 
 
 def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndarray:
@@ -79,7 +81,8 @@ def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """What every metric may exceed kappa by: as much as the solver's result does, or a row where that is outside."""
     granularity = np.array([constraint.granularity for constraint in problem.constraints])
     excess = np.array([constraint.exact(scores) for constraint in problem.constraints])
-    return granularity if (excess > granularity).any() else np.clip(excess, np.minimum(_ROUNDING, granularity), None)
+    inside = np.minimum(np.clip(excess, 0, None) + _ROUNDING, granularity)
+    return granularity if (excess > granularity).any() else inside
 
 
 def _holds(problem: Problem, scores: np.ndarray, slack: np.ndarray) -> bool:
@@ -183,6 +186,7 @@ class _Plane:
         yield self.at(*free)
         constant = self._minimised(np.array([0.0, self.centre]), largest=0.0)
         yield self.at(*constant)
+        yield from _FAVOUR * self.problem.model.class_directions(self.problem.data)
         if self._spread:
             yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
 
@@ -225,15 +229,28 @@ class _Plane:
 
     def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
         """The best points on the rays of the allowed cuts next to the free optimum."""
-        if self.shift is None:
-            return  # the cut is where it is
         cuts, allowed = self._cuts()
+        if self.shift is None:
+            yield from self._by_multiples(cuts[allowed], free)
+            return
         at = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
         own = np.searchsorted((cuts - self.centre) / self._spread, at)
         chosen = np.flatnonzero(allowed)
         place = int(np.searchsorted(chosen, own))
         for cut in cuts[chosen[max(place - _NEXT, 0) : place + _NEXT]].tolist():
             yield self._on_ray((cut - self.centre) / self._spread, free)
+
+    def _by_multiples(self, cuts: np.ndarray, free: np.ndarray) -> Iterator[np.ndarray]:
+        """The allowed multiples next to the free optimum, where scores cannot be shifted.
+
+        The multiple a of the scores has the cut ``threshold / a``; a threshold of zero has the same cut for all.
+        """
+        with np.errstate(divide="ignore"):
+            multiples = np.sort(self._thresholds[0] / cuts) * self._spread
+        multiples = multiples[(multiples > 0) & np.isfinite(multiples)]
+        place = int(np.searchsorted(multiples, free[0]))
+        for multiple in multiples[max(place - _NEXT, 0) : place + _NEXT].tolist():
+            yield np.array([multiple, 0.0])
 
     def _on_ray(self, cut: float, free: np.ndarray) -> np.ndarray:
         """The best point whose scores are at the threshold where the standardised ones are at ``cut``."""
@@ -290,10 +307,10 @@ class _Plane:
         return inside + low * (outside - inside)
 
     def _by_errors(self) -> Iterator[np.ndarray]:
-        """Constant scores on both sides of the threshold, and the allowed cut of the fewest errors."""
+        """Constant scores on both sides of the threshold and at it, and the allowed cut of the fewest errors."""
         threshold, unit = self.problem.threshold, max(self._spread, 1.0)
-        yield self.at(0.0, threshold + unit)
-        yield self.at(0.0, threshold - unit)
+        for constant in (threshold + unit, threshold - unit, threshold):
+            yield self.at(0.0, constant)
         if self.shift is None or not self._spread:
             return
         gains = self.problem.objective.gains

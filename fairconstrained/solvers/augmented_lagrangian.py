@@ -24,8 +24,12 @@ _FINE = 1e-11
 _UNCONSTRAINED_ITER = 2000
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
-#: Iterations without coming nearer to feasibility, or to the promise of a better optimum, that end a run.
-_HOPELESS = 8
+#: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
+_HOPELESS = 5
+#: Iterations that promise a better optimum without reaching it, after which a run ends.
+_PROMISES = 12
+#: Of sums of shares.
+_ROUNDING = 1e-9
 #: Share of the excess over the bounds by which an iterate has to come nearer to count.
 _NEARER = 0.1
 #: Steps of the bisection between a feasible and an infeasible iterate.
@@ -352,13 +356,14 @@ class _Run:
             # An iterate that is better but not yet feasible may still become feasible. Along a path that was tried.
             promising = objective < self.best.objective - self.options.tol * abs(self.best.objective)
             waits = promising and not self.is_on_path
-            self.stalled += self.options.patience / _HOPELESS if waits else 1.0
-        finished = self.stalled >= self.options.patience
-        self.converged, self.given_up = finished and self.best is not None, finished and self.best is None
+            self.stalled += self.options.patience / _PROMISES if waits else 1.0
+        finished = self.stalled > self.options.patience - _ROUNDING
+        self.converged = finished and self.best is not None
+        self.given_up = finished and self.best is None and self.restarted
 
     def _tighten(self) -> None:
         """Set the next surrogate's blur and margins from how the exact metrics turned out."""
-        if self.best is None and self.stalled >= self.options.patience / 2 and not self.restarted:
+        if self.best is None and self.stalled > self.options.patience - _ROUNDING and not self.restarted:
             self._restart()
             return
         if self.blur > self.final_blur:
