@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean, pair_table
+from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean, pair_means, pair_table
 from fairconstrained.surrogates import SURROGATES, LogisticKernel, PiecewisePolynomial, QuadraticKernel
 
 EXACT = {
@@ -241,6 +241,26 @@ def test_a_table_has_the_pair_means_of_all_groups(kernel, width, sizes):
     torch.testing.assert_close((factors * table).sum(), expected, rtol=1e-11, atol=rounding((scores,), width))
     slopes = torch.autograd.grad((factors * table).sum(), one)[0], torch.autograd.grad(expected, other)[0]
     torch.testing.assert_close(slopes[0] * width, slopes[1] * width, rtol=1e-9, atol=1e-11)
+
+
+@each_kernel
+@pytest.mark.parametrize("width", WIDTHS)
+def test_several_pairs_at_once(kernel, width):
+    """Samples of different sizes, one of a single row, and one that is in two pairs."""
+    sizes = [(37, 52), (1, 8), (20, 1), (37, 15)]
+    samples = [draw(*size, seed=seed) for seed, size in enumerate(sizes)]
+    samples[3] = (samples[0][0], samples[3][1], samples[0][2], samples[3][3])
+    scores = [[x.clone().requires_grad_() for x in sample[:2]] for sample in samples]
+    factors = torch.arange(1.0, 5.0, dtype=torch.float64)
+
+    first, second = zip(*scores, strict=True)
+    means = pair_means(kernel, first, second, *zip(*(sample[2:] for sample in samples), strict=True), width)
+    slopes = torch.autograd.grad(means @ factors, [*first, *second])
+    for k, sample in enumerate(samples):
+        value, gradients = with_gradient(pair_mean, kernel, sample, width)
+        torch.testing.assert_close(means[k].detach(), value, rtol=1e-9, atol=1e-12)
+        for found, gradient in zip((slopes[k], slopes[4 + k]), gradients, strict=True):
+            torch.testing.assert_close(found, factors[k] * gradient, rtol=1e-7, atol=1e-9)
 
 
 def test_tables_of_other_kernels_are_refused():

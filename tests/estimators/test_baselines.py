@@ -88,6 +88,13 @@ def test_pairwise_not_settled_is_said(classes):
         PairwiseParityClassifier(0.4, max_iter=2).fit(X, y, sensitive_features=groups)
 
 
+def test_a_weight_asks_for_no_number_of_rows(classes):
+    few = type(classes)(*(column[:40] for column in classes))
+    model = RegularizedParityClassifier(0.1).fit(few.X, few.y, sensitive_features=few.groups)
+    gap = partial_statistical_parity_gap(None, model.decision_function(few.X), sensitive_features=few.groups)
+    assert model.constraint_values_ == {"statistical_parity": pytest.approx(gap)}
+
+
 @pytest.mark.parametrize("parity", sorted(PARITY_GAPS))
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_a_larger_weight_leaves_a_smaller_gap(classes, parity, group_interactions):

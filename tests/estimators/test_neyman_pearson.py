@@ -282,6 +282,18 @@ def test_any_module(flowers):
     assert model.module_.out_features == 3
 
 
+def test_one_class_for_all_rows_keeps_bounds_that_nothing_else_keeps():
+    """Noise of four classes: the rare one is right only where every row is given to it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(800, 2)), rng.choice(4, 800, p=[0.4, 0.3, 0.2, 0.1])
+    model = NeymanPearsonClassifier({3: 0.0}, bound_on="error", max_iter=3)
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound, and the best constant"):
+        model.fit(X, y)
+    assert (model.predict(X) == 3).all()
+    assert model.status_ == "max_iter"
+    assert model.constraint_values_ == {"error[3]": 0.0}
+
+
 def test_bounds_that_cannot_be_kept():
     X = np.zeros((100, 2))
     y = np.repeat([0, 1], 50)

@@ -217,6 +217,36 @@ def test_without_an_intercept_there_are_multiples_only(data):
     np.testing.assert_allclose(found / direction, found[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("threshold", [-0.5, 0.4])
+@pytest.mark.parametrize("seed", range(3))
+def test_multiples_move_a_threshold_that_is_not_zero(make_data, seed, threshold):
+    """Where scores cannot be shifted, all multiples of a fine grid are worse, or break the bound."""
+    data = make_data((90, 110), n_features=2, shift=0.7, seed=seed)
+    problem = problem_of(data, DemographicParity(0.06, threshold=threshold), fit_intercept=False)
+    params = np.array([1.2, -0.7]) * (1 + seed)
+    found = best_rescaled(problem, [params])
+    assert problem.holds(problem.scores(found))
+    allowed = [a for a in np.linspace(0, 3, 3001) if is_within(problem, a * params)]
+    assert allowed
+    assert loss_of(problem, found) <= min(loss_of(problem, a * params) for a in allowed) + 1e-9
+    np.testing.assert_allclose(found * params[0], found[0] * params, atol=1e-9)
+
+
+def test_the_gap_that_the_solver_kept_is_kept_whatever_the_rounding(data):
+    """At the cut of the result itself, half or twice the scores may be better."""
+    problem = problem_of(data, DemographicParity(0.1))
+    bound = problem.constraints[0]
+    rng = np.random.default_rng(0)
+    draws = (rng.normal(size=4) for _ in range(2000))
+    kept = [p for p in draws if 0 < bound.exact(problem.scores(p)) <= bound.granularity][:5]
+    assert len(kept) == 5
+    for params in kept:
+        found = best_rescaled(problem, [params])
+        along = minimize_scalar(lambda a, p=params: loss_of(problem, a * p), bounds=(0, 9), method="bounded")
+        assert loss_of(problem, found) <= along.fun + 1e-8
+        assert bound.exact(problem.scores(found)) <= bound.exact(problem.scores(params)) + 1e-11
+
+
 def test_heads_of_groups_move_alike(data):
     problem = problem_of(data, StatisticalParity(0.9), n_copies=3)
     params = np.random.default_rng(0).normal(size=12)
@@ -273,6 +303,17 @@ def test_fewer_errors_than_the_majority_class_makes(data):
     found = problem.scores(best_rescaled(problem, [wrong]))
     correct = data.weights.numpy() @ ((found > 0) == (data.y.numpy() > 0))
     assert correct >= max(positive, 1 - positive) - 1e-12
+
+
+def test_constants_at_the_threshold_where_errors_are_counted(data):
+    """A hinge is one for all rows at zero, and differs between the groups everywhere else."""
+    bound = RateGap(0.0, rate="hinge").unchecked(data)
+    problem = Problem(model=LinearModel(3), objective=ZeroOne().bind(data), constraints=(bound,), data=data)
+    params = np.array([1.0, 0.5, 0.0, 0.3])
+    assert not problem.holds(problem.scores(params))
+    found = problem.scores(best_rescaled(problem, [params]))
+    np.testing.assert_allclose(found, 0.0, atol=1e-12)
+    assert problem.holds(found)
 
 
 # --- metrics at cuts
