@@ -5,6 +5,7 @@ Pairs in one piece of the kernel are a window of the other sample in sorted orde
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,14 @@ class Side(NamedTuple):
     x: np.ndarray
     weights: np.ndarray
     sizes: np.ndarray
+
+    def blocks(self, n_samples: int) -> Iterator[Side]:
+        """The same in parts of so many samples."""
+        ends = np.append(0, np.cumsum(self.sizes))
+        for first in range(0, self.sizes.size, n_samples):
+            sizes = self.sizes[first : first + n_samples]
+            rows = slice(ends[first], ends[first + sizes.size])
+            yield Side(self.x[rows], self.weights[rows], sizes)
 
     def laid_out(self, apart: float) -> tuple[Side, np.ndarray, np.ndarray]:
         """The same sorted, every sample ``apart`` from the one before; the order; and the number of the sample."""

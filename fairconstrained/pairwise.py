@@ -23,8 +23,10 @@ from fairconstrained.surrogates import LogisticKernel, PiecewisePolynomial, Quad
 
 __all__ = ["SoftplusKernel", "interval_weights", "pair_mean", "pair_means", "pair_table"]
 
-#: Rows of a pair of samples above which pairs are summed one after another.
+#: Rows of a pair of samples above which there is nothing to gain from fewer calls, and pairs are summed one by one.
 _AT_ONCE = 2**13
+#: Pairs of samples that are summed side by side; rounding grows with the square of their number.
+_PAIRS = 32
 
 
 @dataclass(frozen=True)
@@ -248,9 +250,14 @@ def _evaluate_polynomial(kernel: PiecewisePolynomial, one: Sample, other: Sample
 def _evaluate_polynomials(
     kernel: PiecewisePolynomial, one: Side, other: Side
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    if one.x.size + other.x.size > _AT_ONCE * one.sizes.size:  # too large to gain anything from fewer calls
+    is_large = one.x.size + other.x.size > _AT_ONCE * one.sizes.size
+    # samples side by side are far from a common origin, of which kernels that go on growing take high moments
+    if is_large or kernel.coefficients[[0, -1], 1:].any():
         return _evaluate_all.dispatch(object)(kernel, one, other)
-    return pair_sums(Pieces(kernel.knots, kernel.coefficients), one, other)
+    pieces = Pieces(kernel.knots, kernel.coefficients)
+    blocks = zip(one.blocks(_PAIRS), other.blocks(_PAIRS), strict=True)
+    values, first, second = zip(*(pair_sums(pieces, *sides) for sides in blocks), strict=True)
+    return np.concatenate(values), np.concatenate(first), np.concatenate(second)
 
 
 @_tabulate.register

@@ -263,6 +263,14 @@ def test_several_pairs_at_once(kernel, width):
             torch.testing.assert_close(found, factors[k] * gradient, rtol=1e-7, atol=1e-9)
 
 
+def test_hundreds_of_pairs_lose_no_digits():
+    kernel, rng = SURROGATES["ramp"].value, np.random.default_rng(0)
+    samples = [draw(9, 7, seed=seed, ties=False, scale=10.0 ** rng.uniform(0, 3)) for seed in range(300)]
+    means = pair_means(kernel, *zip(*samples, strict=True), 0.1)
+    for found, sample in zip(means, samples, strict=True):
+        assert found.item() == pytest.approx(by_pairs(kernel, *sample, 0.1).item(), abs=2e-9)
+
+
 def test_tables_of_other_kernels_are_refused():
     with pytest.raises(TypeError, match="pair_table does not know how to sum QuadraticKernel over pairs"):
         pair_table(QuadraticKernel(1.0), column(0, 1), column(1, 1), [1, 1])
