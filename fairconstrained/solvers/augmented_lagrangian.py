@@ -25,7 +25,7 @@ _UNCONSTRAINED_ITER = 2000
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
-_HOPELESS = 5
+_HOPELESS = 8
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
 #: Of sums of shares.
