@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy.linalg import matmul_toeplitz, solve_banded
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.linalg import solve_banded
 from torch import Tensor
 
 __all__ = ["Result", "Sample", "close_gaps", "evaluate_on_grid", "near_pairs", "table_on_grid"]
@@ -71,12 +73,11 @@ def near_pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | 
 
 
 def evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: Sample, other: Sample) -> Result:
-    """Tensor product of cubic B-splines: spread the weights on the nodes, apply a Toeplitz matrix, gather."""
+    """Tensor product of cubic B-splines: spread the weights on the nodes, convolve with the kernel, gather."""
     rows, size, density = _grid_rows([one.x, other.x])
-    table = _spline_table(kernel, size, density)
-    column, row = table[size - 1 :], table[size - 1 :: -1]
     spread = [r.spread(sample.weights, size) for r, sample in zip(rows, (one, other), strict=True)]
-    potential = matmul_toeplitz((column, row), spread[1]), matmul_toeplitz((row, column), spread[0])
+    spectrum = _spectrum(kernel, size, density)
+    potential = _convolved(spectrum, spread[1]), _correlated(spectrum, spread[0])
     gradients = [
         density * sample.weights * r.slopes(p) for r, sample, p in zip(rows, (one, other), potential, strict=True)
     ]
@@ -93,14 +94,13 @@ def table_on_grid(kernel: Callable[[Tensor], Tensor], samples: Sequence[Sample])
         Derivatives of the means of a sample, as the first one of a pair, in its own rows.
     """
     rows, size, density = _grid_rows([sample.x for sample in samples])
-    table = _spline_table(kernel, size, density)
-    spread = np.stack([r.spread(sample.weights, size) for r, sample in zip(rows, samples, strict=True)], axis=1)
-    potential = matmul_toeplitz((table[size - 1 :], table[size - 1 :: -1]), spread)
+    spread = np.stack([r.spread(sample.weights, size) for r, sample in zip(rows, samples, strict=True)])
+    potential = _convolved(_spectrum(kernel, size, density), spread)
     slopes = [
-        np.stack([density * sample.weights * r.slopes(p) for p in potential.T])
+        np.stack([density * sample.weights * r.slopes(p) for p in potential])
         for r, sample in zip(rows, samples, strict=True)
     ]
-    return spread.T @ potential, slopes
+    return spread @ potential.T, slopes
 
 
 def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, float]:
@@ -111,7 +111,39 @@ def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, f
     # Nodes stand at multiples of the spacing: wherever the scores go, they meet the same function.
     origin = np.floor(lowest * density)
     rows = [_GridRows(x * density - origin) for x in positions]
-    return rows, max(int(r.node.max()) for r in rows) + 4, density
+    size = max(int(r.node.max()) for r in rows) + 4
+    # in steps of an eighth, so that the scores of the next evaluation have the same grid, as a rule
+    step = 2 ** max(size.bit_length() - 4, 0)
+    return rows, -(-size // step) * step, density
+
+
+def _length(size: int) -> int:
+    """Of transforms that hold every difference of two nodes; what wraps around stays below ``size - 1``."""
+    return int(next_fast_len(2 * size - 1, real=True))
+
+
+def _spectrum(kernel: Callable[[Tensor], Tensor], size: int, density: float) -> np.ndarray:
+    """Fourier transform of `_spline_table`, of a length that the transform is fast for."""
+    return (_known_spectrum if size < _MANY_NODES else _new_spectrum)(kernel, size, density)
+
+
+def _new_spectrum(kernel: Callable[[Tensor], Tensor], size: int, density: float) -> np.ndarray:
+    return rfft(_spline_table(kernel, size, density), _length(size))
+
+
+_known_spectrum = lru_cache(maxsize=8)(_new_spectrum)
+
+
+def _convolved(spectrum: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``sum_j table[size - 1 + i - j] x_j``; ndarray of shape (..., size), like ``x``."""
+    size = x.shape[-1]
+    return irfft(spectrum * rfft(x, _length(size)), _length(size))[..., size - 1 : 2 * size - 1]
+
+
+def _correlated(spectrum: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """``sum_i table[size - 1 + i - j] x_i``: the same with the arguments of the kernel exchanged."""
+    size = x.shape[-1]
+    return irfft(spectrum * rfft(x, _length(size)).conj(), _length(size))[..., size - 1 :: -1]
 
 
 def _spline_table(kernel: Callable[[Tensor], Tensor], size: int, density: float) -> np.ndarray:

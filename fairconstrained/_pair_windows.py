@@ -227,8 +227,8 @@ def _window_sums(
     size = _length(tables[:, [0, last]])
     prefix = _prefix_moments(others - origin, weights, size)
     for piece in (0, last):
-        window = _moments(prefix, edges[piece + 1], edges[piece], points - origin)
-        sums += tables[:, piece, :size] @ window
+        window = prefix.take(edges[piece], axis=1) - prefix.take(edges[piece + 1], axis=1)
+        sums += tables[:, piece, :size] @ _moved(window, points - origin)
     if last < 2:
         return sums
     # The inner windows take moments about the centre of a cell, whose powers are small. The cells are a little
@@ -236,13 +236,16 @@ def _window_sums(
     width = 1.25 * np.diff(knots).max()
     cells = np.floor(others / width)
     prefix = _prefix_moments(others - (cells + 0.5) * width, weights, tables.shape[2])
+    up_to_end = prefix.take(edges[1], axis=1)
     for piece in range(1, last):
         begins, ends = edges[piece + 1], edges[piece]
         cell = np.floor((points - knots[piece]) / width)
         middle = np.clip(np.searchsorted(cells, cell + 1), begins, ends)
-        window = _moments(prefix, begins, middle, points - (cell + 0.5) * width)
-        window += _moments(prefix, middle, ends, points - (cell + 1.5) * width)
+        up_to_begin, up_to_middle = prefix.take(begins, axis=1), prefix.take(middle, axis=1)
+        window = _moved(up_to_middle - up_to_begin, points - (cell + 0.5) * width)
+        window += _moved(up_to_end - up_to_middle, points - (cell + 1.5) * width)
         sums += tables[:, piece] @ window
+        up_to_end = up_to_begin
     return sums
 
 
@@ -262,9 +265,8 @@ def _prefix_moments(x: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray
     return prefix
 
 
-def _moments(prefix: np.ndarray, begins: Any, ends: Any, shift: np.ndarray) -> np.ndarray:
-    """Moments of ``shift_i - x_j`` over the windows ``begins_i : ends_i``; ndarray of shape (size, n_points)."""
-    moments = np.stack([np.broadcast_to(row[ends] - row[begins], shift.shape) for row in prefix])
+def _moved(moments: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Moments of ``shift - x`` from those of ``-x``, in place; both of shape (size, n_points)."""
     for start in range(1, len(moments)):  # binomial theorem, as in Pascal's triangle
         for m in reversed(range(start, len(moments))):
             moments[m] += shift * moments[m - 1]

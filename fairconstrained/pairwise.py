@@ -322,7 +322,13 @@ _LEFT_HINGE = PiecewisePolynomial(np.zeros(1), np.array([[0.0, -1.0], [0.0, 0.0]
 # --- ranks
 
 
-def interval_weights(scores: Tensor, weights: Tensor, alpha: float, beta: float) -> Tensor:
+def interval_weights(
+    scores: Tensor,
+    weights: Tensor,
+    alpha: float | np.ndarray,
+    beta: float | np.ndarray,
+    codes: np.ndarray | None = None,
+) -> Tensor:
     """Weight of every row at ranks in ``[alpha, beta)`` of its own set; rank 0 is the highest score.
 
     A row at an end of the interval counts in part, and tied rows share in proportion to their weights, so the
@@ -332,22 +338,30 @@ def interval_weights(scores: Tensor, weights: Tensor, alpha: float, beta: float)
     ----------
     scores : Tensor of shape (n,)
     weights : Tensor of shape (n,)
-        Non-negative, with sum one.
-    alpha, beta : float
-        ``0 <= alpha <= beta <= 1``.
+        Non-negative, with sum one in every set.
+    alpha, beta : float, or ndarray of shape (n_pieces, n_sets) or (n_pieces, 1)
+        ``0 <= alpha <= beta <= 1``, of disjoint pieces.
+    codes : ndarray of shape (n,), optional
+        Number of every row's set; by default all rows are one set.
 
     Returns
     -------
     weights : Tensor of shape (n,)
-        With sum ``beta - alpha``; a constant, without gradient.
+        With sum ``beta - alpha`` in every set; a constant, without gradient.
     """
     x, w = scores.detach().numpy(), weights.detach().numpy()
-    order = np.argsort(-x)
-    ordered = x[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    mass = np.add.reduceat(w[order], first)
+    sets = np.zeros(x.size, dtype=int) if codes is None else codes
+    order = np.lexsort((-x, sets))
+    x, sets = x[order], sets[order]
+    first = np.flatnonzero(np.append(True, (x[1:] != x[:-1]) | (sets[1:] != sets[:-1])))
+    mass, sets = np.add.reduceat(w[order], first), sets[first]
     ends = np.append(0.0, np.cumsum(mass))
-    inside = np.diff(np.clip(ends / ends[-1], alpha, beta))
+    bounds = ends[np.searchsorted(sets, np.arange(sets[-1] + 2))]
+    ranks = (ends[:-1] - bounds[sets], ends[1:] - bounds[sets]) / np.diff(bounds)[sets]
+    inside = np.zeros_like(mass)
+    for low, high in zip(np.atleast_2d(alpha), np.atleast_2d(beta), strict=True):
+        of_set = (np.broadcast_to(end, sets[-1] + 1)[sets] for end in (low, high))
+        inside += np.diff(np.clip(ranks, *of_set), axis=0)[0]
     share = np.divide(inside, mass, out=np.zeros_like(mass), where=mass > 0)
     result = np.empty_like(w)
     result[order] = w[order] * np.repeat(share, np.diff(np.append(first, x.size)))

@@ -24,9 +24,6 @@ from fairconstrained.views import DifferenceOfConvex, Stochastic
 
 __all__ = ["GroupAUC"]
 
-#: The union of intervals that needs no ranks.
-_EVERYTHING = [(0.0, 1.0)]
-
 
 class GroupAUC(Constraint):
     r"""Bound on the partial group AUC gap.
@@ -96,6 +93,12 @@ class _Rows(NamedTuple):
 
     scores: Tensor
     weights: Tensor
+
+
+def _without_weightless(weights: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows that have some weight, and their weights: the others only cost time."""
+    rows = torch.nonzero(weights).squeeze(-1)
+    return rows, weights[rows]
 
 
 class _Sets(NamedTuple):
@@ -192,9 +195,8 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
         """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
-        inside = [self._inside(scores, group, pieces) for group, pieces in enumerate(self._pieces)]
-        rows, weights = (torch.cat(parts) for parts in zip(*inside, strict=True))
-        sizes = [len(own) for own, _ in inside]
+        rows, weights = self._counted(scores)
+        sizes = np.bincount(self.data.codes[rows], minlength=self.data.n_groups).tolist()
         aucs = pair_table(self.surrogate.value, scores[rows], weights, sizes, self.surrogate.width)
         first, second = self._pairs
         return aucs[first, second] / torch.from_numpy(self._lengths[first] * self._lengths[second]) - 0.5
@@ -219,30 +221,24 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
     def _sets(self, scores: Tensor, group: int) -> _Sets:
         ends = [(end, sign) for piece in self._pieces[group] for end, sign in zip(piece, (-1, 1), strict=True)]
         return _Sets(
-            everyone=self._rows(scores, group, _EVERYTHING),
-            tops=[(sign, self._rows(scores, group, [(0.0, end)])) for end, sign in ends if end > 0],
-            bottoms=[(-sign, self._rows(scores, group, [(end, 1.0)])) for end, sign in ends if end < 1],
+            everyone=self._rows(scores, group, 0.0, 1.0),
+            tops=[(sign, self._rows(scores, group, 0.0, end)) for end, sign in ends if end > 0],
+            bottoms=[(-sign, self._rows(scores, group, end, 1.0)) for end, sign in ends if end < 1],
         )
 
-    def _rows(self, scores: Tensor, group: int, pieces: list[tuple[float, float]]) -> _Rows:
-        rows, weights = self._inside(scores, group, pieces)
-        return _Rows(scores[rows], weights)
+    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows at ranks in their group's interval, group after group, and the parts of their weights that count."""
+        ends = self.intervals.alpha, self.intervals.beta
+        return _without_weightless(interval_weights(scores, self.data.groups.weights, *ends, self.data.codes))
 
-    def _inside(self, scores: Tensor, group: int, pieces: list[tuple[float, float]]) -> tuple[Tensor, Tensor]:
-        """The rows of a group at ranks in the pieces, and the parts of their weights that count.
-
-        Those outside are left out, for they cost time.
-        """
-        rows = self.data.slices[group]
-        weights = self.data.groups.weights[rows]
-        everyone = torch.arange(rows.start, rows.stop)
-        if pieces == _EVERYTHING:
-            return everyone, weights
-        inside = torch.zeros_like(weights)
-        for alpha, beta in pieces:
-            inside += interval_weights(scores[rows], weights, alpha, beta)
-        chosen = inside > 0
-        return everyone[chosen], inside[chosen]
+    def _rows(self, scores: Tensor, group: int, alpha: float, beta: float) -> _Rows:
+        """The rows of a group at ranks in ``[alpha, beta)``."""
+        members = self.data.slices[group]
+        own, weights = scores[members], self.data.groups.weights[members]
+        if (alpha, beta) == (0.0, 1.0):
+            return _Rows(own, weights)
+        rows, weights = _without_weightless(interval_weights(own, weights, alpha, beta))
+        return _Rows(own[rows], weights)
 
     def _sum(self, kernel: Kernel, first: _Rows, second: _Rows) -> Tensor:
         """Weighted sum of ``kernel`` over all pairs of rows."""
@@ -260,3 +256,7 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     def on(self, data: FairData) -> Self:
         """See `Stochastic.on`."""
         return replace(self, data=data)
+
+    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+        """All rows: ranks are not needed."""
+        return torch.arange(self.data.n_samples), self.data.groups.weights

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -12,20 +13,22 @@ from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
-from fairconstrained.solvers._rescaling import constant_scores
+from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
 from fairconstrained.solvers._smooth import minimise
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
 
-#: Gradient norm to which a solution that need not move any more is polished.
-_FINE = 1e-11
+#: Gradient norm at which constraints take over, and the fraction of the value that fifty iterations have to gain.
+_COARSE = 1e-3, 1e-6
+#: The same for a solution that need not move any more.
+_FINE = 1e-11, 0.0
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
-_HOPELESS = 8
+_HOPELESS = 5
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
 #: Of sums of shares.
@@ -184,7 +187,9 @@ class _Run:
         self.margins = np.zeros(len(problem.constraints))
         self.surrogate_violation = np.inf
         self.n_iter = self.n_evaluations = self.nearest_iter = 0
-        #: The excess over the bounds when it last became smaller by what counts.
+        #: The least excess over the bounds since the run began, or began anew.
+        self.least_excess = np.inf
+        #: The same when it last became smaller by what counts.
         self.farthest = np.inf
         self.stalled = 0.0
         self.best: Iterate | None = None
@@ -209,9 +214,9 @@ class _Run:
 
     def minimise_freely(self, params: np.ndarray) -> None:
         """Minimise the objective alone; converged if that satisfies the constraints already."""
-        coarse = 1e-3 if self.problem.constraints else _FINE
+        precision = _COARSE if self.problem.constraints else _FINE
         for loss in self.problem.objective.loss.path():
-            params = self._minimise_loss(loss, params, coarse)
+            params = self._minimise_loss(loss, params, precision)
             if self.searches_first:
                 # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
                 # constraints. The best classifier under a bound on positive rates has this form, a threshold
@@ -221,7 +226,7 @@ class _Run:
                 if self.converged:
                     return
         self.start_from(params)
-        if self.best is not None and coarse > _FINE:
+        if self.best is not None and precision != _FINE:
             # Perhaps the optimum is fair as it is; only then is it worth computing precisely.
             self.best = None
             self.start_from(self._minimise_loss(loss, params, _FINE))
@@ -349,7 +354,8 @@ class _Run:
         if too_early or comes_nearer:
             self.stalled = 0.0
         elif self.best is None:
-            self.stalled += self.options.patience / _HOPELESS
+            # An iterate that is no better than what is to be had without any search gives no hope.
+            self.stalled += self.options.patience / _HOPELESS if objective < self.obvious else 1.0
         elif self.best.objective < previous - self.options.tol * abs(previous):
             self.stalled = 0.0
         else:
@@ -360,6 +366,16 @@ class _Run:
         finished = self.stalled > self.options.patience - _ROUNDING
         self.converged = finished and self.best is not None
         self.given_up = finished and self.best is None and self.restarted
+
+    @cached_property
+    def obvious(self) -> float:
+        """What is clearly less than the objective of any feasible multiple of the nearest scores; or infinity."""
+        assert self.nearest is not None  # every run assesses its start
+        params = best_rescaled(self.problem, [self.nearest.params])
+        point = FullBatchView(self.problem.without_constraints()).at(params)
+        self.n_evaluations += 1
+        is_feasible = self._iterate(params, point).excess <= 0
+        return point.objective - self.options.tol * abs(point.objective) if is_feasible else np.inf
 
     def _tighten(self) -> None:
         """Set the next surrogate's blur and margins from how the exact metrics turned out."""
@@ -385,6 +401,7 @@ class _Run:
         """Begin again where feasibility was nearest, with surrogates that look further than a few rows."""
         assert self.nearest is not None  # every run assesses its start
         self.restarted, self.stalled = True, 0.0
+        self.least_excess = self.farthest = np.inf
         self.z[: self.problem.n_params] = self.nearest.params
         self.scores = self.problem.scores(self.nearest.params)
         self.multipliers = np.zeros_like(self.multipliers)
@@ -406,8 +423,9 @@ class _Run:
             self._press_on(self.origin, iterate)
         if self.nearest is None or iterate.excess < self.nearest.excess:
             self.nearest = iterate
-        if self.nearest.excess <= (1 - _NEARER) * self.farthest:
-            self.farthest, self.nearest_iter = self.nearest.excess, self.n_iter
+        self.least_excess = min(self.least_excess, iterate.excess)
+        if self.least_excess <= (1 - _NEARER) * self.farthest:
+            self.farthest, self.nearest_iter = self.least_excess, self.n_iter
         self.recorder.add(
             iterate.params,
             n_iter=self.n_iter,
@@ -478,11 +496,11 @@ class _Run:
             candidates=tuple(kept.params for kept in [*self.outside, self.nearest] if kept is not None),
         )
 
-    def _minimise_loss(self, loss: Objective, params: np.ndarray, gtol: float) -> np.ndarray:
+    def _minimise_loss(self, loss: Objective, params: np.ndarray, precision: tuple[float, float]) -> np.ndarray:
         """Minimise one loss of the objective's path without constraints."""
         view = FullBatchView(replace(self.problem.without_constraints(), objective=loss.bind(self.problem.data)))
         solution, self.settled = minimise(
-            view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, gtol
+            view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, *precision
         )
         self.n_evaluations += view.n_evaluations
         return solution
