@@ -219,7 +219,8 @@ class BoundPairwiseAUC(BoundObjective):
             return scores.new_zeros(())
         positives, negatives = self._classes
         first, second = scores[positives.rows] - self._pair_loss.margin, scores[negatives.rows]
-        weights = interval_weights(second, negatives.weights, alpha, beta)
+        is_whole = (alpha, beta) == (0.0, 1.0)
+        weights = negatives.weights if is_whole else interval_weights(second, negatives.weights, alpha, beta)
         length = self.loss.ends[1] - self.loss.ends[0]
         return pair_mean(kernel, first, second, positives.weights, weights) / length
 

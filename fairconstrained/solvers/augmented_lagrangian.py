@@ -354,8 +354,10 @@ class _Run:
         if too_early or comes_nearer:
             self.stalled = 0.0
         elif self.best is None:
-            # An iterate that is no better than what is to be had without any search gives no hope.
-            self.stalled += self.options.patience / _HOPELESS if objective < self.obvious else 1.0
+            # An iterate that is no better than what is to be had without any search gives no hope, and one that
+            # the largest penalty has not brought nearer gives less.
+            share = 2 / _HOPELESS if self.penalty >= self.options.max_penalty else 1 / _HOPELESS
+            self.stalled += self.options.patience * share if objective < self.obvious else 1.0
         elif self.best.objective < previous - self.options.tol * abs(previous):
             self.stalled = 0.0
         else:
