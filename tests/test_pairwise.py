@@ -306,6 +306,25 @@ def test_interval_weights_whatever_the_order_of_the_rows(alpha, beta):
     torch.testing.assert_close(inside + rest, weights)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_interval_weights_of_several_sets_are_those_of_each(shared):
+    """Pieces that all sets share, or a column of pieces for every set; ties within sets and between them."""
+    generator = np.random.default_rng(3)
+    scores = torch.from_numpy(generator.integers(0, 9, 60) / 4)
+    codes = np.sort(generator.integers(0, 3, 60))
+    weights = torch.from_numpy(generator.uniform(0.5, 2, 60))
+    weights /= torch.from_numpy(np.bincount(codes, weights))[codes]
+    alpha, beta = np.array([[0.0, 0.1, 0.2], [0.5, 0.6, 0.7]]), np.array([[0.25, 0.35, 0.3], [0.5, 0.9, 1.0]])
+    columns = (alpha[:, :1], beta[:, :1]) if shared else (alpha, beta)
+    inside = interval_weights(scores, weights, *columns, codes)
+    for code in range(3):
+        own = codes == code
+        column = 0 if shared else code
+        ends = zip(alpha[:, column], beta[:, column], strict=True)
+        expected = sum(interval_weights(scores[own], weights[own], *piece) for piece in ends)
+        torch.testing.assert_close(inside[own], expected, rtol=0, atol=1e-15)
+
+
 def test_interval_weights_are_constants():
     scores = column(0.3, 0.1).requires_grad_()
     assert not interval_weights(scores, column(0.5, 0.5), 0.0, 0.7).requires_grad

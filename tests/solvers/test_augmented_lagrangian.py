@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.exceptions import ConvergenceWarning
 
+from fairconstrained import PartialParityClassifier
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
@@ -206,3 +208,21 @@ def test_one_iteration_keeps_the_solution_for_a_tighter_bound(parity_problem, no
         loose = solve(parity_problem(notion, kappa), start=tight.start, max_iter=1, inner_iter=1)
         assert not loose.status.is_infeasible
         assert loose.objective <= tight.objective
+
+
+# --- bounds out of reach
+
+
+@pytest.mark.parametrize("loss", ["logistic", "squared"])
+def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
+    """Of one feature on which groups differ, only constant scores have no gap, whatever the multipliers are."""
+    generator = np.random.default_rng(0)
+    groups = np.arange(480) % 4
+    X = (generator.normal(size=480) + 2 * groups)[:, None]
+    y = X[:, 0] + 2 * generator.normal(size=480) > 3
+    model = PartialParityClassifier(0.01, parity="group_auc", interval=(0, 0.5), objective=loss)
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
+        model.fit(X, y, sensitive_features=groups)
+    assert np.ptp(model.decision_function(X)) == 0
+    assert model.constraint_values_ == {"group_auc": 0.0}
+    assert model.n_iter_ < 15
