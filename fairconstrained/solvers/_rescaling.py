@@ -34,8 +34,6 @@ _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 40
-#: Iterations in the plane along the border: near a kink they go on without gain.
-_SLSQP_ITER = 25
 #: By how much the output of a class exceeds the others where it is predicted for all rows.
 _FAVOUR = 1e-3
 
@@ -287,7 +285,7 @@ class _Plane:
                 method="SLSQP",
                 bounds=[(0.0, None), (None, None) if self.shift is not None else (0.0, 0.0)],
                 constraints=[{"type": "ineq", "fun": self._room}],
-                options={"maxiter": _SLSQP_ITER, "ftol": 1e-12},
+                options={"maxiter": 100, "ftol": 1e-12},
             ).x
             # beyond the border by rounding, as a rule
             yield near if self._holds(near) else self._towards(inside, near)
