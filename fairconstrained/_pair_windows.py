@@ -6,6 +6,7 @@ Pairs in one piece of the kernel are a window of the other sample in sorted orde
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,14 +32,63 @@ class Pieces(NamedTuple):
     coefficients: np.ndarray
 
 
-class Parts(NamedTuple):
-    """The part ``begins_i : ends_i`` of the others that belongs to a point; ndarrays of shape (n_points,).
+@dataclass(frozen=True)
+class Others:
+    """The other sample of every point, a part of the rows that is sorted by itself.
 
-    Between one point's knots there are no others of another part.
+    Attributes
+    ----------
+    x, weights : ndarray of shape (n_others,)
+    begins, ends : ndarray of int
+        The part ``begins : ends`` of the rows belongs to a point; broadcasts with the points. Between one point's knots
+        there are no rows of another part.
     """
 
+    x: np.ndarray
+    weights: np.ndarray
     begins: np.ndarray
     ends: np.ndarray
+
+    def find(self, points: np.ndarray, side: Any = "left", width: float | None = None) -> np.ndarray:
+        """Return the first row of its part that is not below a point, or not up to it (side "right").
+
+        With a ``width``, points are numbers of cells of that width, and are compared with those of the rows.
+        """
+        return np.searchsorted(_cells(self.x, width), points, side)
+
+
+@dataclass(frozen=True)
+class GroupedOthers(Others):
+    """The rows of every group, group after group, each of which is the other sample of all points.
+
+    Attributes
+    ----------
+    every : ndarray of shape (n_rows,)
+        The rows of all groups, sorted: one search in them serves all groups.
+    places : ndarray of shape (n_groups, n_rows + 1)
+        Where in ``x`` a group's rows go on after the first rows of ``every``.
+    """
+
+    every: np.ndarray
+    places: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, weights: np.ndarray, is_member: np.ndarray) -> GroupedOthers:
+        """Take the groups' rows, ``is_member`` of shape (n_groups, n_rows), from sorted ones."""
+        counts = np.zeros((len(is_member), x.size + 1), dtype=np.intp)
+        np.cumsum(is_member, axis=1, out=counts[:, 1:])
+        ends = np.cumsum(counts[:, -1:], axis=0)
+        begins = ends - counts[:, -1:]
+        rows = np.nonzero(is_member)[1]
+        return cls(x[rows], weights[rows], begins, ends, x, counts + begins)
+
+    def find(self, points: np.ndarray, side: Any = "left", width: float | None = None) -> np.ndarray:
+        """Return the rows that `Others.find` returns, for every group; shape (n_groups, n_points)."""
+        return self.places.take(np.searchsorted(_cells(self.every, width), points, side), axis=1)
+
+
+def _cells(x: np.ndarray, width: float | None) -> np.ndarray:
+    return x if width is None else np.floor(x / width)
 
 
 def centre(x: np.ndarray, weights: np.ndarray) -> float:
@@ -47,12 +97,9 @@ def centre(x: np.ndarray, weights: np.ndarray) -> float:
     return float(weights @ x / total) if total > 0 else 0.0
 
 
-def potentials(kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts) -> np.ndarray:
-    """Sums over a point's part of the others of the weighted kernel and of its derivative; shape (2, n_points).
-
-    Points and others are sorted.
-    """
-    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others, weights, parts)
+def potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
+    """Sums over the others of the weighted kernel and of its derivative, stacked; the points are sorted."""
+    return (_hinge_potentials if _is_linear(kernel) else _polynomial_potentials)(kernel, points, others)
 
 
 def group_potentials(
@@ -60,20 +107,13 @@ def group_potentials(
 ) -> tuple[np.ndarray, np.ndarray]:
     """`potentials` of the rows of every group, at all rows; two ndarrays of shape (n_groups, n).
 
-    The rows are sorted. Groups are laid side by side, so far apart that one search finds all windows.
+    The rows are sorted.
     """
-    place = np.argsort(codes, kind="stable")
-    apart = (2 * np.ptp(x) + 2 * np.abs(kernel.knots).max()) * np.arange(n_groups)
-    ends = np.cumsum(np.bincount(codes, minlength=n_groups))
-    begins = np.append(0, ends[:-1])
     values, slopes = np.empty((2, n_groups, x.size))
     at_once = max(_AT_ONCE // x.size, 1)
     for first in range(0, n_groups, at_once):
-        some = slice(first, first + at_once)
-        own = place[begins[first] : ends[some][-1]]
-        points, others = (x + apart[some, None]).ravel(), x[own] + apart[codes[own]]
-        parts = Parts(*(np.repeat(edges[some] - begins[first], x.size) for edges in (begins, ends)))
-        values[some], slopes[some] = potentials(kernel, points, others, weights[own], parts).reshape(2, -1, x.size)
+        some = np.arange(first, min(first + at_once, n_groups))
+        values[some], slopes[some] = potentials(kernel, x, GroupedOthers.of(x, weights, codes == some[:, None]))
     return values, slopes
 
 
@@ -99,10 +139,10 @@ class Side(NamedTuple):
         order = np.argsort(x, kind="stable")
         return Side(x[order], self.weights[order], self.sizes), order, numbers
 
-    def parts(self, numbers: np.ndarray) -> Parts:
-        """Where the samples of these numbers begin and end."""
+    def as_others(self, numbers: np.ndarray) -> Others:
+        """The same as the other samples of points, by the numbers of these samples."""
         ends = np.cumsum(self.sizes)
-        return Parts((ends - self.sizes)[numbers], ends[numbers])
+        return Others(self.x, self.weights, (ends - self.sizes)[numbers], ends[numbers])
 
 
 def pair_sums(kernel: Pieces, first: Side, second: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -113,9 +153,9 @@ def pair_sums(kernel: Pieces, first: Side, second: Side) -> tuple[np.ndarray, np
     both = np.concatenate([first.x, second.x])
     apart = 2 * float(np.ptp(both)) + 2 * float(np.abs(kernel.knots).max()) if first.sizes.size > 1 else 0.0
     (one, place, numbers), (other, other_place, other_numbers) = (side.laid_out(apart) for side in (first, second))
-    values, d_one = potentials(kernel, one.x, other.x, other.weights, other.parts(numbers))
+    values, d_one = potentials(kernel, one.x, other.as_others(numbers))
     slopes = _hinge_slopes if _is_linear(kernel) else _polynomial_slopes
-    d_other = slopes(kernel, other.x, one.x, one.weights, one.parts(other_numbers))
+    d_other = slopes(kernel, other.x, one.as_others(other_numbers))
     d_first, d_second = np.empty_like(one.x), np.empty_like(other.x)
     d_first[place], d_second[other_place] = one.weights * d_one, -other.weights * d_other
     return np.bincount(numbers, one.weights * values, minlength=first.sizes.size), d_first, d_second
@@ -126,37 +166,33 @@ def _is_linear(kernel: Pieces) -> bool:
     return kernel.coefficients.shape[1] == 2
 
 
-def _hinge_potentials(
-    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
-) -> np.ndarray:
+def _hinge_potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
     """A continuous piecewise linear kernel, as a line plus a hinge ``change_k max(x - knot_k, 0)`` at every knot.
 
     With ``V(x)`` and ``M(x)``, the sums of the others' weights and of their weighted scores below x, a hinge adds ``x
     V(x) - M(x)`` at ``x = point - knot_k``.
     """
     (constant, slope), *_ = kernel.coefficients
-    origin = centre(others, weights)
+    origin = centre(others.x, others.weights)
     centred = points - origin
-    below, sums = _cumulative(weights), _cumulative(weights * (others - origin))
-    mass, first = below[parts.ends] - below[parts.begins], sums[parts.ends] - sums[parts.begins]
+    below, sums = _cumulative(others.weights), _cumulative(others.weights * (others.x - origin))
+    mass, first = below[others.ends] - below[others.begins], sums[others.ends] - sums[others.begins]
     values = constant * mass + slope * (centred * mass - first)
-    slopes = slope * mass + np.zeros(points.size)
+    slopes = slope * mass + np.zeros_like(values)
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        place = np.searchsorted(others, points - knot)
-        so_far = below[place] - below[parts.begins]
-        values += change * ((centred - knot) * so_far - (sums[place] - sums[parts.begins]))
+        place = others.find(points - knot)
+        so_far = below[place] - below[others.begins]
+        values += change * ((centred - knot) * so_far - (sums[place] - sums[others.begins]))
         slopes += change * so_far
     return np.stack([values, slopes])
 
 
-def _hinge_slopes(
-    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
-) -> np.ndarray:
+def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
     """Weighted sums of the derivative where the points are the second ones of the pairs."""
-    below = _cumulative(weights)
-    slopes = kernel.coefficients[0, 1] * (below[parts.ends] - below[parts.begins])
+    below = _cumulative(others.weights)
+    slopes = kernel.coefficients[0, 1] * (below[others.ends] - below[others.begins])
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        slopes += change * (below[parts.ends] - below[np.searchsorted(others, points + knot, "right")])
+        slopes += change * (below[others.ends] - below[others.find(points + knot, "right")])
     return slopes
 
 
@@ -167,21 +203,17 @@ def _cumulative(x: np.ndarray) -> np.ndarray:
     return sums
 
 
-def _polynomial_potentials(
-    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
-) -> np.ndarray:
+def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
     """Between two knots the kernel is one polynomial of the moments of a window of the sorted other sample."""
     tables = np.stack([kernel.coefficients, _derivative(kernel)])
-    return _window_sums(points, others, weights, kernel.knots, tables, parts, side="left")
+    return _window_sums(points, others, kernel.knots, tables, side="left")
 
 
-def _polynomial_slopes(
-    kernel: Pieces, points: np.ndarray, others: np.ndarray, weights: np.ndarray, parts: Parts
-) -> np.ndarray:
+def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
     """See `_hinge_slopes`."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
-    return _window_sums(points, others, weights, -kernel.knots[::-1], mirrored[None], parts, side="right")[0]
+    return _window_sums(points, others, -kernel.knots[::-1], mirrored[None], side="right")[0]
 
 
 def _derivative(kernel: Pieces) -> np.ndarray:
@@ -191,60 +223,50 @@ def _derivative(kernel: Pieces) -> np.ndarray:
     return slopes
 
 
-def _window_sums(
-    points: np.ndarray,
-    others: np.ndarray,
-    weights: np.ndarray,
-    knots: np.ndarray,
-    tables: np.ndarray,
-    parts: Parts,
-    side: Any,
-) -> np.ndarray:
+def _window_sums(points: np.ndarray, others: Others, knots: np.ndarray, tables: np.ndarray, side: Any) -> np.ndarray:
     """``sum_j weights_j p(points_i - others_j)`` for several piecewise polynomials ``p`` with the same knots.
 
     Parameters
     ----------
-    points, others : ndarray of shape (n_points,) and (n_others,), both sorted
-    weights : ndarray of shape (n_others,)
+    points : ndarray of shape (n_points,), sorted
+    others : Others
     knots : ndarray of shape (n_knots,)
     tables : ndarray of shape (n_tables, n_knots + 1, degree + 1)
         Coefficients of every ``p``.
-    parts : Parts
     side : {"left", "right"}
         Whether a knot belongs to the piece on its left or on its right.
 
     Returns
     -------
-    sums : ndarray of shape (n_tables, n_points)
+    sums : ndarray of shape (n_tables, ..., n_points)
     """
     # the others in the window of piece k are edges[k + 1] : edges[k]
-    edges = [parts.ends, *(np.searchsorted(others, points - knot, side) for knot in knots), parts.begins]
+    edges = [others.ends, *(others.find(points - knot, side) for knot in knots), others.begins]
     last = knots.size
-    sums = np.zeros((tables.shape[0], points.size))
     # The two outer windows have no bound, so they take moments about a common origin. Their terms are no smaller
     # than what the powers lose, unless the kernel vanishes there and the term is left out.
-    origin = centre(others, weights)
+    origin = centre(others.x, others.weights)
     size = _length(tables[:, [0, last]])
-    prefix = _prefix_moments(others - origin, weights, size)
+    prefix = _prefix_moments(others.x - origin, others.weights, size)
+    sums = np.zeros((len(tables), *edges[1].shape))
     for piece in (0, last):
         window = prefix.take(edges[piece], axis=1) - prefix.take(edges[piece + 1], axis=1)
-        sums += tables[:, piece, :size] @ _moved(window, points - origin)
+        sums += np.tensordot(tables[:, piece, :size], _moved(window, points - origin), 1)
     if last < 2:
         return sums
     # The inner windows take moments about the centre of a cell, whose powers are small. The cells are a little
     # wider than any window, which therefore ends in the cell after the one in which it begins, or before.
     width = 1.25 * np.diff(knots).max()
-    cells = np.floor(others / width)
-    prefix = _prefix_moments(others - (cells + 0.5) * width, weights, tables.shape[2])
+    prefix = _prefix_moments(others.x - (_cells(others.x, width) + 0.5) * width, others.weights, tables.shape[2])
     up_to_end = prefix.take(edges[1], axis=1)
     for piece in range(1, last):
         begins, ends = edges[piece + 1], edges[piece]
-        cell = np.floor((points - knots[piece]) / width)
-        middle = np.clip(np.searchsorted(cells, cell + 1), begins, ends)
+        cell = _cells(points - knots[piece], width)
+        middle = np.clip(others.find(cell + 1, width=width), begins, ends)
         up_to_begin, up_to_middle = prefix.take(begins, axis=1), prefix.take(middle, axis=1)
         window = _moved(up_to_middle - up_to_begin, points - (cell + 0.5) * width)
         window += _moved(up_to_end - up_to_middle, points - (cell + 1.5) * width)
-        sums += tables[:, piece] @ window
+        sums += np.tensordot(tables[:, piece], window, 1)
         up_to_end = up_to_begin
     return sums
 
