@@ -177,7 +177,8 @@ class _GridRows:
     def spread(self, weights: np.ndarray, size: int) -> np.ndarray:
         """Weights of the nodes: every row gives to the four B-splines that are not zero there."""
         t, s = self.t, 1 - self.t
-        shares = (s**3, 4 - 3 * t**2 * (1 + s), 4 - 3 * s**2 * (1 + t), t**3)
+        tt, ss = t * t, s * s
+        shares = (s * ss, 4 - 3 * tt * (1 + s), 4 - 3 * ss * (1 + t), t * tt)
         total = np.zeros(size)
         for k, share in enumerate(shares):
             total += np.bincount(self.node + k, weights * share / 6, minlength=size)

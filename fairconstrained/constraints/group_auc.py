@@ -177,6 +177,13 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         return first, second
 
     @cached_property
+    def _table_of_pairs(self) -> tuple[Tensor, Tensor]:
+        """Where the pairs stand in a flat table of all groups by all groups, and the products of their lengths."""
+        first, second = self._pairs
+        products = self._lengths[first] * self._lengths[second]
+        return torch.from_numpy(first * self.data.n_groups + second), torch.from_numpy(products)
+
+    @cached_property
     def _pieces(self) -> list[list[tuple[float, float]]]:
         """The intervals of every group."""
         ends = np.stack([self.intervals.alpha, self.intervals.beta], axis=-1)
@@ -197,9 +204,9 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
         """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
         rows, weights = self._counted(scores)
         sizes = np.bincount(self.data.codes[rows], minlength=self.data.n_groups).tolist()
-        aucs = pair_table(self.surrogate.value, scores[rows], weights, sizes, self.surrogate.width)
-        first, second = self._pairs
-        return aucs[first, second] / torch.from_numpy(self._lengths[first] * self._lengths[second]) - 0.5
+        aucs = pair_table(self.surrogate.value, scores.index_select(0, rows), weights, sizes, self.surrogate.width)
+        places, lengths = self._table_of_pairs
+        return aucs.flatten().index_select(0, places) / lengths - 0.5
 
     def _part(self, scores: Tensor, sign: int) -> Tensor:
         """The terms ``T`` of one sign, made convex, for all pairs and then the same pairs in the other order."""

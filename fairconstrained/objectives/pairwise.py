@@ -218,7 +218,8 @@ class BoundPairwiseAUC(BoundObjective):
         if alpha == beta:
             return scores.new_zeros(())
         positives, negatives = self._classes
-        first, second = scores[positives.rows] - self._pair_loss.margin, scores[negatives.rows]
+        first = scores.index_select(0, positives.rows) - self._pair_loss.margin
+        second = scores.index_select(0, negatives.rows)
         is_whole = (alpha, beta) == (0.0, 1.0)
         weights = negatives.weights if is_whole else interval_weights(second, negatives.weights, alpha, beta)
         length = self.loss.ends[1] - self.loss.ends[0]
