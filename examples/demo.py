@@ -34,11 +34,11 @@ INTERVAL = (0.7, 1.0)
 BOUND = 0.05
 SCORING = {
     "accuracy": get_fairness_scorer("accuracy"),
-    "pSP": get_fairness_scorer("neg_partial_statistical_parity_gap", interval=INTERVAL),
-    "Ind": get_fairness_scorer("neg_independence_gap"),
-    "Sp": get_fairness_scorer("neg_separation_gap", agg_labels="sum"),
+    "pSP": get_fairness_scorer("pSP", interval=INTERVAL),
+    "Ind": get_fairness_scorer("Ind"),
+    "Sp": get_fairness_scorer("Sp"),
     # a fold in which a group gets one prediction only has no sufficiency gap
-    "Sf": get_fairness_scorer("neg_sufficiency_gap", on_empty="nan"),
+    "Sf": get_fairness_scorer("Sf", on_empty="nan"),
 }
 
 

@@ -19,7 +19,7 @@ from fairconstrained.metrics._validation import OnEmpty, check_groups, check_opt
 __all__ = ["group_auc_gap", "inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
 
 
-@register("decision_function")
+@register("decision_function", "pGAUC")
 def partial_group_auc_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

@@ -29,7 +29,7 @@ from fairconstrained.metrics._validation import (
 __all__ = ["granularity", "partial_demographic_parity_gap", "partial_statistical_parity_gap"]
 
 
-@register("decision_function")
+@register("decision_function", "pSP")
 def partial_statistical_parity_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -126,7 +126,7 @@ def partial_statistical_parity_gap(
     return gap, _rank_table_by_group(rows, worst.threshold, worst.ranks, intervals)
 
 
-@register("decision_function")
+@register("decision_function", "pDP")
 def partial_demographic_parity_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

@@ -29,7 +29,7 @@ __all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]
 _RATES = ("false_positive_rate", "true_positive_rate")
 
 
-@register("decision_function")
+@register("decision_function", "pEOP")
 def partial_equal_opportunity_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -125,7 +125,7 @@ def partial_equal_opportunity_gap(
     return cells.gap([1], interval, normalize, agg, on_empty, return_groups)
 
 
-@register("decision_function")
+@register("decision_function", "pEOD")
 def partial_equalized_odds_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,

@@ -86,7 +86,7 @@ def statistical_parity_gap(
     return result
 
 
-@register("predict_proba")
+@register("predict_proba", "Wd")
 def wasserstein_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

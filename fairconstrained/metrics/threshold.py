@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 
-@register("predict")
+@register("predict", "Ind")
 def independence_gap(
     y_true: npt.ArrayLike | None,
     y_pred: npt.ArrayLike,
@@ -101,7 +101,7 @@ def independence_gap(
     return _gap_of_rates({"selection_rate": rates[:, 0]}, rows, agg, return_groups)
 
 
-@register("predict")
+@register("predict", "Sp", agg_labels="sum")
 def separation_gap(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -229,7 +229,7 @@ def equal_opportunity_gap(
     return _gap_of_rates({"true_positive_rate": rates}, rows, agg, return_groups)
 
 
-@register("predict")
+@register("predict", "Sf")
 def sufficiency_gap(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -291,7 +291,7 @@ def sufficiency_gap(
     return _gap_of_rates(columns, rows, agg, return_groups, agg_labels="sum")
 
 
-@register("predict")
+@register("predict", "Ina")
 def inaccuracy(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,

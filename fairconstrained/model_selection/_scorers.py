@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,7 +12,7 @@ from sklearn import metrics as skm
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from fairconstrained.metrics import METRICS
+from fairconstrained.metrics import METRICS, MetricInfo
 from fairconstrained.metrics._validation import check_binary_labels
 from fairconstrained.model_selection._response import RESPONSES, get_response
 
@@ -329,7 +329,8 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     ----------
     name : str
         ``"neg_"`` and the name of a metric of :mod:`fairconstrained.metrics`, such as
-        ``"neg_partial_statistical_parity_gap"``, or a performance measure such as ``"accuracy"``; see
+        ``"neg_partial_statistical_parity_gap"``; the symbol of a metric in the papers, "Ind", "Sp", "Sf", "Ina", "Wd",
+        "pSP", "pDP", "pGAUC", "pEOP" or "pEOD"; or a performance measure such as ``"accuracy"``. See
         :func:`get_fairness_scorer_names`.
     **kwargs : object
         Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
@@ -337,7 +338,8 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     Returns
     -------
     scorer : FairnessScorer
-        A new one on every call.
+        A new one on every call. Greater is better, as scikit-learn wants it: the score is *minus* the gap, also where
+        the name is a symbol, so ``-get_fairness_scorer("Ind")(...)`` is what a table of a paper shows under "Ind".
 
     Raises
     ------
@@ -351,15 +353,20 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     >>> from fairconstrained.model_selection import get_fairness_scorer
     >>> get_fairness_scorer("neg_independence_gap")
     make_fairness_scorer(independence_gap, response='predict')
+
+    The papers' separation is the sum of two differences:
+
+    >>> get_fairness_scorer("Sp")
+    make_fairness_scorer(separation_gap, response='predict', agg_labels='sum')
     """
     if name in _PERFORMANCE:
         metric, response, greater_is_better = _PERFORMANCE[name]
         return make_performance_scorer(metric, response=response, greater_is_better=greater_is_better, **kwargs)
-    is_gap = isinstance(name, str) and name.startswith("neg_")
-    info = METRICS.get(name.removeprefix("neg_")) if is_gap else None
-    if info is None:
+    gaps = _gaps_by_name()
+    if name not in gaps:
         raise ValueError(f"There is no scorer {name!r}. There are {get_fairness_scorer_names()}.")
-    return make_fairness_scorer(info.function, response=info.response, **kwargs)
+    info, params = gaps[name]
+    return make_fairness_scorer(info.function, response=info.response, **{**params, **kwargs})
 
 
 def get_fairness_scorer_names() -> list[str]:
@@ -376,7 +383,15 @@ def get_fairness_scorer_names() -> list[str]:
     >>> "accuracy" in get_fairness_scorer_names()
     True
     """
-    return sorted([*_PERFORMANCE, *(f"neg_{name}" for name in METRICS)])
+    return sorted([*_PERFORMANCE, *_gaps_by_name()])
+
+
+def _gaps_by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
+    """Metrics, and their arguments, by the names of their scorers."""
+    named: dict[str, tuple[MetricInfo, Mapping[str, Any]]] = {
+        f"neg_{name}": (info, {}) for name, info in METRICS.items()
+    }
+    return named | {info.symbol: (info, info.symbol_params) for info in METRICS.values() if info.symbol}
 
 
 def _resolve_response(metric: Metric, response: str) -> str:

@@ -251,6 +251,35 @@ def test_every_metric_of_the_registry_has_a_scorer():
         assert make_fairness_scorer(info.function).response == info.response
 
 
+@pytest.mark.parametrize("symbol", ["Ind", "Sp", "Sf", "Ina", "Wd", "pSP", "pDP", "pGAUC", "pEOP", "pEOD"])
+def test_symbols_of_the_papers_are_minus_their_gaps(data, symbol):
+    X, y, groups = data
+    model = LogisticRegression().fit(X, y)
+    predicted, score = model.predict(X), model.decision_function(X)
+
+    def rates(of, given, value):
+        return np.ptp([of[(groups == g) & (given == value)].mean() for g in np.unique(groups)])
+
+    by_hand = {
+        "Ind": lambda: rates(predicted, np.ones_like(y), 1),
+        "Sp": lambda: sum(rates(predicted, y, value) for value in (0, 1)),
+        "Sf": lambda: sum(rates(y, predicted, value) for value in (0, 1)),
+        "Ina": lambda: np.mean(predicted != y),
+    }
+    functions = {info.symbol: info for info in METRICS.values()}
+    response = model.predict_proba(X)[:, 1] if symbol == "Wd" else score
+    expected = by_hand.get(symbol, lambda: functions[symbol].function(y, response, sensitive_features=groups))()
+    assert -get_fairness_scorer(symbol)(model, X, y, sensitive_features=groups) == pytest.approx(expected)
+    assert expected > 0
+
+
+def test_arguments_override_those_of_a_symbol(data):
+    X, y, groups = data
+    model = LogisticRegression().fit(X, y)
+    larger = get_fairness_scorer("Sp", agg_labels="max")(model, X, y, sensitive_features=groups)
+    assert larger == get_fairness_scorer("neg_separation_gap")(model, X, y, sensitive_features=groups)
+
+
 PERFORMANCE = sorted(set(get_fairness_scorer_names()) & set(get_scorer_names()))
 
 
@@ -264,7 +293,7 @@ def test_performance_scorers_agree_with_scikit_learn(data, name):
 
 
 def test_all_performance_names_are_names_of_scikit_learn():
-    gaps = {f"neg_{name}" for name in METRICS}
+    gaps = {f"neg_{name}" for name in METRICS} | {info.symbol for info in METRICS.values()}
     assert set(get_fairness_scorer_names()) - gaps == set(PERFORMANCE)
     assert len(PERFORMANCE) >= 10
 
