@@ -16,7 +16,7 @@ import pandas as pd
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import statistical_parity_gap
-from fairconstrained.model_selection import generalization_bound
+from fairconstrained.theory import generalization_bound
 
 kappa = 0.1
 X_new, _, group_new = make_biased_classification(200_000, random_state=0)

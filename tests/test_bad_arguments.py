@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import fairconstrained as fc
-from fairconstrained import metrics, model_selection, plotting
+from fairconstrained import metrics, model_selection, plotting, theory
 from fairconstrained.datasets import make_biased_classification
 
 mpl.use("Agg")
@@ -124,7 +124,7 @@ FUNCTIONS: list[tuple[Any, dict[str, Any], dict[str, list[Any]]]] = [
         },
     ),
     (
-        model_selection.generalization_bound,
+        theory.generalization_bound,
         {"n_per_group": [100, 100], "vc_dim": 3},
         {
             "n_per_group": ["x", [], [0], [2.5], 3, None],
@@ -136,7 +136,7 @@ FUNCTIONS: list[tuple[Any, dict[str, Any], dict[str, list[Any]]]] = [
         },
     ),
     (
-        model_selection.generalization_bound,
+        theory.generalization_bound,
         {"n_per_group": [100, 100], "vc_dim": 3, "n_near": [1, 1], "margin": 0.5},
         {"n_near": [None, [101, 1]], "margin": ["x", NAN, 2, -1]},
     ),

@@ -29,6 +29,7 @@ LAYERS = (
     "points",
     "problem",
     "solvers",
+    "theory",
     "callbacks",
     "estimators",
     "model_selection",

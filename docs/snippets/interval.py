@@ -5,7 +5,8 @@ import numpy as np
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import granularity, partial_statistical_parity_gap
-from fairconstrained.model_selection import generalization_bound, suggest_interval
+from fairconstrained.model_selection import suggest_interval
+from fairconstrained.theory import generalization_bound
 
 X, y, group = make_biased_classification(4000, positive_rates=(0.5, 0.4), separation=(2.0, 1.0), random_state=0)
 

@@ -1,6 +1,5 @@
 """Scorers that see the sensitive features, rules for choosing a model or an interval, and a bound for new data."""
 
-from fairconstrained.model_selection._generalization import GeneralizationBound, generalization_bound
 from fairconstrained.model_selection._interval import IntervalSuggestion, suggest_interval
 from fairconstrained.model_selection._scorers import (
     FairnessScorer,
@@ -14,10 +13,8 @@ from fairconstrained.model_selection._selection import BestFeasible, best_feasib
 __all__ = [
     "BestFeasible",
     "FairnessScorer",
-    "GeneralizationBound",
     "IntervalSuggestion",
     "best_feasible",
-    "generalization_bound",
     "get_fairness_scorer",
     "get_fairness_scorer_names",
     "make_fairness_scorer",

@@ -11,6 +11,7 @@ from fairconstrained.solvers._base import (
     solver_class,
     surrogate_result,
 )
+from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import near_stationarity
@@ -80,4 +81,5 @@ __all__ = [
     "quadratics_of",
     "solver_class",
     "surrogate_result",
+    "weak_convexity",
 ]

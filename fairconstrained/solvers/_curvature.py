@@ -8,8 +8,9 @@ import numpy as np
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from fairconstrained.points import PointSource
+from fairconstrained.problem import FullBatchView, Problem
 
-__all__ = ["extreme_curvatures", "suitable_proximity", "weak_convexity"]
+__all__ = ["extreme_curvatures", "modulus", "suitable_proximity", "weak_convexity"]
 
 #: Constraints that are looked at in a point, the largest ones.
 _CONSTRAINTS = 4
@@ -25,7 +26,40 @@ _DISTANCE = 1e-4
 _FLOOR = 0.1
 
 
-def weak_convexity(
+def weak_convexity(problem: Problem, params: np.ndarray, *, n_points: int = 2, random_state: int = 0) -> float:
+    r"""Estimate the modulus of weak convexity of a problem's objective and constraints.
+
+    A function h is :math:`\rho`-weakly convex if :math:`h(z) + \frac{\rho}{2} \|z\|^2` is convex. The estimate is the
+    largest negative curvature, in parameters and auxiliary variables, that is found at ``params`` and at random points
+    around them; so it is one from below, for `IPC`, `near_stationarity` and
+    :func:`fairconstrained.theory.ipc_parameters`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Smooth, with all terms offering `fairconstrained.views.FullBatch`.
+    params : ndarray of shape (n_params,)
+        In the domain.
+    n_points : int, default=2
+        Random points, normally distributed about ``params`` and projected onto the domain.
+    random_state : int, default=0
+        Seed of these points.
+
+    Returns
+    -------
+    modulus : float
+        Positive. Where the functions are (nearly) convex it is a tenth of the largest curvature, with which proximal
+        subproblems are well-conditioned, and 1 where all functions are linear.
+
+    References
+    ----------
+    Ma, Lin, Yang, arXiv:1908.01871, Assumption 1 A.
+    """
+    view, z = FullBatchView(problem), problem.start(params)
+    return modulus(view, z, problem.project, np.random.default_rng(random_state), n_points)
+
+
+def modulus(
     source: PointSource,
     start: np.ndarray,
     project: Callable[[np.ndarray], np.ndarray],
@@ -63,8 +97,8 @@ def weak_convexity(
 def suitable_proximity(
     source: PointSource, start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
 ) -> float:
-    """Of proximal terms that make the functions convex: twice `weak_convexity`, as in the paper's experiments."""
-    return 2 * weak_convexity(source, start, project, rng)
+    """Of proximal terms that make the functions convex: twice the `modulus`, as in the paper's experiments."""
+    return 2 * modulus(source, start, project, rng)
 
 
 def extreme_curvatures(

@@ -72,7 +72,7 @@ class IPC(Solver):
         :math:`\hat\epsilon`.
     proximity : float or "auto", default="auto"
         :math:`\hat\rho`. "auto" is twice an estimate of :math:`\rho`, the largest negative curvature of the objective
-        and the constraints at the start and at two random points; see `_curvature.weak_convexity`.
+        and the constraints at the start and at two random points; see `weak_convexity`.
     weak_convexity : float or None, default=None
         :math:`\rho`; None is half of ``proximity``.
     batch_size : int or None, default=None

@@ -10,7 +10,7 @@ from fairconstrained.domains import Box
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import IPC, IPPSSG, Status, make_solver, near_stationarity
-from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._curvature import modulus, weak_convexity
 from fairconstrained.solvers._online import online_steps
 from fairconstrained.solvers.proximal_point import Subproblem
 from fairconstrained.views import FullBatch
@@ -172,10 +172,10 @@ def test_the_proximity_is_twice_the_estimated_modulus(parity_problem):
     options = IPC(max_iter=1, inner_iter=20)
     automatic = options.solve(problem, None, np.random.default_rng(0))
     view, z = FullBatchView(problem), problem.fair_start(None, np.random.default_rng(0))
-    rho = weak_convexity(view, z, problem.project, np.random.default_rng(0))
+    rho = modulus(view, z, problem.project, np.random.default_rng(0))
     given = replace(options, proximity=2 * rho, weak_convexity=rho).solve(problem, None, np.random.default_rng(0))
     np.testing.assert_array_equal(automatic.params, given.params)
-    assert rho > 0.1
+    assert weak_convexity(problem, z[: problem.n_params]) == rho > 0.1
     other = replace(options, proximity=4 * rho).solve(problem, None, np.random.default_rng(0))
     assert not np.allclose(other.params, given.params, atol=1e-4)
 

@@ -12,7 +12,7 @@ from fairconstrained.domains import Box, L1Ball, L2Ball, Simplex
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import near_stationarity
-from fairconstrained.solvers._curvature import extreme_curvatures, weak_convexity
+from fairconstrained.solvers._curvature import extreme_curvatures, modulus
 from fairconstrained.solvers._stationarity import proximal_distance, proximal_solution
 from fairconstrained.solvers.proximal_point import Subproblem
 
@@ -179,7 +179,7 @@ def test_proximity_must_be_positive(known, proximity):
 @pytest.mark.parametrize("d", [1, 2, 20, 21, 80])
 def test_curvature_of_quadratics(d):
     source = Quadratics(d, 2, 0)
-    found = weak_convexity(source, source.start, everywhere, np.random.default_rng(0))
+    found = modulus(source, source.start, everywhere, np.random.default_rng(0))
     assert found == pytest.approx(source.modulus, rel=1e-3)
     values = np.linalg.eigvalsh(source.A[0])
     low, high = extreme_curvatures(
@@ -193,9 +193,9 @@ def test_curvature_of_quadratics(d):
 def test_curvature_of_convex_and_of_linear_functions(d):
     source = Quadratics(d, 1, 0)
     source.A[:] = np.diag(np.linspace(1, 4, d)), np.zeros((d, d))
-    assert weak_convexity(source, source.start, everywhere, np.random.default_rng(0)) == pytest.approx(0.4, rel=1e-3)
+    assert modulus(source, source.start, everywhere, np.random.default_rng(0)) == pytest.approx(0.4, rel=1e-3)
     source.A[:] = 0.0
-    assert weak_convexity(source, source.start, everywhere, np.random.default_rng(0)) == 1.0
+    assert modulus(source, source.start, everywhere, np.random.default_rng(0)) == 1.0
 
 
 def test_curvature_is_looked_for_in_the_domain():
@@ -213,9 +213,8 @@ def test_curvature_is_looked_for_in_the_domain():
             return -objective * self.z**3 / 3
 
     near, far = (
-        weak_convexity(Quartic(), np.zeros(1), Box(-width, width).project, np.random.default_rng(0))
-        for width in (1e-2, 10.0)
+        modulus(Quartic(), np.zeros(1), Box(-width, width).project, np.random.default_rng(0)) for width in (1e-2, 10.0)
     )
     assert 0 < near <= 1e-4 + 1e-8
     assert far > 1e-3
-    assert far == weak_convexity(Quartic(), np.zeros(1), Box(-10, 10).project, np.random.default_rng(0))
+    assert far == modulus(Quartic(), np.zeros(1), Box(-10, 10).project, np.random.default_rng(0))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import torch
 
-from fairconstrained._messages import is_number
 from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.surrogates import SURROGATES
+from fairconstrained.theory._checks import check_fraction, check_integer, check_not_negative, check_positive
 
-__all__ = ["GeneralizationBound", "generalization_bound"]
+__all__ = ["GeneralizationBound", "ObjectiveBound", "generalization_bound", "objective_bound", "rows_near_thresholds"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class GeneralizationBound:
     def total(self) -> float:
         """The sum of the three terms, at least 0; from 1 on it says nothing."""
         return self.discretization + self.surrogate + self.estimation
+
+    @property
+    def limited_by(self) -> str:
+        """The name of the largest term."""
+        return max(("discretization", "surrogate", "estimation"), key=lambda name: getattr(self, name))
 
 
 def generalization_bound(
@@ -84,9 +92,8 @@ def generalization_bound(
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         As in :func:`~fairconstrained.metrics.partial_statistical_parity_gap`.
     n_near : sequence of int of length n_groups, or dict or Series from group to int, default=None
-        :math:`n_g^\gamma`: rows of the group with :math:`\sigma(|h_w(x) - \theta_p|) \le 1 - \gamma`, so near
-        to a threshold that the surrogate :math:`\sigma` is not yet at 1; the largest number over the levels.
-        Goes with ``margin``. None: no surrogate was involved.
+        :math:`n_g^\gamma`, rows of the group so near to a threshold that the surrogate is not yet at 1: what
+        :func:`rows_near_thresholds` counts. Goes with ``margin``. None: no surrogate was involved.
     margin : float, default=0.0
         :math:`\gamma`, in (0, 1) if ``n_near`` is given.
 
@@ -124,24 +131,24 @@ def generalization_bound(
     --------
     A model of ten features and an intercept, whose exact gap on the top fifth is bounded:
 
-    >>> from fairconstrained.model_selection import generalization_bound
+    >>> from fairconstrained.theory import generalization_bound
     >>> bound = generalization_bound({"a": 10**6, "b": 10**5}, vc_dim=11, interval=(0, 0.2))
     >>> bound.group, round(bound.total, 2), bound.total == bound.estimation
     ('b', 0.58, True)
     """
     counts = _counts("n_per_group", n_per_group, least=1)
     labels, sizes = counts.index.tolist(), counts.to_numpy(dtype=float)
-    levels = None if n_levels is None else _integer("n_levels", n_levels)
-    delta = _fraction("delta", delta)
+    levels = None if n_levels is None else check_integer("n_levels", n_levels)
+    delta = check_fraction("delta", delta)
     if (n_near is None) != (margin == 0):
         raise ValueError("n_near and margin belong together: give both, or neither if the exact metric is bounded.")
     near = np.zeros(sizes.size)
     if n_near is not None:
-        margin = _fraction("margin", margin)
+        margin = check_fraction("margin", margin)
         near = _near(n_near, counts)
     length = PercentileIntervals.parse(interval, labels).length
     union = 4 * (levels or 1) * sizes.size / delta
-    deviation = np.sqrt(8 * _integer("vc_dim", vc_dim) * (np.log(sizes) + 1) / sizes)
+    deviation = np.sqrt(8 * check_integer("vc_dim", vc_dim) * (np.log(sizes) + 1) / sizes)
     estimation = (deviation + np.sqrt(2 * np.log(union) / sizes)) / length
     surrogate = (margin + near / sizes) / length
     worst = int((surrogate + estimation).argmax())
@@ -153,16 +160,157 @@ def generalization_bound(
     )
 
 
-def _fraction(name: str, value: float) -> float:
-    if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
-    return float(value)
+def rows_near_thresholds(
+    scores: npt.ArrayLike,
+    thresholds: npt.ArrayLike,
+    *,
+    sensitive_features: Any,
+    margin: float,
+    surrogate: str = "ramp",
+    width: float = 1.0,
+) -> pd.Series[int]:
+    r"""Count the rows that a surrogate misjudges: ``n_near`` of :func:`generalization_bound`.
+
+    .. math:: n_g^\gamma = \max_p \left| \left\{ i \in g :
+              \sigma \bigl( |h_w(x_i) - \theta_p| / \text{width} \bigr) \le 1 - \gamma \right\} \right|
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,)
+        :math:`h_w(x)`, such as of ``decision_function``.
+    thresholds : array-like of shape (n_levels,)
+        :math:`\theta_p`, where the constraint compares the groups' rates.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+        Group of every row; several columns are combined.
+    margin : float
+        :math:`\gamma`, in (0, 1).
+    surrogate : {"ramp", "logistic", "smoothstep"}, default="ramp"
+        :math:`\sigma`.
+    width : float, default=1.0
+        Positive, in units of the scores.
+
+    Returns
+    -------
+    n_near : Series from group to int
+        The largest number over the thresholds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range, or lengths differ.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, arXiv:2505.12530. Appendix F, step 3.
+
+    Examples
+    --------
+    The ramp of width 1 reaches 0.9 at a distance of 0.4:
+
+    >>> from fairconstrained.theory import rows_near_thresholds
+    >>> near = rows_near_thresholds(
+    ...     [0.0, 0.3, 0.5, 2.0], [0.0, 1.8], sensitive_features=["a", "a", "b", "b"], margin=0.1
+    ... )
+    >>> near.to_dict()
+    {'a': 2, 'b': 1}
+    """
+    values = check_scores(scores, None)
+    levels = np.atleast_1d(np.asarray(thresholds, dtype=float))
+    if levels.ndim != 1 or levels.size == 0 or not np.isfinite(levels).all():
+        raise ValueError(f"thresholds must hold at least one finite number; got {thresholds!r}.")
+    if surrogate not in SURROGATES:
+        raise ValueError(f"surrogate must be one of {sorted(SURROGATES)}; got {surrogate!r}.")
+    check_positive(width=width)
+    margin, groups = check_fraction("margin", margin), check_groups(sensitive_features, None, values.size)
+    distances = torch.from_numpy(np.abs(values - levels[:, None]) / width)
+    is_near = SURROGATES[surrogate].value(distances).numpy() <= 1 - margin
+    counts = [np.bincount(groups.codes[near], minlength=len(groups.labels)) for near in is_near]
+    return pd.Series(np.max(counts, axis=0), index=pd.Index(groups.labels, tupleize_cols=False))
 
 
-def _integer(name: str, value: Any) -> int:
-    if not isinstance(value, Integral) or not is_number(value) or value < 1:
-        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
-    return int(value)
+@dataclass(frozen=True)
+class ObjectiveBound:
+    """The terms of :func:`objective_bound`.
+
+    Attributes
+    ----------
+    complexity : float
+        :math:`R_{n_0}`: how many losses the class of models can fit.
+    estimation : float
+        The deviation of a mean over the rows.
+    """
+
+    complexity: float
+    estimation: float
+
+    @property
+    def total(self) -> float:
+        """The sum of the terms, in units of the loss."""
+        return self.complexity + self.estimation
+
+    @property
+    def limited_by(self) -> str:
+        """The name of the larger term."""
+        return "complexity" if self.complexity > self.estimation else "estimation"
+
+
+def objective_bound(
+    n_samples: int, *, rademacher: float, n_groups: int, n_levels: int | None = None, delta: float = 0.05
+) -> ObjectiveBound:
+    r"""By how much the loss on new data may exceed that of the best model under a tighter bound (Theorem F.2).
+
+    With probability at least :math:`1 - \delta`, the model :math:`\hat w` that is optimal on the training data with
+    ``kappa`` has, in the population,
+
+    .. math:: f_0(\hat w) - f_0(w^*) \le R_{n_0} + \sqrt{\frac{2 \log(4 |\hat I| |G| / \delta)}{n_0}},
+
+    where :math:`w^*` is the best model whose gap in the population is at most ``kappa`` minus what
+    :func:`generalization_bound` says.
+
+    Parameters
+    ----------
+    n_samples : int
+        :math:`n_0`, training rows.
+    rademacher : float
+        :math:`R_{n_0}`, Rademacher complexity of the losses of the class of models, at least 0. For linear scores with
+        :math:`\|w\|_2 \le B` and a loss of slope at most L, at most :math:`L B \sqrt{\sum_i \|x_i\|^2} / n_0`.
+    n_groups : int
+        :math:`|G|`.
+    n_levels : int, default=None
+        :math:`|\hat I|`, see :func:`generalization_bound`; None counts as 1.
+    delta : float, default=0.05
+        Probability with which the bound may fail, in (0, 1).
+
+    Returns
+    -------
+    bound : ObjectiveBound
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    Notes
+    -----
+    The losses have to lie in [0, 1]: the theorem leaves this to the uniform convergence results that it cites, and
+    with it their constant in front of :math:`R_{n_0}`, which is 2 in the usual form.
+
+    References
+    ----------
+    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, arXiv:2505.12530. Theorem F.2.
+
+    Examples
+    --------
+    >>> from fairconstrained.theory import objective_bound
+    >>> bound = objective_bound(100_000, rademacher=0.01, n_groups=2, n_levels=10)
+    >>> round(bound.total, 4), bound.limited_by
+    (0.0221, 'estimation')
+    """
+    n, groups = check_integer("n_samples", n_samples), check_integer("n_groups", n_groups)
+    levels = 1 if n_levels is None else check_integer("n_levels", n_levels)
+    check_not_negative(rademacher=rademacher)
+    union = 4 * levels * groups / check_fraction("delta", delta)
+    return ObjectiveBound(float(rademacher), float(np.sqrt(2 * np.log(union) / n)))
 
 
 def _counts(name: str, counts: Any, least: int) -> pd.Series[int]:

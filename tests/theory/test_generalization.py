@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from fairconstrained.metrics import partial_statistical_parity_gap
-from fairconstrained.model_selection import generalization_bound
+from fairconstrained.theory import generalization_bound, objective_bound, rows_near_thresholds
 
 
 def deviation(n, vc_dim, events, delta):
@@ -122,3 +122,56 @@ def test_errors(options, message):
 def test_errors_of_sizes(sizes):
     with pytest.raises(ValueError, match="n_per_group must hold one integer of at least 1"):
         generalization_bound(sizes, vc_dim=3)
+
+
+def test_the_bound_says_which_term_limits_it():
+    assert generalization_bound([500, 800], vc_dim=3).limited_by == "estimation"
+    assert generalization_bound([10**9] * 2, vc_dim=1, n_levels=2).limited_by == "discretization"
+    near = generalization_bound([10**9] * 2, vc_dim=1, n_near=[10**8, 10**8], margin=0.1)
+    assert near.limited_by == "surrogate"
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "sigma"),
+    [
+        ("ramp", lambda x: np.clip(x + 0.5, 0, 1)),
+        ("logistic", lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)
+def test_rows_near_thresholds_by_their_definition(surrogate, sigma):
+    rng = np.random.default_rng(0)
+    scores, groups, thresholds = rng.normal(size=200), rng.integers(0, 3, 200), np.array([-0.4, 0.1, 0.9])
+    found = rows_near_thresholds(
+        scores, thresholds, sensitive_features=groups, margin=0.2, surrogate=surrogate, width=0.5
+    )
+    for group in range(3):
+        own = scores[groups == group]
+        assert found[group] == max((sigma(np.abs(own - at) / 0.5) <= 0.8).sum() for at in thresholds)
+    bound = generalization_bound(np.bincount(groups), vc_dim=2, n_levels=3, n_near=found, margin=0.2)
+    assert bound.surrogate > 0.2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"margin": 0.0}, "margin must lie"),
+        ({"surrogate": "hinge"}, "surrogate must be one of"),
+        ({"width": 0.0}, "width must be a finite number above 0"),
+        ({"thresholds": []}, "at least one finite number"),
+        ({"sensitive_features": ["a"]}, "sensitive_features"),
+    ],
+)
+def test_rows_near_thresholds_refuse_what_they_cannot_count(change, message):
+    arguments = {"thresholds": [0.0], "sensitive_features": ["a", "b"], "margin": 0.1}
+    with pytest.raises(ValueError, match=message):
+        rows_near_thresholds([0.1, 0.2], **{**arguments, **change})
+
+
+def test_objective_bound():
+    bound = objective_bound(5000, rademacher=0.2, n_groups=3, n_levels=10, delta=0.1)
+    assert bound.complexity == 0.2
+    assert bound.estimation == pytest.approx(sqrt(2 * log(4 * 10 * 3 / 0.1) / 5000))
+    assert (bound.total, bound.limited_by) == (pytest.approx(bound.complexity + bound.estimation), "complexity")
+    assert objective_bound(5000, rademacher=0.0, n_groups=3).limited_by == "estimation"
+    with pytest.raises(ValueError, match="rademacher must be"):
+        objective_bound(10, rademacher=-1.0, n_groups=2)
