@@ -268,6 +268,10 @@ class Problem:
         offsets = [free_offset(scores[rows], gains[rows], threshold) for rows in parts]
         return np.resize(offsets, self.data.n_groups)
 
+    def with_way_back(self) -> Problem:
+        """The same problem, its constraints with slopes wherever they are violated."""
+        return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
+
     def without_constraints(self) -> Problem:
         """The same objective, unconstrained."""
         return replace(self, constraints=())

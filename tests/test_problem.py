@@ -156,7 +156,6 @@ def test_linearization_touches_the_problem_from_above(problem):
     full, model = problem.view(FullBatch), problem.view(DifferenceOfConvex).linearize(z)
     at_z = full.at(z)
     assert model.at(z).objective == pytest.approx(at_z.objective)
-    # DemographicParity's documented way out is not part of its split, and zero unless the gap is as large as it gets
     np.testing.assert_allclose(model.at(z).constraints, at_z.constraints, atol=1e-9)
     gaps = []
     for seed in range(30):

@@ -114,6 +114,13 @@ class BoundConstraint(Exact):
         """The same constraint with the components that another one of its kind had come to (a warm start)."""
         return self
 
+    def with_way_back(self) -> Self:
+        """The same constraint with slopes wherever it is violated, also where the metric does not change.
+
+        Solvers of ours ask for it; those of a paper take the paper's function, which has none there.
+        """
+        return self
+
     def fair_aux(self) -> np.ndarray:
         """Auxiliary variables with which the surrogate holds when all scores are zero; shape (n_aux,)."""
         return np.empty(0)

@@ -87,6 +87,9 @@ class _ComparedRows(BoundConstraint):
     def with_components(self, components: np.ndarray) -> Any:
         return self._with(self.inner.with_components(components))
 
+    def with_way_back(self) -> Any:
+        return self._with(self.inner.with_way_back())
+
     def renamed(self, name: str) -> Any:
         return self._with(self.inner.renamed(name))
 

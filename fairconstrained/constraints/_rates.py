@@ -210,9 +210,18 @@ class RateParity(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundRateParity(BoundParity):
-    """See `RateParity`. Components: ordered pairs of groups, for every target."""
+    """See `RateParity`. Components: ordered pairs of groups, for every target.
+
+    Attributes
+    ----------
+    threshold : float
+        Score above which a row counts as positive.
+    has_way_back : bool
+        Whether `values` lead back from where no rank that counts is at one of two rates, see `with_way_back`.
+    """
 
     threshold: float = 0.0
+    has_way_back: bool = False
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -240,7 +249,7 @@ class BoundRateParity(BoundParity):
         return np.max([gaps_by_threshold(block.T, self.intervals, self.normalize) for block in rates], axis=0)
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``."""
+        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with a way back, more where they are violated."""
         rates = self.rates(scores, self._thresholds())[:, 0]
         first, second = self._pairs
         if not self.normalize:
@@ -249,9 +258,10 @@ class BoundRateParity(BoundParity):
         parts = rates[:, None]
         shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * self._per_length
         excess = shares[first] - shares[second] - self.slack
-        # Where no rank that counts is at one of two rates, the gap does not change with them and its gradient is zero.
-        # So where the constraint is violated, the distance of the rates to those ranks adds a way out; it is zero
-        # where the violation begins, for there one of the rates is at ranks that count.
+        if not self.has_way_back:
+            return excess
+        # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
+        # rates is at ranks that count.
         inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
         if inside.all() or not (excess > 0).any():
             return excess
@@ -259,6 +269,10 @@ class BoundRateParity(BoundParity):
         up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
         down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
         return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
+
+    def with_way_back(self) -> Self:
+        """See `BoundConstraint.with_way_back`; the parts `plus` and `minus` stay those of the equations."""
+        return replace(self, has_way_back=True)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""

@@ -29,7 +29,8 @@ class DemographicParity(RateParity):
         The threshold :math:`\hat\theta`, in units of the scores.
     normalize : bool, default=True
         False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
-        The surrogate then bounds the difference wherever the ranks lie, which is sufficient.
+        The surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval plays
+        no part in training.
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
     surrogate_width : float or "auto", default="auto"
         Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.

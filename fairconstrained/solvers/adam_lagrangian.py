@@ -12,7 +12,7 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers._path import start_after
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver, Trained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
 
@@ -101,6 +101,12 @@ class AdamLagrangian(StochasticSolver):
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
+
+    def train(
+        self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
+    ) -> Trained:
+        """See `StochasticSolver.train`."""
+        return super().train(problem.with_way_back(), start, rng, callback)
 
     def solve(
         self,

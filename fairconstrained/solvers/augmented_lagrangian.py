@@ -141,6 +141,7 @@ class AugmentedLagrangian(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """See `Solver.solve`."""
+        problem = problem.with_way_back()
         run = _Run(self, problem, Recorder(callback, self.verbose))
         n_samples = problem.data.n_samples
         follows = start is not None

@@ -182,3 +182,22 @@ def test_refining_at_the_same_scores_adds_no_level_twice(make_data, draw_scores)
     assert spacing.min() > constraint.granularity * constraint.scale
     settled = constraint.refined(scores, blur=0.05, margin=0.0)
     assert settled.n_aux == constraint.n_aux
+
+
+@pytest.mark.parametrize("interval", [(0.0, 1.0), (0.05, 0.3), (0.7, 1.0)])
+def test_the_solvers_of_the_paper_get_eq_15(make_data, draw_scores, evaluate, interval):
+    """Both sides of eq. 15 with the ramp of Example D.3, at ten levels in the range of Lemma 5.1."""
+    data, kappa = make_data(counts=(25, 40)), 0.2
+    bound = StatisticalParity(kappa, interval=interval, surrogate="ramp", surrogate_width=1.0).unchecked(data)
+    (alpha, beta), tolerance = interval, kappa * (interval[1] - interval[0])
+    np.testing.assert_allclose(bound.ranks, alpha + (np.arange(10) + 0.5) / 10 * (beta - tolerance - alpha), atol=1e-12)
+    for seed in range(5):
+        scores, thresholds = 2 * draw_scores(data, seed), np.random.default_rng(seed).normal(size=10)
+        expected = []
+        for p, threshold in zip(bound.ranks, thresholds, strict=True):
+            for group in (0, 1):
+                rate = np.mean(np.clip(scores[data.codes == group] - threshold + 0.5, 0, 1))
+                expected += [p - rate, rate - p - tolerance]
+        np.testing.assert_allclose(evaluate(bound, "values", scores, thresholds), expected, atol=1e-12)
+        parts = evaluate(bound, "plus", scores, thresholds) - evaluate(bound, "minus", scores, thresholds)
+        np.testing.assert_allclose(parts, expected, atol=1e-12)
