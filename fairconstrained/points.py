@@ -151,7 +151,7 @@ class RowLossPoint:
             end = first + term.n_aux
             parts.append(cast(RowLosses, term).of_losses(losses[place], z[first:end]))
             first = end
-        self._sizes = [part.size for part in parts]
+        self._sizes, self._n_other = [part.size for part in parts], z.size - first
         self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
 
     @property
@@ -180,6 +180,8 @@ class RowLossPoint:
                 weights[place] = own if weights[place] is None else weights[place] + own
             if aux.size:
                 slopes_aux.append(aux)
+        if self._n_other:  # variables of constraints that this problem is without
+            slopes_aux.append(np.zeros(self._n_other))
         gradient = self._pullback(self._slopes(weights))
         if objective:
             gradient += objective * problem.model.penalty(self._params)[1]

@@ -302,12 +302,14 @@ class FullBatchView:
 
     @staticmethod
     def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ScorePoint | RowLossPoint]:
-        """The points of several mini-batches of a problem at one ``z``, for less than one by one."""
-        problem, terms = views[0].problem, views[0]._row_losses
-        if terms is None:
+        """The points of several mini-batches at one ``z`` for less than one by one; each may have other terms."""
+        terms = [view._row_losses for view in views]
+        if any(own is None for own in terms):
             return [view.at(z) for view in views]
+        problem = views[0].problem
         runs = problem.model.forward_each(z[: problem.n_params], [view.problem.data for view in views])
-        return [RowLossPoint(view.problem, z, terms, run) for view, run in zip(views, runs, strict=True)]
+        of_views = zip(views, terms, runs, strict=True)
+        return [RowLossPoint(view.problem, z, own, run) for view, own, run in of_views if own is not None]
 
 
 class StochasticView:
@@ -316,6 +318,7 @@ class StochasticView:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._samplers: dict[tuple[int, float], Sampler | ClusterSampler] = {}
+        self._objective_samplers: dict[int, Sampler | ClusterSampler] = {}
 
     def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
         """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
@@ -324,12 +327,26 @@ class StochasticView:
     def batches(
         self, rng: np.random.Generator, size: int, balance: float = 0.0, n_batches: int | None = None
     ) -> Iterator[FullBatchView]:
-        """The problem on mini-batches, for less than one by one; see `FairData.sampler`."""
+        """The problem on mini-batches, for less than one by one; see `fairconstrained.sampling`."""
         if (size, balance) not in self._samplers:
             self._samplers[size, balance] = sampler_of(self.problem.data, size, balance, self.problem.strata)
-        sampler, losses = self._samplers[size, balance], self.problem.row_losses
-        problem = self.problem
-        for batch in sampler.batches(rng, n_batches):
+        return self._on_each(self.problem, self._samplers[size, balance].batches(rng, n_batches))
+
+    def objective_batches(self, rng: np.random.Generator, size: int) -> Iterator[FullBatchView]:
+        """The objective alone on mini-batches of exactly ``size`` rows, drawn from all rows, endless.
+
+        Data of clusters have whole clusters of about so many rows.
+        """
+        if size not in self._objective_samplers:
+            data = self.problem.data
+            together = np.zeros(data.n_samples, dtype=int)
+            self._objective_samplers[size] = sampler_of(data, size, strata=together)
+        return self._on_each(self.problem.without_constraints(), self._objective_samplers[size].batches(rng))
+
+    @staticmethod
+    def _on_each(problem: Problem, batches: Iterator[FairData]) -> Iterator[FullBatchView]:
+        losses = problem.row_losses
+        for batch in batches:
             problem = problem.on(batch)  # of the batch before: terms may keep what is the same in both
             yield FullBatchView(problem, losses)
 

@@ -73,7 +73,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     solver_options : dict, optional
         Options of the solver, see its class in `fairconstrained.solvers`.
     batch_size : int, default=256
-        Rows of a mini-batch, about; all rows, as they are, if there are no more. The paper's solvers were run with 8.
+        Rows of a mini-batch, about; all rows, as they are, if there are no more. "ssl_alm", "alm" and
+        "stochastic_switching" draw so many for the objective, and so many of every group for the constraints
+        (``constraint_batch_size`` of ``solver_options`` says otherwise); the paper ran them with 8.
     max_epochs : int or None, default=None
         None is the solver's own default.
     max_time : float or None, default=None

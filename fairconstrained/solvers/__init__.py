@@ -15,7 +15,7 @@ from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import near_stationarity
-from fairconstrained.solvers._stochastic import StochasticSolver
+from fairconstrained.solvers._stochastic import SeparateBatches, StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.exact_penalty import ExactPenalty
@@ -64,6 +64,7 @@ __all__ = [
     "QuadraticOptimum",
     "Quadratics",
     "Recorder",
+    "SeparateBatches",
     "Solver",
     "SolverResult",
     "Status",

@@ -5,15 +5,13 @@ from __future__ import annotations
 import copy
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 
 from fairconstrained.exceptions import StopTraining
-from fairconstrained.problem import FullBatchView, Point, Problem, Start, StochasticView
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
     Recorder,
@@ -23,54 +21,10 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._options import Count, NonNegative, Share
+from fairconstrained.solvers._source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
-__all__ = ["Method", "Source", "StochasticSolver", "Trained"]
-
-
-class Source:
-    """Mini-batches of a problem.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows drawn so far.
-    """
-
-    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
-        self._view, self._rng, self._size, self._balance = view, rng, size, balance
-        self._batches: dict[tuple[int, float], Iterator[FullBatchView]] = {}
-        self._n_strata = np.unique(view.problem.strata).size
-        self.n_rows = 0
-
-    def batch(self) -> FullBatchView:
-        """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""
-        problem = self._view.problem
-        if self._size is None or self._size >= problem.data.n_samples:
-            self.n_rows += problem.data.n_samples
-            return FullBatchView(problem)
-        return self._drawn(self._size, self._balance)
-
-    def points(self, z: np.ndarray, n_batches: int) -> list[Point]:
-        """Points at ``z`` of so many new mini-batches, which are independent of each other."""
-        return [*FullBatchView.at_each([self.batch() for _ in range(n_batches)], z)]
-
-    def even_batch(self, rows: int) -> FullBatchView:
-        """A new mini-batch with so many rows of every stratum."""
-        return self._drawn(rows * self._n_strata, 1.0)
-
-    def part(self, batch: FullBatchView, rows: np.ndarray) -> FullBatchView:
-        """Some rows of a mini-batch, by their numbers there, in ascending order."""
-        problem = batch.problem
-        weights = problem.data.weights[torch.from_numpy(rows)]
-        self.n_rows += rows.size
-        return FullBatchView(problem.on(problem.data.at(rows, weights / weights.sum())))
-
-    def _drawn(self, size: int, balance: float) -> FullBatchView:
-        if (size, balance) not in self._batches:
-            self._batches[size, balance] = self._view.batches(self._rng, size, balance)
-        self.n_rows += size
-        return next(self._batches[size, balance])
+__all__ = ["Method", "SeparateBatches", "Source", "StochasticSolver", "Trained"]
 
 
 class Method(ABC):
@@ -157,7 +111,8 @@ class StochasticSolver(Solver):
     max_epochs : int, default=20
         An epoch has as many steps as mini-batches make up the data.
     batch_size : int, default=8
-        Rows of a mini-batch, about. If there are no more rows than that, every step takes them as they are.
+        Rows of a mini-batch, about, which gives both the objective and the constraints (methods that draw these apart
+        say so, see `SeparateBatches`). If there are no more rows than that, every step takes them as they are.
     max_time : float or None, default=None
         Seconds after which training ends.
     balance : float, default=1.0
@@ -245,6 +200,31 @@ class StochasticSolver(Solver):
                 raise
             training.give_up("was interrupted, and the best model so far is kept.")
         return training.result()
+
+
+@dataclass(frozen=True)
+class SeparateBatches(StochasticSolver):
+    r"""Methods that draw the rows of the objective and those of the constraints independently of each other.
+
+    A mini-batch :math:`\xi` of the objective is drawn from all rows, whatever their groups are; a mini-batch
+    :math:`\zeta` of the constraints has as many rows of every group. With the published ``batch_size=8`` and two groups
+    these are 8 and 16 rows.
+
+    Parameters
+    ----------
+    max_epochs, max_time, select, keep_on_interrupt
+        See `StochasticSolver`.
+    batch_size : int, default=8
+        Rows of a mini-batch of the objective.
+    constraint_batch_size : int or None, default=None
+        Rows of a mini-batch of the constraints, about, shared among the groups as ``balance`` says. None:
+        ``batch_size`` rows of *every* group. If there are no more rows than that, all of them as they are.
+    balance : float, default=1.0
+        How much of a mini-batch of the constraints the groups have in equal parts, in [0, 1]; of the rest they have
+        their shares.
+    """
+
+    constraint_batch_size: Count | None = None
 
 
 class _Training:

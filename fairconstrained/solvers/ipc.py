@@ -21,8 +21,8 @@ from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import online_steps
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._source import Source
 from fairconstrained.solvers._stationarity import proximal_distance
-from fairconstrained.solvers._stochastic import Source
 from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, switching
 from fairconstrained.views import Exact, FullBatch, Stochastic
 

@@ -7,35 +7,39 @@ from typing import ClassVar
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import NonNegative, Positive, Share
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers._stochastic import Method, SeparateBatches, Source
 
 __all__ = ["SSLALM", "StochasticALM"]
 
 
 @dataclass(frozen=True)
-class SSLALM(StochasticSolver):
+class SSLALM(SeparateBatches):
     r"""The stochastic smoothed and linearised augmented Lagrangian method (Algorithm 2).
 
-    The constraints are :math:`c(x) + s = 0` with slacks :math:`s \ge 0`. From mini-batches :math:`\zeta_1, \zeta_2`,
+    The constraints are :math:`c(x) + s = 0` with slacks :math:`s \ge 0`. From a mini-batch :math:`\xi` of the objective
+    and two of the constraints, :math:`\zeta_1` and :math:`\zeta_2`, all three independent of each other,
 
     .. math::
         y &\leftarrow y + \eta \, (c(x, \zeta_1) + s), \qquad y \leftarrow 0 \text{ if } |y| \ge M_y, \\
-        G &= \nabla f(x, \zeta_1) + \nabla c(x, \zeta_1)^\top \bigl( y + \rho \, (c(x, \zeta_2) + s) \bigr)
+        G &= \nabla f(x, \xi) + \nabla c(x, \zeta_1)^\top \bigl( y + \rho \, (c(x, \zeta_2) + s) \bigr)
              + \mu (x - z), \\
         x &\leftarrow x - \tau G, \qquad s \leftarrow \max(s - \tau G_s, 0), \qquad z \leftarrow z + \beta (x - z),
 
-    where :math:`G_s = y + \rho (c(x, \zeta_2) + s) + \mu (s - z_s)`, and z moves towards the x before the step. The
-    objective's gradient is taken on :math:`\zeta_1`, of which weights make a sample of all rows; that
-    :math:`\zeta_1` and :math:`\zeta_2` are independent is what makes G unbiased.
+    where :math:`G_s = y + \rho (c(x, \zeta_2) + s) + \mu (s - z_s)`, and z moves towards the x before the step.
+    That the mini-batches are independent is what makes G unbiased.
 
     ``kappa`` bounds the means only up to the noise of the mini-batches, as in the paper; the exact gap is reported.
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt
         See `StochasticSolver`.
+    batch_size, constraint_batch_size, balance
+        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`: by default 8, and 8 of every group, as
+        published.
     learning_rate : float, default=0.01
         :math:`\tau`.
     dual_rate : float, default=0.05
@@ -76,8 +80,10 @@ class StochasticALM(SSLALM):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt
         See `StochasticSolver`.
+    batch_size, constraint_batch_size, balance
+        See `SSLALM`.
     learning_rate, dual_rate, penalty, max_multiplier
         See `SSLALM`.
     smoothing : float, default=0.0
@@ -111,12 +117,13 @@ class _SmoothedLagrangian(Method):
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
         o, x, slack = self._options, self.z, self.slack
-        point, other = source.points(x, 2)
+        objective, (point, other) = source.separate_points(x, 2, o.constraint_batch_size)
         y = self.y + o.dual_rate * (point.constraints + slack)
         self.y = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
         weights = self.y + o.penalty * (other.constraints + slack)
         away = x - self.center
-        gradient = point.gradient(1.0, weights)
+        gradient = objective_gradient(objective)
+        gradient += point.gradient(0.0, weights)
         gradient += o.smoothing * away
         slack_gradient = weights + o.smoothing * (slack - self.slack_center)
         gradient *= o.learning_rate

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
 from fairconstrained.solvers._options import Fraction, NonNegative, Positive
@@ -25,15 +26,17 @@ class StochasticGhost(StochasticSolver):
               \kappa e, \quad \|d\|_\infty \le \beta
 
     on a mini-batch X (see `ghost_direction` for :math:`\kappa`), a geometric N of parameter :math:`p_0`, and
-    mini-batches of 1 and of :math:`2^{N+1}` rows of every group, the latter split in odd and even ones, the step is
+    mini-batches of 1 and of :math:`2^{N+1}` rows, the latter split in odd and even ones, the step is
 
     .. math:: x \leftarrow x + \alpha_k \left( d(X^1) + \frac{d(X^{2^{N+1}}) - \frac{1}{2} \bigl( d(\mathrm{odd}) +
               d(\mathrm{even}) \bigr)}{(1 - p_0)^N p_0} \right), \qquad
               \alpha_{k+1} = \alpha_k (1 - \hat\alpha \alpha_k).
 
-    N is capped so that the mini-batch is no larger than the smallest group: without a cap its mean size is infinite
-    for :math:`p_0 < 1/2`. The estimate is unbiased for the mean direction on mini-batches of twice the cap's size, and
-    so not for the direction on all rows.
+    A mini-batch of J rows has J rows of every group for the constraints and, independent of them, J of all rows for the
+    objective, drawn with replacement. Without a limit to N the mean number of rows would be infinite for
+    :math:`p_0 \le 1/2`. So N ends where :math:`2^N` rows of every group are about as many as there are rows at all. On
+    that last level all rows take the place of the largest mini-batch, and two mini-batches of :math:`2^N` rows that of
+    the odd and even ones. The means then add up to d of all rows: the estimate of the direction is without bias.
 
     Parameters
     ----------
@@ -76,16 +79,22 @@ class StochasticGhost(StochasticSolver):
         return _Ghost(self, z, problem, rng.spawn(1)[0])
 
 
+class _Pair(NamedTuple):
+    """A mini-batch for the objective, and one for the constraints."""
+
+    objective: FullBatchView
+    constraints: FullBatchView
+
+
 class _Ghost(Method):
     def __init__(self, options: StochasticGhost, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> None:
         self.z, self.rate, self._rng = z, options.learning_rate, rng
         self.go_on(options, problem)
 
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """See `Method.go_on`; the cap is that of these rows."""
+        """See `Method.go_on`; the last level is that of these rows."""
         super().go_on(solver, problem)
-        smallest = np.unique(problem.strata, return_counts=True)[1].min()
-        self._largest = max(int(np.log2(smallest)) - 1, 0)
+        self._last = int(np.log2(problem.data.n_samples / np.unique(problem.strata).size))
 
     def step(self, source: Source, problem: Problem) -> None:
         """See `Method.step`."""
@@ -96,30 +105,45 @@ class _Ghost(Method):
     def direction(self, source: Source) -> np.ndarray:
         """The estimate of the direction (eq. 9)."""
         p0 = self._options.p0
-        level = min(int(self._rng.geometric(p0)) - 1, self._largest)
-        # the cap has the probability of all that it stands for
-        probability = (1 - p0) ** level * (p0 if level < self._largest else 1.0)
-        single, large = source.even_batch(1), source.even_batch(2 ** (level + 1))
-        odd, even = self._halves(source, large)
+        level = min(int(self._rng.geometric(p0)) - 1, self._last)
+        # the last level has the probability of all that it stands for
+        probability = (1 - p0) ** level * (p0 if level < self._last else 1.0)
+        large, odd, even = self._whole_and_halves(source, level)
         correction = self._solved(large) - (self._solved(odd) + self._solved(even)) / 2
-        return self._solved(single) + correction / probability
+        return self._solved(self._drawn(source, 1)) + correction / probability
 
-    def _halves(self, source: Source, batch: FullBatchView) -> tuple[FullBatchView, FullBatchView]:
-        """One row of every two neighbours, which a coin tells, and the other rows.
+    def _whole_and_halves(self, source: Source, level: int) -> tuple[_Pair, _Pair, _Pair]:
+        """A mini-batch of twice 2^level rows and its halves; on the last level all rows and two mini-batches."""
+        rows = 2**level
+        if level < self._last:
+            whole = self._drawn(source, 2 * rows)
+            objective = self._halves(source, whole.objective, np.zeros(2 * rows))
+            constraints = self._halves(source, whole.constraints, whole.constraints.problem.strata)
+            return whole, _Pair(objective[0], constraints[0]), _Pair(objective[1], constraints[1])
+        view = source.all_rows()
+        whole = _Pair(FullBatchView(view.problem.without_constraints()), view)
+        return whole, self._drawn(source, rows), self._drawn(source, rows)
+
+    @staticmethod
+    def _drawn(source: Source, rows: int) -> _Pair:
+        return _Pair(source.objective_rows(rows), source.even_batch(rows))
+
+    def _halves(self, source: Source, batch: FullBatchView, strata: np.ndarray) -> tuple[FullBatchView, FullBatchView]:
+        """One row of every two neighbours in the strata that were drawn from, which a coin tells, and the other rows.
 
         Every row of a mini-batch comes from a part of its stratum of its own, see `Sampler`. So the odd rows are no
         mini-batch of half the size, and would make a bias; either half is one this way.
         """
-        problem = batch.problem
-        neighbours = np.lexsort((problem.data.y.numpy(), problem.strata)).reshape(-1, 2)
+        neighbours = np.lexsort((batch.problem.data.y.numpy(), strata)).reshape(-1, 2)
         halves = self._rng.permuted(neighbours, axis=1).T
         return source.part(batch, np.sort(halves[0])), source.part(batch, np.sort(halves[1]))
 
-    def _solved(self, batch: FullBatchView) -> np.ndarray:
+    def _solved(self, batch: _Pair) -> np.ndarray:
         """The direction on a mini-batch (eq. 8); NaN where a value is not finite."""
-        o, point = self._options, batch.at(self.z)
+        o = self._options
+        objective, point = FullBatchView.at_each(batch, self.z)
         m = point.constraints.size
-        gradient = point.gradient(1.0, np.zeros(m))
+        gradient = objective_gradient(objective)
         jacobian = np.stack([point.gradient(0.0, row) for row in np.eye(m)]) if m else np.empty((0, self.z.size))
         if not all(np.isfinite(part).all() for part in (gradient, point.constraints, jacobian)):
             return np.full(self.z.size, np.nan)

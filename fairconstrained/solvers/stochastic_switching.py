@@ -10,18 +10,20 @@ import numpy as np
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import NonNegative, NonNegativeInt, Positive, Share
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers._stochastic import Method, SeparateBatches, Source
 
 __all__ = ["StochasticSwitching"]
 
 
 @dataclass(frozen=True)
-class StochasticSwitching(StochasticSolver):
+class StochasticSwitching(SeparateBatches):
     r"""A step on the objective where the constraints seem to hold, and on the worst of them otherwise (Algorithm 3).
 
-    A first mini-batch tells whether :math:`\max_i c_i(x) \le \epsilon_k`; a second one gives the subgradient,
+    A mini-batch :math:`\zeta_1` of the constraints tells whether :math:`\max_i c_i(x, \zeta_1) \le \epsilon_k`; an
+    independent one, :math:`\xi` of the objective or :math:`\zeta_2` of the constraints, gives the subgradient,
 
-    .. math:: x \leftarrow x - \eta^f \nabla f(x) \quad \text{or} \quad x \leftarrow x - \eta^c \nabla c_i(x).
+    .. math:: x \leftarrow x - \eta^f \nabla f(x, \xi) \quad \text{or} \quad
+              x \leftarrow x - \eta^c \nabla c_i(x, \zeta_2).
 
     The tolerance :math:`\epsilon_k` is constant for some steps of every epoch and then shrinks.
 
@@ -29,8 +31,11 @@ class StochasticSwitching(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt
         See `StochasticSolver`.
+    batch_size, constraint_batch_size, balance
+        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`: by default 8, and 8 of every group, as
+        published.
     learning_rate : float, default=0.5
         :math:`\eta^f`.
     constraint_rate : float, default=0.05
@@ -87,10 +92,12 @@ class _Switching(Method):
         o, x = self._options, self.z
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
-        judge, point = source.points(x, 2)
-        holds = judge.constraints.max(initial=-np.inf) <= self.tolerance
-        rate = o.learning_rate if holds else o.constraint_rate
-        gradient = objective_gradient(point) if holds else worst_gradient(point)
+        judge = source.constraint_batch(o.constraint_batch_size).at(x)
+        if judge.constraints.max(initial=-np.inf) <= self.tolerance:
+            rate, gradient = o.learning_rate, objective_gradient(source.objective_batch().at(x))
+        else:
+            rate = o.constraint_rate
+            gradient = worst_gradient(source.constraint_batch(o.constraint_batch_size).at(x))
         self.n_steps, self.epoch_steps = self.n_steps + 1, self.epoch_steps + 1
         if self.n_steps > o.burn_in:
             self.total += rate

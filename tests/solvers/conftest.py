@@ -164,8 +164,14 @@ class Plane:
         self.n_drawn += 1
         return self.batches[(self.n_drawn - 1) % len(self.batches)]
 
-    def points(self, z: np.ndarray, n_batches: int) -> list[PlanePoint]:
-        return [self.batch().at(z) for _ in range(n_batches)]
+    def objective_batch(self) -> PlaneBatch:
+        return self.batch()
+
+    def constraint_batch(self, size: int | None = None) -> PlaneBatch:
+        return self.batch()
+
+    def separate_points(self, z: np.ndarray, n: int, size: int | None = None) -> tuple[PlanePoint, list[PlanePoint]]:
+        return self.batch().at(z), [self.batch().at(z) for _ in range(n)]
 
     def method(self, options: StochasticSolver, start: Any, seed: int = 0) -> Method:
         return options._method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))

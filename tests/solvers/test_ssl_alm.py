@@ -17,12 +17,12 @@ def paper(o, plane, n_steps):
     """Algorithm 2 in the joint variables (x, s), of which the second half is at least 0."""
     x, y, z = np.append(START, [0.0, 0.0]), np.zeros(2), np.append(START, [0.0, 0.0])
     for k in range(n_steps):
-        one, two = plane.batches[2 * k], plane.batches[2 * k + 1]
+        xi, one, two = plane.batches[3 * k : 3 * k + 3]
         y = y + o.dual_rate * (one.values(x[:2]) + x[2:])
         if np.sqrt((y**2).sum()) >= o.max_multiplier:
             y = np.zeros(2)
         jacobian = np.hstack([one.jacobian(x[:2]), np.eye(2)])
-        gradient = np.append(x[:2] - one.target, np.zeros(2)) + jacobian.T @ y
+        gradient = np.append(x[:2] - xi.target, np.zeros(2)) + jacobian.T @ y
         gradient += o.penalty * jacobian.T @ (two.values(x[:2]) + x[2:]) + o.smoothing * (x - z)
         moved = x - o.learning_rate * gradient
         z = z + o.averaging * (x - z)
@@ -45,14 +45,14 @@ OPTIONS = {
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
 @pytest.mark.parametrize("domain", [None, Box(-0.7, 1.6)], ids=["plane", "box"])
 def test_the_steps_are_those_of_the_paper(make_plane, options, domain):
-    plane = make_plane(60, domain=domain)
+    plane = make_plane(90, domain=domain)
     method = plane.method(options, START)
     for k, (x, y, z) in enumerate(paper(options, plane, 30)):
         method.step(plane, plane)
         np.testing.assert_allclose(np.append(method.z, method.slack), x, atol=1e-12)
         np.testing.assert_allclose(method.multipliers, y, atol=1e-12)
         np.testing.assert_allclose(np.append(method.center, method.slack_center), z, atol=1e-12)
-        assert plane.n_drawn == 2 * k + 2
+        assert plane.n_drawn == 3 * k + 3
 
 
 def test_the_multipliers_begin_anew_when_they_are_too_long(make_plane):
@@ -110,7 +110,7 @@ def test_defaults_are_the_published_parameters():
     o = SSLALM()
     published = {"smoothing": 2.0, "penalty": 1.0, "learning_rate": 0.01, "dual_rate": 0.05, "averaging": 0.5}
     assert {name: getattr(o, name) for name in published} == published
-    assert (o.max_multiplier, o.batch_size, o.balance) == (10.0, 8, 1.0)
+    assert (o.max_multiplier, o.batch_size, o.constraint_batch_size, o.balance) == (10.0, 8, None, 1.0)
 
 
 # --- optima

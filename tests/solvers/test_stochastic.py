@@ -14,10 +14,11 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.objectives import Logistic, Squared
+from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SGD, SOLVERS, SSLALM, StochasticSolver, StochasticSwitching, make_solver
 from fairconstrained.solvers import _stochastic as module
-from fairconstrained.solvers._stochastic import Source
+from fairconstrained.solvers._source import Source
 from fairconstrained.views import FullBatch, Stochastic
 
 #: Options with which every solver moves visibly within a few epochs.
@@ -84,12 +85,12 @@ def test_a_record_of_every_epoch(unequal, name):
 @each_solver
 def test_evaluations_are_passes_over_the_rows(unequal, name):
     result = solve(unequal.problem, name)
-    batches = 2 if name in ("ssl_alm", "alm", "stochastic_switching") else 1
     seen = [record["n_evaluations"] for record in result.history]
-    if name == "stochastic_ghost":  # it draws the sizes of its batches
+    if name in ("stochastic_ghost", "stochastic_switching"):  # how many rows these see is a matter of chance
         assert all(a < b for a, b in pairwise(seen))
-    else:  # an epoch is one pass for every kind of mini-batch, and one to measure
-        assert seen == [(batches + 1) * epoch for epoch in (1, 2, 3, 4)]
+    else:  # an epoch is one pass, twice two more for constraints with as many rows of both groups, and one to measure
+        passes = 5 if name in ("ssl_alm", "alm") else 1
+        assert seen == [(passes + 1) * epoch for epoch in (1, 2, 3, 4)]
     assert result.n_evaluations == seen[-1] + 1
 
 
@@ -169,6 +170,86 @@ def test_a_part_of_a_batch_keeps_its_weights(make_data, make_problem):
     np.testing.assert_allclose(part.data.weights.numpy(), weights / weights.sum())
     assert np.unique(np.round(weights, 12)).size > 1
     assert source.n_rows == 24
+
+
+@pytest.fixture
+def lopsided(make_data, make_problem):
+    data = make_data(counts=(30, 70), weighted=True)
+    return make_problem(data, LossParity(0.1).unchecked(data))
+
+
+@pytest.fixture(scope="module")
+def many_groups(make_problem):
+    """Twelve groups, whose losses are bounded through an auxiliary variable behind the parameters."""
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
+    X = rng.normal(size=(codes.size, 3))
+    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
+    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
+    return make_problem(data, LossParity(0.05).unchecked(data))
+
+
+def test_separate_batches_have_the_usual_rows_of_all_and_of_every_group(lopsided):
+    source = Source(lopsided.view(Stochastic), np.random.default_rng(0), 8, 1.0)
+    objective = source.objective_batch().problem
+    assert objective.constraints == ()
+    np.testing.assert_allclose(objective.data.weights.numpy(), 1 / 8)
+    assert source.n_rows == 8
+    assert source.constraint_batch().problem.data.counts() == {"a": 8, "b": 8}
+    assert source.constraint_batch(12).problem.data.counts() == {"a": 6, "b": 6}
+    assert source.n_rows == 8 + 16 + 12
+    point, others = source.separate_points(np.zeros(4), 2)
+    assert (point.scores.size, [other.scores.size for other in others]) == (8, [16, 16])
+    shares = Source(lopsided.view(Stochastic), np.random.default_rng(0), 10, 0.0)
+    weight = lopsided.data.weights[:30].sum().item()
+    assert shares.constraint_batch().problem.data.counts() == {"a": round(20 * weight), "b": 20 - round(20 * weight)}
+
+
+def test_separate_batches_with_no_fewer_rows_than_all_are_all_rows(lopsided):
+    source = Source(lopsided.view(Stochastic), np.random.default_rng(0), 60, 1.0)
+    assert source.objective_batch().problem.data.n_samples == 60
+    assert source.constraint_batch().problem is lopsided  # 60 of both groups would be more than 100
+    assert source.constraint_batch(99).problem is not lopsided
+    for size in (100, None):
+        whole = Source(lopsided.view(Stochastic), np.random.default_rng(0), size, 1.0)
+        assert whole.objective_batch().problem.data is lopsided.data
+        assert whole.constraint_batch().problem is lopsided
+
+
+def test_separate_gradients_are_without_bias(lopsided):
+    """Of the objective, of the constraints, and of their product, which rows in common would give a bias."""
+    source, z = Source(lopsided.view(Stochastic), np.random.default_rng(0), 2, 1.0), np.array([0.7, -0.4, 0.2, 0.3])
+    whole, weights = lopsided.view(FullBatch).at(z), np.array([1.0, 0.0])
+    exact = [objective_gradient(whole), whole.gradient(0.0, weights)]
+    found = []
+    for _ in range(4000):
+        objective, (constraint,) = source.separate_points(z, 1)
+        found.append([objective_gradient(objective), constraint.gradient(0.0, weights)])
+    found = np.array(found)
+    products = found[:, 0] * found[:, 1]
+    estimates = np.concatenate([found.reshape(len(found), -1), products], axis=1)
+    expected = np.concatenate([*exact, exact[0] * exact[1]])
+    noisy = estimates.std(axis=0) > 1e-12
+    assert noisy.sum() >= 11  # of a difference of groups, the slope of the intercept may be all but fixed
+    deviations = (estimates.mean(axis=0) - expected)[noisy] / (estimates.std(axis=0)[noisy] / np.sqrt(len(found)))
+    assert np.abs(deviations).max() < 4
+
+
+def test_gradients_of_the_objective_alone_are_zero_in_auxiliary_variables(many_groups):
+    source, z = Source(many_groups.view(Stochastic), np.random.default_rng(0), 8, 1.0), np.full(5, 0.3)
+    gradient = objective_gradient(source.objective_batch().at(z))
+    assert gradient.shape == (5,)
+    assert gradient[4] == 0
+    assert gradient[:4].all()
+
+
+@pytest.mark.parametrize("name", ["ssl_alm", "stochastic_switching"])
+def test_the_rows_of_the_constraints_can_be_chosen(unequal, name):
+    given = solve(unequal.problem, name, constraint_batch_size=40)  # 20 of both groups, as without
+    np.testing.assert_array_equal(given.params, solve(unequal.problem, name).params)
+    assert not np.array_equal(given.params, solve(unequal.problem, name, constraint_batch_size=20).params)
+    with pytest.raises(ValueError, match=f"constraint_batch_size of solver '{name}' must be .* got 0"):
+        make_solver(name, {"constraint_batch_size": 0}, unequal.problem)
 
 
 # --- limits, and ends that callbacks ask for
@@ -453,14 +534,9 @@ def test_a_problem_that_lacks_a_view_is_refused(make_data, make_problem, mean_ga
 
 
 @each_solver
-def test_many_groups_are_bounded_through_a_centre(make_data, make_problem, name):
+def test_many_groups_are_bounded_through_a_centre(many_groups, name):
     """With auxiliary variables behind the parameters; batches may have fewer rows than there are groups."""
-    rng = np.random.default_rng(0)
-    codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
-    X = rng.normal(size=(codes.size, 3))
-    y = np.where(X[:, 0] + rng.normal(size=codes.size) > 0, 1.0, -1.0)
-    data = FairData.from_arrays(X, y, codes, tuple("abcdefghijkl"))
-    problem = make_problem(data, LossParity(0.05).unchecked(data))
+    problem = many_groups
     assert problem.constraints[0].n_aux == 1
     gentle = {"learning_rate": 0.03, "dual_rate": 0.05}
     options = {"batch_size": 16} | {"alm": gentle, "ssl_alm": gentle, "plada": {"learning_rate": 0.005}}.get(name, {})
@@ -469,7 +545,7 @@ def test_many_groups_are_bounded_through_a_centre(make_data, make_problem, name)
     resumed = solve(problem, name, start=result.start, **options, max_epochs=3)
     whole = solve(problem, name, **options, max_epochs=3)
     np.testing.assert_array_equal(resumed.params, whole.params)
-    start = problem.view(FullBatch).at(problem.fair_start(None, rng))
+    start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     assert whole.objective < start.objective
 
 

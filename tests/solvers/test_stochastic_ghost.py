@@ -13,7 +13,8 @@ from fairconstrained.data import FairData
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import StochasticGhost
 from fairconstrained.solvers._ghost_direction import ghost_direction, least_violation
-from fairconstrained.solvers._stochastic import Source
+from fairconstrained.solvers._source import Source
+from fairconstrained.solvers.stochastic_ghost import _Pair
 from fairconstrained.views import FullBatch, Stochastic
 
 # --- the subproblem
@@ -187,95 +188,131 @@ def rows_of(view):
     return tuple(sorted(view.problem.data.order.tolist()))
 
 
-def test_either_half_of_a_mini_batch_is_a_mini_batch_of_half_the_size(eight):
+@pytest.mark.parametrize("kind", ["constraints", "objective"])
+@pytest.mark.parametrize(("rows", "n_sets"), [(1, 16), (2, 16)])
+def test_either_half_of_a_mini_batch_is_a_mini_batch_of_half_the_size(eight, kind, rows, n_sets):
     """The same sets of rows, equally often: this is what makes the sum of the differences collapse."""
     method, source = method_and_source(eight, [0.0, 0.0])
-    n_draws = 800
-    for rows, n_sets in [(1, 16), (2, 16)]:
-        counts = {}
-        for _ in range(n_draws):
-            whole = source.even_batch(2 * rows)
-            odd, even = method._halves(source, whole)
-            assert sorted(rows_of(odd) + rows_of(even)) == list(rows_of(whole))
-            for name, part in (("odd", odd), ("even", even), ("drawn", source.even_batch(rows))):
-                key = name, rows_of(part)
-                counts[key] = counts.get(key, 0) + 1
-                np.testing.assert_allclose(part.problem.data.weights.numpy(), 1 / (2 * rows))
-        sets = {chosen for name, chosen in counts if name == "drawn"}
-        assert len(sets) == n_sets
-        for name in ("odd", "even", "drawn"):
-            found = np.array([counts.get((name, chosen), 0) for chosen in sorted(sets)])
-            assert found.sum() == n_draws  # no other sets
-            assert ((found - n_draws / n_sets) ** 2 / (n_draws / n_sets)).sum() < 45  # chi-square(15), 1e-4
+    if kind == "objective":  # of all rows; of its 8 and 4 parts with one and two rows each
+        draw, rows, n_sets = source.objective_rows, 2 * rows, {1: 16, 2: 16}[rows]
+    else:
+        draw = source.even_batch
+    n_draws, counts = 800, {}
+    for _ in range(n_draws):
+        whole = draw(2 * rows)
+        strata = whole.problem.strata if kind == "constraints" else np.zeros(2 * rows)
+        odd, even = method._halves(source, whole, strata)
+        assert sorted(rows_of(odd) + rows_of(even)) == list(rows_of(whole))
+        for name, part in (("odd", odd), ("even", even), ("drawn", draw(rows))):
+            key = name, rows_of(part)
+            counts[key] = counts.get(key, 0) + 1
+            weights = part.problem.data.weights.numpy()
+            np.testing.assert_allclose(weights, 1 / weights.size)
+    sets = {chosen for name, chosen in counts if name == "drawn"}
+    assert len(sets) == n_sets
+    for name in ("odd", "even", "drawn"):
+        found = np.array([counts.get((name, chosen), 0) for chosen in sorted(sets)])
+        assert found.sum() == n_draws  # no other sets
+        assert ((found - n_draws / n_sets) ** 2 / (n_draws / n_sets)).sum() < 45  # chi-square(15), 1e-4
 
 
 def test_the_probabilities_of_the_levels_make_the_sum_collapse(make_data, make_problem):
-    """With a made-up direction h(rows), the expectation is h of twice the largest half; without noise, exactly."""
+    """With a made-up direction h(rows), the expectation is h of all rows; without noise, exactly."""
     data = make_data(counts=(35, 41))
     problem = make_problem(data, LossParity(0.05).unchecked(data))
     for p0 in (0.3, 0.4, 0.7):
         method, source = method_and_source(problem, np.zeros(4), p0=p0)
-        assert method._largest == 4  # 32 of 35 rows
-        method._solved = lambda batch: np.sqrt([batch.problem.data.n_samples])
+        assert method._last == 5  # 32 of 38 rows
+        method._solved = lambda pair: np.sqrt([pair.constraints.problem.data.n_samples])
         expectation, drawn = np.zeros(1), {}
         for number in range(1, 12):  # what Generator.geometric gives: the level plus 1
             method._rng = SimpleNamespace(geometric=lambda p, n=number: n, permuted=lambda table, axis: table)
             drawn[number] = method.direction(source)
             last = number == 11  # and all that is beyond
             expectation += drawn[number] * ((1 - p0) ** (number - 1) * (1 if last else p0))
-        assert expectation == pytest.approx(np.sqrt([2 * 32]), rel=1e-12)
-        assert drawn[1] != drawn[5] == drawn[11]
+        assert expectation == pytest.approx(np.sqrt([76]), rel=1e-12)
+        assert drawn[1] != drawn[6] == drawn[11]
 
 
-def test_the_direction_is_without_bias(eight):
-    """Mini-batches of twice the cap's size are all rows, so that the mean direction is the exact one."""
-    z = np.array([1.5, -1.0])
-    method, source = method_and_source(eight, z, beta=0.3, rho=0.3, seed=3)
-    assert method._largest == 1
+@pytest.fixture(scope="module")
+def nineteen(make_problem):
+    """Groups of five and of fourteen rows, weighted: no mini-batch with as many rows of both is all rows."""
+    rng = np.random.default_rng(4)
+    codes = np.repeat([0, 1], [5, 14])
+    y = np.where(rng.random(19) < 0.4, 1.0, -1.0)
+    data = FairData.from_arrays(rng.normal(size=(19, 2)), y, codes, ("a", "b"), rng.uniform(0.5, 2.0, 19))
+    return make_problem(data, LossParity(0.05).unchecked(data), fit_intercept=False)
+
+
+def assert_without_bias(problem, n_draws):
+    method, source = method_and_source(problem, np.array([1.5, -1.0]), beta=0.3, rho=0.3, seed=3)
     solve, known = method._solved, {}
 
-    def solved_once(batch):
-        rows = rows_of(batch)
+    def solved_once(pair):
+        rows = rows_of(pair.objective), rows_of(pair.constraints)
         if rows not in known:
-            known[rows] = solve(batch)
+            known[rows] = solve(pair)
         return known[rows]
 
     method._solved = solved_once
-    exact = solve(FullBatchView(eight))
-    drawn = np.array([method.direction(source) for _ in range(4000)])
-    assert drawn.std(axis=0).min() > 0.1
-    deviation = (drawn.mean(axis=0) - exact) / (drawn.std(axis=0) / np.sqrt(len(drawn)))
-    assert np.abs(deviation).max() < 4
+    exact = solve(_Pair(FullBatchView(problem.without_constraints()), FullBatchView(problem)))
+    drawn = np.array([method.direction(source) for _ in range(n_draws)])
+    error = drawn.std(axis=0) / np.sqrt(n_draws)
+    assert np.abs((drawn.mean(axis=0) - exact) / error).max() < 4
     # directions on few rows have another mean, which the estimate must not have
-    single = np.mean([solved_once(source.even_batch(1)) for _ in range(400)], axis=0)
-    assert np.abs(single - exact).max() > 8 * (drawn.std(axis=0) / np.sqrt(len(drawn))).max()
+    single = np.mean([solved_once(method._drawn(source, 1)) for _ in range(1000)], axis=0)
+    assert np.abs((single - exact) / error).max() > 8
+
+
+def test_the_direction_is_without_bias(eight):
+    """The mean of many estimates is the direction on all rows."""
+    assert_without_bias(eight, 4000)
+
+
+def test_the_direction_is_without_bias_where_groups_differ_in_size(nineteen):
+    assert_without_bias(nineteen, 1500)
+
+
+def test_products_of_objective_and_constraints_are_of_independent_rows(nineteen):
+    """Their rows are drawn apart: of both kinds any row comes with any other."""
+    method, source = method_and_source(nineteen, np.zeros(2))
+    pairs = set()
+    for _ in range(600):
+        pair = method._drawn(source, 1)
+        assert pair.objective.problem.data.n_samples == 1
+        assert pair.constraints.problem.data.counts() == {"a": 1, "b": 1}
+        (row,), others = rows_of(pair.objective), rows_of(pair.constraints)
+        pairs |= {(row, other) for other in others}
+    assert len(pairs) > 0.8 * 19 * 19
 
 
 @pytest.mark.parametrize(
-    ("counts", "largest"), [((23, 31), 3), ((16, 100), 3), ((15, 100), 2), ((3, 9), 0), ((1, 9), 0)]
+    ("counts", "last"), [((23, 31), 4), ((16, 100), 5), ((3, 9), 2), ((1, 9), 2), ((40, 40, 40), 5)]
 )
-def test_the_cap_fits_the_smallest_group(make_data, make_problem, counts, largest):
+def test_the_last_level_takes_all_rows(make_data, make_problem, counts, last):
+    """However few rows the smallest group has; and no mini-batch has many more rows than there are."""
     data = make_data(counts=counts)
     method, source = method_and_source(make_problem(data, LossParity(0.05).unchecked(data)), np.zeros(4))
-    assert method._largest == largest
-    sizes = set()
-    even_batch = source.even_batch
+    assert method._last == last
+    sizes, even_batch, all_rows, n_whole = set(), source.even_batch, source.all_rows, []
     source.even_batch = lambda rows: sizes.add(rows) or even_batch(rows)
-    for _ in range(60):
+    source.all_rows = lambda: n_whole.append(1) or all_rows()
+    for _ in range(80):
         assert np.isfinite(method.direction(source)).all()
-    assert max(sizes) == 2 ** (largest + 1) <= max(counts[0], 2)
+    assert max(sizes) == 2**last <= sum(counts) / len(counts)
     assert min(sizes) == 1
+    assert 0 < len(n_whole) < 60
 
 
-def test_the_cap_follows_the_rows_that_a_run_goes_on_with(make_data, make_problem):
+def test_the_last_level_follows_the_rows_that_a_run_goes_on_with(make_data, make_problem):
     problems = []
-    for counts in ((40, 50), (10, 50)):
+    for counts in ((40, 50), (10, 10)):
         data = make_data(counts=counts)
         problems.append(make_problem(data, LossParity(0.05).unchecked(data)))
     method, _ = method_and_source(problems[0], np.zeros(4))
-    assert method._largest == 4
+    assert method._last == 5
     method.go_on(StochasticGhost(), problems[1])
-    assert method._largest == 2
+    assert method._last == 3
 
 
 def test_a_value_that_is_not_finite_gives_no_direction(make_data, make_problem):
@@ -311,17 +348,26 @@ class AllRows:
     def __init__(self, problem):
         self._view = problem.view(FullBatch)
 
+    def objective_rows(self, rows):
+        return FullBatchView(self._view.problem.without_constraints())
+
     def even_batch(self, rows):
         return self._view
 
-    def part(self, batch, rows):
+    def all_rows(self):
         return self._view
+
+
+def without_halves(method):
+    """The method where a mini-batch of all rows has halves of all rows."""
+    method._halves = lambda source, batch, strata: (batch, batch)
+    return method
 
 
 def test_without_noise_it_ends_at_the_known_optimum(known):
     """Then the correction is zero, and the method is the one of Facchinei et al."""
     rng = np.random.default_rng(0)
-    method = StochasticGhost(learning_rate=0.5, decay=0.01)._method(known.problem, np.zeros(4), rng)
+    method = without_halves(StochasticGhost(learning_rate=0.5, decay=0.01)._method(known.problem, np.zeros(4), rng))
     source = AllRows(known.problem)
     for _ in range(100):
         method.step(source, known.problem)
@@ -332,7 +378,8 @@ def test_without_noise_it_ends_at_the_known_optimum(known):
 
 def test_the_loss_gap_at_the_optimum_without_noise(unequal):
     problem, optimum, objective, _ = unequal
-    method = StochasticGhost(learning_rate=0.5, decay=0.01)._method(problem, np.zeros(4), np.random.default_rng(0))
+    options = StochasticGhost(learning_rate=0.5, decay=0.01)
+    method = without_halves(options._method(problem, np.zeros(4), np.random.default_rng(0)))
     source = AllRows(problem)
     for _ in range(150):
         method.step(source, problem)

@@ -116,7 +116,7 @@ def test_before_the_burn_in_is_over_the_last_iterate_is_returned(make_plane):
 
 
 def solve(problem, callback=None, seed=0, **options):
-    options = {"max_epochs": 6, "batch_size": 20, "learning_rate": 0.5, "constraint_rate": 0.05, **options}
+    options = {"max_epochs": 8, "batch_size": 20, "learning_rate": 0.2, "constraint_rate": 0.2, **options}
     return StochasticSwitching(**options).solve(problem, None, np.random.default_rng(seed), callback)
 
 

@@ -27,7 +27,7 @@ from fairconstrained.models import Perceptron
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers._stochastic import Source
+from fairconstrained.solvers._source import Source
 from fairconstrained.views import Stochastic
 
 __all__ = ["problem_of", "promises", "side_by_side", "stepper"]

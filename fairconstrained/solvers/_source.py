@@ -1,0 +1,98 @@
+"""`Source`: where the steps of a stochastic method get their mini-batches from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+
+import numpy as np
+import torch
+
+from fairconstrained.points import Point
+from fairconstrained.problem import FullBatchView, StochasticView
+
+__all__ = ["Source"]
+
+
+class Source:
+    """Mini-batches of a problem, with replacement: a step may see a row again that an earlier one has seen.
+
+    `batch` gives the objective and the constraints from the same rows. `objective_batch` and `constraint_batch` draw
+    them independently, so that products of the two are unbiased as well.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows drawn so far.
+    """
+
+    def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
+        self._view, self._rng, self._size, self._balance = view, rng, size, balance
+        self._batches: dict[Hashable, Iterator[FullBatchView]] = {}
+        self._n_strata = np.unique(view.problem.strata).size
+        self.n_rows = 0
+
+    def batch(self) -> FullBatchView:
+        """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""
+        return self._at_most_all(self._size)
+
+    def objective_batch(self) -> FullBatchView:
+        """The objective alone on a new mini-batch of the usual size, drawn from all rows whatever their groups are."""
+        if self._size is None or self._size >= self._view.problem.data.n_samples:
+            return FullBatchView(self.all_rows().problem.without_constraints())
+        return self.objective_rows(self._size)
+
+    def constraint_batch(self, size: int | None = None) -> FullBatchView:
+        """A new mini-batch for the constraints.
+
+        Parameters
+        ----------
+        size : int, optional
+            Its rows, about. None: the usual number of rows, but of every stratum.
+        """
+        if size is None and self._size is not None:
+            size = self._size * self._n_strata
+        return self._at_most_all(size)
+
+    def separate_points(
+        self, z: np.ndarray, n_constraint_batches: int, size: int | None = None
+    ) -> tuple[Point, list[Point]]:
+        """The points at ``z`` of an `objective_batch` and of so many `constraint_batch` of ``size``, independent."""
+        batches = [self.objective_batch(), *(self.constraint_batch(size) for _ in range(n_constraint_batches))]
+        objective, *constraints = FullBatchView.at_each(batches, z)
+        return objective, list(constraints)
+
+    def objective_rows(self, rows: int) -> FullBatchView:
+        """The objective alone on a new mini-batch of exactly so many rows, drawn from all of them."""
+        return self._next(("objective", rows), lambda: self._view.objective_batches(self._rng, rows))
+
+    def even_batch(self, rows: int) -> FullBatchView:
+        """A new mini-batch with so many rows of every stratum."""
+        return self._balanced(rows * self._n_strata, 1.0)
+
+    def all_rows(self) -> FullBatchView:
+        """The problem itself."""
+        self.n_rows += self._view.problem.data.n_samples
+        return FullBatchView(self._view.problem)
+
+    def part(self, batch: FullBatchView, rows: np.ndarray) -> FullBatchView:
+        """Some rows of a mini-batch, by their numbers there, in ascending order."""
+        problem = batch.problem
+        weights = problem.data.weights[torch.from_numpy(rows)]
+        self.n_rows += rows.size
+        return FullBatchView(problem.on(problem.data.at(rows, weights / weights.sum())))
+
+    def _at_most_all(self, size: int | None) -> FullBatchView:
+        if size is None or size >= self._view.problem.data.n_samples:
+            return self.all_rows()
+        return self._balanced(size, self._balance)
+
+    def _balanced(self, size: int, balance: float) -> FullBatchView:
+        return self._next((size, balance), lambda: self._view.batches(self._rng, size, balance))
+
+    def _next(self, kind: Hashable, begin: Callable[[], Iterator[FullBatchView]]) -> FullBatchView:
+        """The next mini-batch of a kind, the first one if it has not begun."""
+        if kind not in self._batches:
+            self._batches[kind] = begin()
+        batch = next(self._batches[kind])
+        self.n_rows += batch.problem.data.n_samples
+        return batch
