@@ -153,7 +153,7 @@ def test_values_are_those_of_the_equations(problem_of, notion, restate, levels):
     restated, rng = restate(problem), np.random.default_rng(0)
     np.testing.assert_allclose(problem.fair_start(None, rng), restated.start(), atol=1e-12)
     for _ in range(5):
-        z = restated.start() + rng.normal(size=restated.start().size) * 0.7
+        z = restated.start() + rng.normal(size=restated.start().size) * 3
         difference = [plus - minus for (plus, _), (minus, _) in restated.parts(z)]
         scores = restated.X @ z[: problem.n_params]
         arrays = scores, z[problem.n_params :]
