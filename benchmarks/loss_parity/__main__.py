@@ -1,9 +1,10 @@
 """``python -m benchmarks.loss_parity``: the paper's experiment, and what `LossParityClassifier` promises.
 
-``--only runs`` (many runs of half a minute) does what is missing in ``benchmarks/results/loss_parity.csv``: stop it
-whenever you like. ``--only throughput,ghost,groups,auto`` measures the promises, each a CSV of its own. ``--plots``
-draws what there is, and ``--docs`` also puts figures and tables where the documentation takes them from. ``--quick`` is
-a run of a few minutes with files of its own, to see that everything works; its numbers mean nothing.
+``--only runs`` (many runs of half a minute of processor time) does what is missing in
+``benchmarks/results/loss_parity.csv``: stop it whenever you like. ``--only throughput,ghost,groups,auto`` measures the
+promises, each a CSV of its own. ``--plots`` draws what there is, and ``--docs`` also puts figures and tables where the
+documentation takes them from. ``--quick`` is a run of a few minutes with files of its own, to see that everything
+works; its numbers mean nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import pandas as pd
 from benchmarks._common import RESULTS, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity.constraints import constraints
-from benchmarks.loss_parity.datasets import datasets
+from benchmarks.loss_parity.datasets import SPLITS, datasets
 from benchmarks.loss_parity.discovery import missing
 from benchmarks.loss_parity.figures import draw_all, draw_steps
 from benchmarks.loss_parity.methods import methods
 from benchmarks.loss_parity.promises import promises
-from benchmarks.loss_parity.tables import with_limit, write_tables
+from benchmarks.loss_parity.tables import same_seeds, with_limit, write_tables
 from benchmarks.loss_parity.tasks import (
     COLUMNS,
     N_SEEDS,
@@ -38,15 +39,20 @@ QUICK = {"seeds": 1, "seconds": 2.0}
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     everything = [*promises(), "runs"]
-    folders = {"datasets": list(datasets()), "constraints": list(constraints()), "methods": list(methods())}
+    folders = {
+        "datasets": list(datasets()),
+        "splits": list(SPLITS),
+        "constraints": list(constraints()),
+        "methods": list(methods()),
+    }
     chosen = folders | {"constraints": ["demographic_parity"]}
     parser.add_argument("--only", type=names_of(everything), default=everything, help=", ".join(everything))
     for name, known in folders.items():
         parser.add_argument(f"--{name}", type=names_of(known), default=chosen[name], help=", ".join(known))
     parser.add_argument("--quick", action="store_true", help="one seed, two seconds a run, little data")
     parser.add_argument("--seeds", type=int)
-    parser.add_argument("--seconds", type=float, help="of a run that does not end by itself")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each: time limits are wall-clock")
+    parser.add_argument("--seconds", type=float, help="processor time of a run that does not end by itself")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
@@ -69,10 +75,10 @@ def main() -> None:
                 for table, frame in module.measure(arguments.quick).items():
                     save(significant(frame), f"{stem}_{table}")
         if "runs" in arguments.only:
-            chosen = (arguments.datasets, arguments.constraints, arguments.methods)
+            chosen = (arguments.datasets, arguments.splits, arguments.constraints, arguments.methods)
             tasks = all_tasks(chosen, arguments.seeds, limits, stem)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
-    figures = _show(with_limit(read(path, COLUMNS), limits), stem)
+    figures = _show(same_seeds(with_limit(read(path, COLUMNS), limits)), stem)
     if arguments.docs:
         publish(figures, stem, without=("history",))
 

@@ -29,6 +29,7 @@ WIDE = 6
 POINTS = 200
 #: Losses above are cut off: a coin toss has 0.69.
 MOST = 1.0
+MOST_GAP = 0.25
 PART_COLORS = {"train": "#0072B2", "test": "#D55E00"}
 RADAR = ("Ind", "Sp", "Ina", "Sf")
 #: Of the radar plot, in the order of the methods that are not like others.
@@ -45,8 +46,9 @@ def on_grid(history: pd.DataFrame, value: str, grid: np.ndarray) -> np.ndarray:
 
 
 def draw_way(history: pd.DataFrame) -> Figure:
-    """Figures 1 and 2 of the paper: loss and gap against time on both parts, medians and quartiles over the runs."""
+    """Figures 1 and 2 of the paper: loss and signed gap against time on both parts; medians, means and quartiles."""
     names = _present(history)
+    second = "gap" if history.train_signed.isna().all() else "signed"
     bands = -(-len(names) // WIDE)
     figure, axes = panels(2 * bands, min(len(names), WIDE), 1.8)
     figure.set_figwidth(2.15 * min(len(names), WIDE))
@@ -54,22 +56,22 @@ def draw_way(history: pd.DataFrame) -> Figure:
     for place, name in enumerate(names):
         band, column = divmod(place, WIDE)
         own = history[history.method == name]
-        for line, value in enumerate(("loss", "gap")):
+        for line, value in enumerate(("loss", second)):
             ax = axes[2 * band + line, column]
             for part in PARTS:
                 _quartiles(ax, own, f"{part}_{value}", part)
             ax.set(xscale="log", xlim=(first, 1.1 * last))
             ax.xaxis.set_minor_formatter(NullFormatter())  # a short range would show every digit
             ax.tick_params(labelsize=7)
-            if value == "gap":
-                ax.axhline(KAPPA, color="black", linewidth=0.8, linestyle=":", label="kappa")
-                ax.set_yscale("log")
+            if value == second:
+                for bound in (-KAPPA, KAPPA):
+                    ax.axhline(bound, color="black", linewidth=0.8, linestyle=":", label="kappa")
                 ax.set_xlabel("seconds", fontsize=8)
             if not column:
-                ax.set_ylabel(value)
+                ax.set_ylabel({"signed": "signed gap"}.get(value, value))
         axes[2 * band, column].set_title(methods()[name].LABEL, fontsize=9)
-    _share_limits([axes[2 * band] for band in range(bands)], len(names), MOST)
-    _share_limits([axes[2 * band + 1] for band in range(bands)], len(names), np.inf)
+    _share_limits([axes[2 * band] for band in range(bands)], len(names), (0.0, MOST))
+    _share_limits([axes[2 * band + 1] for band in range(bands)], len(names), (-MOST_GAP, MOST_GAP))
     for ax in axes[-2:, (len(names) - 1) % WIDE + 1 :].flat:
         ax.set_visible(False)
     one_legend(figure, axes.flat)
@@ -79,18 +81,20 @@ def draw_way(history: pd.DataFrame) -> Figure:
 def _quartiles(ax: Axes, history: pd.DataFrame, value: str, part: str) -> None:
     first = history.groupby("task").seconds.min().max()  # from when on all runs have a record
     grid = np.geomspace(first, history.seconds.max(), POINTS).clip(min=first)
-    low, middle, high = np.nanquantile(on_grid(history, value, grid), (0.25, 0.5, 0.75), axis=0)
-    style = {"linewidth": 1.2, "marker": ".", "markevery": [-1], "label": f"{part}, median"}  # a dot where it ends
-    ax.plot(grid, middle, color=PART_COLORS[part], **style)
+    values = on_grid(history, value, grid)
+    low, middle, high = np.nanquantile(values, (0.25, 0.5, 0.75), axis=0)
+    style = {"linewidth": 1.2, "marker": ".", "markevery": [-1]}  # a dot where it ends
+    ax.plot(grid, middle, color=PART_COLORS[part], label=f"{part}, median", **style)
+    ax.plot(grid, np.nanmean(values, axis=0), color=PART_COLORS[part], linestyle="--", linewidth=0.8, label="mean")
     ax.fill_between(grid, low, high, color=PART_COLORS[part], alpha=0.25, linewidth=0, label=f"{part}, quartiles")
 
 
-def _share_limits(rows: list[np.ndarray], n_panels: int, most: float) -> None:
-    """The same vertical range for all panels of one kind, up to ``most``, so that columns can be compared."""
+def _share_limits(rows: list[np.ndarray], n_panels: int, within: tuple[float, float]) -> None:
+    """The same vertical range for all panels of one kind, ``within`` limits, so that columns can be compared."""
     axes = [ax for row in rows for ax in row][:n_panels]
     limits = np.array([ax.get_ylim() for ax in axes])
     for ax in axes:
-        ax.set_ylim(max(limits[:, 0].min(), 0.0), min(limits[:, 1].max(), most))
+        ax.set_ylim(max(limits[:, 0].min(), within[0]), min(limits[:, 1].max(), within[1]))
         if ax is not axes[0] and ax not in [row[0] for row in rows]:
             ax.tick_params(labelleft=False)
 
@@ -161,21 +165,21 @@ class Drawing(NamedTuple):
 
 
 FIGURES = {
-    "way": Drawing(draw_way, "histories", "mean loss and gap against time"),
+    "way": Drawing(draw_way, "histories", "mean loss and gap against processor time"),
     "densities": Drawing(draw_densities, "probabilities", "predicted probabilities, test part"),
     "radar": Drawing(draw_radar, "results", "fairness metrics and inaccuracy"),
 }
 
 
 def draw_all(tables: dict[str, pd.DataFrame], folder: Path, stem: str) -> list[Path]:
-    """Write ``folder/stem_DATASET_CONSTRAINT_NAME.png`` for all that there is."""
+    """Write ``folder/stem_DATASET_SPLIT_CONSTRAINT_NAME.png`` for all that there is."""
     paths = []
     for name, drawing in FIGURES.items():
-        for (data, constraint), rows in tables[drawing.table].groupby(["dataset", "constraint"]):
+        for (data, split, constraint), rows in tables[drawing.table].groupby(["dataset", "split", "constraint"]):
             figure = drawing.draw(rows)
-            title = f"{datasets()[data].TITLE}, bounded {constraints()[constraint].TITLE}: {drawing.shows}"
+            title = f"{datasets()[data].TITLE}, {split} split, {constraints()[constraint].TITLE}: {drawing.shows}"
             figure.suptitle(title, fontsize=10)
-            paths.append(folder / f"{stem}_{data}_{constraint}_{name}.png")
+            paths.append(folder / f"{stem}_{data}_{split}_{constraint}_{name}.png")
             figure.savefig(paths[-1], dpi=100, pil_kwargs={"optimize": True})
             plt.close(figure)
     return paths

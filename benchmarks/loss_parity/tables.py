@@ -1,4 +1,4 @@
-"""Tables from the results: means over the seeds beside the published ones."""
+"""Tables from the results: means and deviations over the seeds beside the published ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pandas as pd
 from benchmarks.loss_parity.methods import methods
 from benchmarks.loss_parity.tasks import METRICS, PARTS
 
-BY = ["dataset", "constraint", "method"]
-COSTS = ["seconds", "cpu_seconds", "iterations"]
+BY = ["dataset", "split", "constraint", "method"]
+COSTS = ["seconds", "wall_seconds", "iterations"]
 VALUES = [f"{part}_{metric}" for part in PARTS for metric in METRICS]
 #: Digits of a metric in the tables for reading.
-DIGITS = {"Wd": 4, "gap": 4}
+DIGITS = {"Wd": 4, "gap": 4, "signed": 4}
 
 
 def with_limit(results: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFrame:
@@ -22,8 +22,16 @@ def with_limit(results: pd.DataFrame, limits: Mapping[str, float]) -> pd.DataFra
     return results[results.limit.isna() | (results.limit == results.dataset.map(limits))]
 
 
+def same_seeds(results: pd.DataFrame) -> pd.DataFrame:
+    """The runs with seeds that all methods of their table have been run with, so that its lines can be compared."""
+    tables = results.groupby(BY[:3], group_keys=False)
+    n_methods = tables.method.transform("nunique")
+    n_with_seed = results.groupby([*BY[:3], "seed"]).method.transform("nunique")
+    return results[n_with_seed == n_methods]
+
+
 def summary(results: pd.DataFrame) -> pd.DataFrame:
-    """A line for every method on every data set: means, standard deviations, and what is published of them."""
+    """A line for every method on every data set and split: means, deviations, and what is published of both."""
     table = results.groupby(BY).agg(
         runs=("seed", "nunique"),
         within_kappa=("status", lambda status: int((status == "completed").sum())),
@@ -33,7 +41,7 @@ def summary(results: pd.DataFrame) -> pd.DataFrame:
     )
     known = methods()
     lines = [
-        getattr(known[name], "PUBLISHED", {}).get((data, constraint), {}) for data, constraint, name in table.index
+        getattr(known[name], "PUBLISHED", {}).get((data, constraint), {}) for data, _, constraint, name in table.index
     ]
     published = pd.DataFrame(lines, index=table.index).add_suffix("_published")
     places = {name: place for place, name in enumerate(known)}
@@ -45,30 +53,38 @@ def for_reading(table: pd.DataFrame, part: str) -> pd.DataFrame:
     """The metrics of a part as "mean ± deviation", in a line below them what is published."""
     lines = []
     for row in table.to_dict("records"):
+        names = {metric: f"{part}_{metric}" for metric in METRICS}
         ours = {"method": methods()[row["method"]].LABEL}
-        for metric in METRICS:
-            name, digits = f"{part}_{metric}", DIGITS.get(metric, 3)
-            ours[metric] = _number(row[f"{name}_mean"], digits)
-            if not pd.isna(row[f"{name}_sd"]):
-                ours[metric] += f" ± {row[f'{name}_sd']:.{digits}f}"
+        ours |= {metric: _cell(row[f"{name}_mean"], row[f"{name}_sd"], metric) for metric, name in names.items()}
         ours["within kappa"] = f"{row['within_kappa']} of {row['runs']}"
         ours |= {"seconds": _number(row["seconds"], 1), "iterations": _number(row["iterations"], 0)}
         lines.append(ours)
-        published = {metric: row.get(f"{part}_{metric}_published") for metric in METRICS}
-        if any(not pd.isna(value) for value in published.values()):
-            numbers = {name: _number(value, DIGITS.get(name, 3)) for name, value in published.items()}
-            lines.append({"method": f"{ours['method']}, published"} | numbers)
+        published = {
+            metric: _cell(row.get(f"{name}_published"), row.get(f"{name}_sd_published"), metric)
+            for metric, name in names.items()
+        }
+        if any(published.values()):
+            lines.append({"method": f"{ours['method']}, published"} | published)
     return pd.DataFrame(lines)
 
 
+def _cell(mean: float | None, deviation: float | None, metric: str) -> str:
+    digits = DIGITS.get(metric, 3)
+    return " ± ".join(_number(value, digits) for value in (mean, deviation) if not _is_none(value))
+
+
 def _number(value: float | None, digits: int) -> str:
-    return "" if value is None or pd.isna(value) else f"{value:,.{digits}f}"
+    return "" if _is_none(value) else f"{value:,.{digits}f}"
+
+
+def _is_none(value: float | None) -> bool:
+    return value is None or bool(pd.isna(value))
 
 
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
-    """``stem_summary.csv`` with all numbers, and a table for reading for every data set, constraint and part."""
+    """``stem_summary.csv`` with all numbers, and tables for reading for every data set, split, constraint and part."""
     table = summary(results)
     table.round(5).to_csv(folder / f"{stem}_summary.csv", index=False)
-    for (data, constraint), rows in table.groupby(BY[:2]):
+    for names, rows in table.groupby(BY[:3]):
         for part in PARTS:
-            for_reading(rows, part).to_csv(folder / f"{stem}_{data}_{constraint}_{part}.csv", index=False)
+            for_reading(rows, part).to_csv(folder / f"{'_'.join((stem, *names, part))}.csv", index=False)

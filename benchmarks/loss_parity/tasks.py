@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,8 @@ from scipy.special import expit
 
 from benchmarks._common import RESULTS
 from benchmarks._runner import Row
-from benchmarks.loss_parity.constraints import constraints
-from benchmarks.loss_parity.datasets import Part, Parts, datasets, load_parts
+from benchmarks.loss_parity.constraints import constraints, signed_gap
+from benchmarks.loss_parity.datasets import SPLITS, Part, Parts, datasets, load_parts, split_seed
 from benchmarks.loss_parity.discovery import missing
 from benchmarks.loss_parity.methods import Setting, Visit, methods
 from benchmarks.loss_parity.network import scores
@@ -30,15 +31,15 @@ SECONDS = 30.0
 #: What the gap may exceed kappa by.
 TOLERANCE = 1e-6
 PARTS = ("train", "test")
-METRICS = ("Ind", "Sp", "Ina", "Sf", "Wd", "gap", "loss")
+METRICS = ("Ind", "Sp", "Ina", "Sf", "Wd", "gap", "signed", "loss")
 
-_SHARED = ("dataset", "constraint", "method", "seed", "limit")
+_SHARED = ("dataset", "split", "constraint", "method", "seed", "limit")
 COLUMNS = (
     "task",
     *_SHARED,
     "status",
     "seconds",
-    "cpu_seconds",
+    "wall_seconds",
     "iterations",
     "objective",
     *(f"{part}_{metric}" for part in PARTS for metric in METRICS),
@@ -47,9 +48,10 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Task:
-    """One run; ``limit`` is its time in seconds, None for methods that end by themselves."""
+    """One run; ``limit`` is its processor time in seconds, None for methods that end by themselves."""
 
     dataset: str
+    split: str
     constraint: str
     method: str
     seed: int
@@ -68,33 +70,34 @@ class Task:
 
 
 def time_limits(seconds: float | None = None) -> dict[str, float]:
-    """Seconds of a run on every data set: those given, else its own, else the published ones."""
+    """Processor time of a run on every data set in seconds: that given, else its own, else the published one."""
     return {name: seconds or getattr(module, "SECONDS", SECONDS) for name, module in datasets().items()}
 
 
 def all_tasks(
     chosen: Sequence[Sequence[str]], seeds: int, limits: Mapping[str, float], stem: str = "loss_parity"
 ) -> Iterator[Task]:
-    """The tasks of the chosen data sets, constraints and methods, seed 0 first; without what is not installed."""
+    """The tasks of the chosen data sets, splits, constraints and methods, seed 0 first, as far as installed."""
     known = methods()
-    names = [name for name in chosen[2] if not missing(known[name])]
-    for name in set(chosen[2]) - set(names):
+    names = [name for name in chosen[3] if not missing(known[name])]
+    for name in set(chosen[3]) - set(names):
         print(f"{name} is left out: {', '.join(missing(known[name]))} not installed")
-    for seed, dataset, constraint, name in product(range(seeds), *chosen[:2], names):
-        ends_itself = getattr(known[name], "ENDS_ITSELF", False)
-        yield Task(dataset, constraint, name, seed, None if ends_itself else limits[dataset], stem)
+    for seed, dataset, split, constraint, name in product(range(seeds), *chosen[:3], names):
+        if split in getattr(datasets()[dataset], "SPLITS", SPLITS):
+            ends_itself = getattr(known[name], "ENDS_ITSELF", False)
+            yield Task(dataset, split, constraint, name, seed, None if ends_itself else limits[dataset], stem)
 
 
 def run_task(task: Task) -> list[Row]:
     """Train and measure; the way there goes to a file of its own, see `trace_of`."""
     torch.set_num_threads(1)
-    parts = load_parts(task.dataset, task.seed)
+    parts = load_parts(task.dataset, split_seed(task.split, task.seed))
     constraint = constraints()[task.constraint]
-    run, begin = methods()[task.method].run, time.process_time()
+    run, begin = methods()[task.method].run, time.perf_counter()
     setting = Setting(parts.train, constraint, KAPPA, task.seed, task.limit)
     outcome = run(setting)
-    seconds, cpu_seconds = setting.elapsed, time.process_time() - begin
-    row: Row = {"seconds": seconds, "cpu_seconds": cpu_seconds, "iterations": outcome.iterations}
+    seconds, wall_seconds = setting.elapsed, time.perf_counter() - begin
+    row: Row = {"seconds": seconds, "wall_seconds": wall_seconds, "iterations": outcome.iterations}
     for name, part in zip(PARTS, parts, strict=True):
         row |= {f"{name}_{metric}": value for metric, value in measures(part, outcome.params, constraint).items()}
     row["objective"] = row["train_loss"]
@@ -104,11 +107,11 @@ def run_task(task: Task) -> list[Row]:
     return [task.columns | row]
 
 
-def measures(part: Part, params: np.ndarray, constraint: object) -> dict[str, float]:
+def measures(part: Part, params: np.ndarray, constraint: ModuleType) -> dict[str, float]:
     """The metrics of the paper (section 2) and the mean loss; NaN where a rate has no rows."""
     found = scores(params, part.X)
     predicted, groups = np.where(found > 0, 1, -1), {"sensitive_features": part.groups}
-    loss, gap = _loss_and_gap(part, found, constraint)
+    loss, gap, signed = _loss_and_gaps(part, found, constraint)
     return {
         "Ind": independence_gap(part.y, predicted, **groups),
         "Sp": separation_gap(part.y, predicted, **groups, agg_labels="sum", on_empty="nan"),
@@ -116,12 +119,14 @@ def measures(part: Part, params: np.ndarray, constraint: object) -> dict[str, fl
         "Sf": sufficiency_gap(part.y, predicted, **groups, on_empty="nan"),
         "Wd": wasserstein_gap(None, expit(found), **groups),
         "gap": gap,
+        "signed": signed,
         "loss": loss,
     }
 
 
-def _loss_and_gap(part: Part, found: np.ndarray, constraint: object) -> tuple[float, float]:
-    return float(np.logaddexp(0, -part.y * found).mean()), constraint.gap(part.y, found, part.groups)
+def _loss_and_gaps(part: Part, found: np.ndarray, constraint: ModuleType) -> tuple[float, float, float]:
+    loss, rows = float(np.logaddexp(0, -part.y * found).mean()), (part.y, found, part.groups)
+    return loss, constraint.gap(*rows), signed_gap(constraint, *rows)
 
 
 def trace_of(task: Task) -> Path:
@@ -129,10 +134,10 @@ def trace_of(task: Task) -> Path:
     return RESULTS / f"{task.stem}_runs" / f"{re.sub(r'[^A-Za-z0-9_.]+', '-', task.name)}.npz"
 
 
-def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: object) -> None:
+def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: ModuleType) -> None:
     way = []
     for visit in visits:
-        values = [_loss_and_gap(part, scores(visit.params, part.X), constraint) for part in parts]
+        values = [_loss_and_gaps(part, scores(visit.params, part.X), constraint) for part in parts]
         way.append([visit.seconds, visit.iterations, *np.ravel(values)])
     path = trace_of(task)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -141,13 +146,16 @@ def _save_trace(task: Task, parts: Parts, visits: list[Visit], constraint: objec
 
 
 #: Of the table of `histories`.
-HISTORY = ("seconds", "iterations", "train_loss", "train_gap", "test_loss", "test_gap")
+HISTORY = ("seconds", "iterations", *(f"{part}_{value}" for part in PARTS for value in ("loss", "gap", "signed")))
+
+#: Of the table of `probabilities`, beside group and probability.
+PROBABILITIES = ("dataset", "split", "constraint", "method")
 
 
 def _tasks_of(results: pd.DataFrame, stem: str) -> Iterator[Task]:
     for values in results[list(_SHARED)].itertuples(index=False):
         limit = None if pd.isna(values.limit) else float(values.limit)
-        yield Task(values.dataset, values.constraint, values.method, int(values.seed), limit, stem)
+        yield Task(values.dataset, values.split, values.constraint, values.method, int(values.seed), limit, stem)
 
 
 def histories(results: pd.DataFrame, stem: str) -> pd.DataFrame:
@@ -162,12 +170,12 @@ def histories(results: pd.DataFrame, stem: str) -> pd.DataFrame:
 
 
 def probabilities(results: pd.DataFrame, stem: str) -> pd.DataFrame:
-    """Probabilities of the test rows of all runs: columns dataset, constraint, method, group, probability."""
+    """Probabilities of the test rows of all runs, and their groups."""
     tables = []
     for task in _tasks_of(results, stem):
         if trace_of(task).exists():
             with np.load(trace_of(task)) as trace:
-                own = {name: getattr(task, name) for name in ("dataset", "constraint", "method")}
+                own = {name: getattr(task, name) for name in PROBABILITIES}
                 values = {"group": trace["groups"], "probability": trace["probabilities"]}
                 tables.append(pd.DataFrame(values).assign(**own))
-    return pd.concat(tables) if tables else pd.DataFrame(columns=["dataset", "constraint", "method"])
+    return pd.concat(tables) if tables else pd.DataFrame(columns=list(PROBABILITIES))

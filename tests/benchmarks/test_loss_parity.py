@@ -13,14 +13,17 @@ pytest.importorskip("matplotlib")
 from benchmarks._common import Table
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity import datasets, figures, tables, tasks
-from benchmarks.loss_parity.constraints import constraints
+from benchmarks.loss_parity.constraints import constraints, signed_gap
 from benchmarks.loss_parity.datasets import Part, load_parts
 from benchmarks.loss_parity.discovery import missing
-from benchmarks.loss_parity.methods import methods
-from benchmarks.loss_parity.methods._ours import _Counter
+from benchmarks.loss_parity.methods import methods, published
+from benchmarks.loss_parity.methods._loop import record_times
+from benchmarks.loss_parity.methods._ours import _steps
 from benchmarks.loss_parity.methods._torch import Rows, even_batches
 from benchmarks.loss_parity.network import new_network, parameters_of, scores
+from benchmarks.loss_parity.problems import problem_of
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.solvers import make_solver
 
 TINY = "tiny"
 
@@ -34,6 +37,7 @@ def tiny(monkeypatch, tmp_path):
     known = {**datasets.datasets(), TINY: module}
     monkeypatch.setattr(datasets, "datasets", lambda: known)
     monkeypatch.setattr(figures, "datasets", lambda: known)
+    monkeypatch.setattr(tasks, "datasets", lambda: known)
     monkeypatch.setattr(tasks, "RESULTS", tmp_path)
     load_parts.cache_clear()
     yield tmp_path
@@ -87,18 +91,72 @@ def test_even_batches_and_weights_make_up_all_rows():
     assert rows.group_weights.tolist() == pytest.approx([1.6, 0.4])
 
 
-def test_iterations_of_a_run_that_is_cut_off():
-    counter = _Counter(steps=100, limit=2.5)
-    assert counter.after({"seconds": 1.0, "n_iter": 1}) == 100
-    assert counter.after({"seconds": 2.0, "n_iter": 2}) == 200
-    assert counter.after({"seconds": 2.5, "n_iter": 3}) == pytest.approx(250)
-    assert np.isnan(_Counter(steps=100, limit=1.0).after({"seconds": 1.0, "n_iter": 1}))
+def test_signed_gaps_are_the_second_group_minus_the_first():
+    y, groups = np.array([1, 1, -1, -1, 1, -1]), np.array(["a", "a", "a", "b", "b", "b"])
+    found = np.array([0.3, -1.0, 0.2, 1.5, 0.1, -0.4])
+    losses = np.logaddexp(0, -y * found)
+    for name, expected in [
+        ("demographic_parity", losses[3:].mean() - losses[:3].mean()),
+        ("equal_opportunity", losses[4] - losses[:2].mean()),
+        ("equalized_odds", losses[4] - losses[:2].mean() + losses[[3, 5]].mean() - losses[2]),
+    ]:
+        module = constraints()[name]
+        assert signed_gap(module, y, found, groups) == pytest.approx(expected, abs=1e-12)
+        assert abs(expected) <= module.gap(y, found, groups) + 1e-12
+    assert np.isnan(signed_gap(constraints()["demographic_parity"], y, found, np.arange(6) % 3))
+
+
+def test_a_fixed_split_is_the_same_for_every_seed(tiny):
+    fixed, redrawn = (
+        [load_parts(TINY, datasets.split_seed(split, seed)).test.X for seed in (0, 1)] for split in datasets.SPLITS
+    )
+    np.testing.assert_array_equal(*fixed)
+    assert not np.array_equal(*redrawn)
+
+
+def test_records_are_close_at_first_and_then_as_far_apart_as_ever():
+    times = record_times(30.0)
+    assert times[0] == pytest.approx(0.1)
+    assert times[-1] == 30
+    steps = np.diff(times)
+    assert steps.max() <= 1 + 1e-9
+    assert steps.min() > 0
+    assert (times < 1).sum() >= 8
+
+
+@pytest.mark.parametrize("name", ["ssl_alm", "stochastic_ghost", "stochastic_switching", "sgd"])
+def test_the_steps_of_a_run_are_those_of_the_solver(tiny, name):
+    """Bit for bit, in the second epoch as well."""
+    problem = problem_of(load_parts(TINY, 0).train, tasks.KAPPA)
+    solver, states, rng = make_solver(name, {"batch_size": 16, "max_epochs": 2}, problem), [], np.random.default_rng(3)
+    solver.solve(problem, None, np.random.default_rng(3), lambda record: states.append(record["params"].copy()))
+    method = solver._method(problem, problem.fair_start(None, rng), rng)
+    steps = _steps(solver, method, problem, rng)
+    for state in states:
+        for _ in range(solver.n_steps(problem)):
+            next(steps)
+        np.testing.assert_array_equal(method.z, state)
+
+
+def test_lines_of_a_table_have_the_same_seeds():
+    shared = {"dataset": "d", "split": "fixed", "constraint": "c"}
+    runs = [("sgd", 0), ("sgd", 1), ("alm", 0), ("alm", 2), ("sgd", 2)]
+    other = [shared | {"split": "redrawn", "method": "sgd", "seed": 7}]
+    results = pd.DataFrame([*(shared | {"method": name, "seed": seed} for name, seed in runs), *other])
+    kept = tables.same_seeds(results)
+    assert sorted(zip(kept.method, kept.seed, strict=True)) == [
+        ("alm", 0),
+        ("alm", 2),
+        ("sgd", 0),
+        ("sgd", 2),
+        ("sgd", 7),
+    ]
 
 
 def test_a_tiny_run(tiny):
     chosen = ("ssl_alm", "sgd_fairret", "auto", "humancompatible_ssl_alm")
     names = [name for name in chosen if not missing(methods()[name])]
-    todo = list(tasks.all_tasks(([TINY], ["demographic_parity"], names), seeds=1, limits={TINY: 0.02}))
+    todo = list(tasks.all_tasks(([TINY], ["fixed"], ["demographic_parity"], names), seeds=1, limits={TINY: 0.02}))
     path = tiny / "loss_parity.csv"
     run_all(todo, tasks.run_task, path, tasks.COLUMNS, jobs=1)
     results = read(path, tasks.COLUMNS)
@@ -112,12 +170,24 @@ def test_a_tiny_run(tiny):
     assert np.isnan(auto["limit"])
 
     history = tasks.histories(results, "loss_parity")
-    assert tuple(history.columns) == ("task", "dataset", "constraint", "method", "seed", "limit", *tasks.HISTORY)
+    assert tuple(history.columns) == (
+        "task",
+        "dataset",
+        "split",
+        "constraint",
+        "method",
+        "seed",
+        "limit",
+        *tasks.HISTORY,
+    )
     last = history.groupby("task").last()
     expected = results.set_index("task").loc[last.index]
-    np.testing.assert_allclose(last[["train_loss", "test_gap"]], expected[["train_loss", "test_gap"]], atol=1e-12)
+    shown = ["train_loss", "test_gap", "test_signed"]
+    np.testing.assert_allclose(last[shown], expected[shown], atol=1e-12)
+    np.testing.assert_allclose(last.test_signed.abs(), last.test_gap, atol=1e-12)
+    assert (history[history.method == "ssl_alm"].groupby("task").size() >= 3).all()  # within the first epoch
     predictions = tasks.probabilities(results, "loss_parity")
-    assert set(predictions.columns) == {"group", "probability", "dataset", "constraint", "method"}
+    assert set(predictions.columns) == {"group", "probability", *tasks.PROBABILITIES}
     assert predictions.groupby("method").size().eq(60).all()
 
     made = {"results": results, "histories": history, "probabilities": predictions}
@@ -126,7 +196,8 @@ def test_a_tiny_run(tiny):
 
 
 def test_tables_stand_beside_the_published_ones():
-    shared = {"dataset": "acs_income_ok", "constraint": "demographic_parity", "method": "ssl_alm", "limit": 30.0}
+    shared = {"dataset": "acs_income_ok", "split": "fixed", "constraint": "demographic_parity", "method": "ssl_alm"}
+    shared |= {"limit": 30.0}
     numbers = dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
     rows = [shared | numbers | {"seed": s, "status": "infeasible", "test_Ind": v} for s, v in enumerate((0.1, 0.3))]
     results = pd.DataFrame([*rows, rows[0] | {"limit": 2.0, "test_Ind": 9.0}])
@@ -135,9 +206,19 @@ def test_tables_stand_beside_the_published_ones():
     assert line["within_kappa"] == 0
     assert line["test_Ind_mean"] == pytest.approx(0.2)
     assert line["test_Ind_sd"] == pytest.approx(np.sqrt(0.02))
-    assert line["test_Ind_published"] == 0.066
+    assert line["test_Ind_published"] == 0.066243
+    assert line["test_Ind_sd_published"] == 0.011337
     assert line["train_gap_published"] == 0.026
-    ours, published = tables.for_reading(pd.DataFrame([line]), "test").to_dict("records")
+    ours, paper = tables.for_reading(pd.DataFrame([line]), "test").to_dict("records")
     assert ours["Ind"] == "0.200 ± 0.141"
     assert ours["within kappa"] == "0 of 2"
-    assert published["Ind"] == "0.066"
+    assert paper["Ind"] == "0.066 ± 0.011"
+    assert paper["signed"] == ""
+
+
+def test_published_lines_may_lack_deviations():
+    line = published("1 2+-0.5 3 4 5", "6 7 8 9 10+-0.25", train_gap=0.5)
+    assert line["train_Sp"] == 2
+    assert line["train_Sp_sd"] == 0.5
+    assert line["test_Wd_sd"] == 0.25
+    assert len([name for name in line if name.endswith("_sd")]) == 2

@@ -17,16 +17,30 @@ from __future__ import annotations
 
 from types import ModuleType
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from benchmarks.loss_parity.discovery import modules_of
 
-__all__ = ["constraints", "label_differences", "signed_pairs"]
+__all__ = ["constraints", "label_differences", "signed_gap", "signed_pairs"]
 
 
 def constraints() -> dict[str, ModuleType]:
     """All constraints by name."""
     return modules_of("constraints")
+
+
+def signed_gap(constraint: ModuleType, y: np.ndarray, scores: np.ndarray, groups: np.ndarray) -> float:
+    """The gap with its sign, the second group minus the first one in alphabetical order; NaN for more than two groups.
+
+    Where the gaps of the labels are added up, so are the signed ones.
+    """
+    names = np.unique(groups)
+    if names.size != 2:
+        return np.nan
+    losses, member = np.logaddexp(0, -y * scores), (groups[:, None] == names).astype(float)
+    return float(constraint.differences(*(torch.from_numpy(values) for values in (losses, y, member)))[1])
 
 
 def signed_pairs(means: Tensor) -> Tensor:

@@ -9,6 +9,8 @@
     Whether the features are standardised on the training part; they are if it is left out.
 ``SECONDS`` : float, optional
     Of a run, if not the published ones.
+``SPLITS`` : tuple of str, optional
+    Those of `SPLITS` that it is run with; all of them if it is left out.
 ``PLACE`` : int, optional
     Among the others, see `benchmarks.loss_parity.discovery`.
 """
@@ -26,10 +28,13 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks._common import Table
 from benchmarks.loss_parity.discovery import modules_of
 
-__all__ = ["Part", "Parts", "datasets", "load_parts"]
+__all__ = ["SPLITS", "Part", "Parts", "datasets", "load_parts", "split_seed"]
 
 #: Share of the rows that test where there is no official split (section 4.1).
 TEST_SHARE = 0.2
+#: How the rows are split: once for all runs, with the authors' seed, or anew for every run.
+SPLITS = ("fixed", "redrawn")
+FIXED_SEED = 42
 
 
 class Part(NamedTuple):
@@ -50,6 +55,11 @@ class Parts(NamedTuple):
 def datasets() -> dict[str, ModuleType]:
     """All data sets by name."""
     return modules_of("datasets")
+
+
+def split_seed(split: str, seed: int) -> int:
+    """What the rows of a run with this seed are split with."""
+    return FIXED_SEED if split == "fixed" else seed
 
 
 @lru_cache(maxsize=2)

@@ -2,8 +2,8 @@
 
 ``run(setting: Setting) -> Outcome``
     Trains the network of `benchmarks.loss_parity.network` on ``setting.train``, for about ``setting.seconds`` if they
-    are not None, and calls ``setting.record`` after as many iterations as mini-batches make up the data. What is
-    reported is computed from the parameters by the benchmark, afterwards.
+    are not None, and calls ``setting.record`` on the way; ``_loop.follow`` does both. What is reported is computed from
+    the parameters by the benchmark, afterwards.
 ``LABEL`` : str
     For figures and tables.
 ``ENDS_ITSELF`` : bool, optional
@@ -11,7 +11,7 @@
 ``REQUIRES`` : tuple of str, optional
     Modules without which it is left out.
 ``PUBLISHED`` : dict from (data set, constraint) to dict from column to float, optional
-    The paper's means, shown beside ours.
+    The paper's means and standard deviations, shown beside ours; see `published`.
 ``LIKE`` : str, optional
     The method of which it is another implementation; it is drawn in that one's colour, dashed.
 ``PLACE`` : int, optional
@@ -34,7 +34,7 @@ from benchmarks.loss_parity.discovery import modules_of
 
 __all__ = ["BATCH", "Outcome", "Setting", "Visit", "methods", "published"]
 
-#: Rows of a mini-batch in the paper.
+#: Rows of a mini-batch in the paper: of the objective, and of every group for the constraints.
 BATCH = 8
 
 
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
 
 
 class Visit(NamedTuple):
-    """Where a method was after some seconds."""
+    """Where a method was after some seconds of processor time."""
 
     seconds: float
     iterations: float
@@ -66,7 +66,7 @@ class Setting:
     kappa : float
     seed : int
     seconds : float or None
-        Of wall-clock time that training may take.
+        Of processor time that training may take.
     visits : list of Visit
     """
 
@@ -76,12 +76,12 @@ class Setting:
     seed: int
     seconds: float | None
     visits: list[Visit] = field(default_factory=list)
-    begin: float = field(default_factory=time.perf_counter)
+    begin: float = field(default_factory=time.process_time)
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
-        return time.perf_counter() - self.begin
+        """Seconds of processor time since the beginning."""
+        return time.process_time() - self.begin
 
     def record(self, iterations: float, params: np.ndarray) -> None:
         """Remember where the method is."""
@@ -93,7 +93,20 @@ def methods() -> dict[str, ModuleType]:
     return modules_of("methods")
 
 
-def published(test: tuple[float, float, float, float, float], train_gap: float) -> dict[str, float]:
-    """A line of the published table: Ind, Sp, Ina, Sf and Wd on the test part, and the gap on the training part."""
-    names = [f"test_{name}" for name in ("Ind", "Sp", "Ina", "Sf", "Wd")]
-    return dict(zip(names, test, strict=True)) | {"train_gap": train_gap}
+def published(train: str, test: str, train_gap: float) -> dict[str, float]:
+    """A line of the published table 3, and the mean gap on the training part.
+
+    Parameters
+    ----------
+    train, test : str
+        Ind, Sp, Ina, Sf and Wd of the part, each as "mean+-deviation", or "mean" where the deviation cannot be read.
+    train_gap : float
+    """
+    found = {"train_gap": train_gap}
+    for part, line in (("train", train), ("test", test)):
+        for name, cell in zip(("Ind", "Sp", "Ina", "Sf", "Wd"), line.split(), strict=True):
+            mean, _, deviation = cell.partition("+-")
+            found[f"{part}_{name}"] = float(mean)
+            if deviation:
+                found[f"{part}_{name}_sd"] = float(deviation)
+    return found

@@ -1,4 +1,7 @@
-"""The augmented Lagrangian methods of the package ``humancompatible-train``, in the loop that its README shows."""
+"""The augmented Lagrangian methods of the package ``humancompatible-train``, in the loop that its README shows.
+
+A mini-batch of its own sampler has eight rows of every group; they give the constraints and, weighted, the objective.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ def run(setting: Setting, smooth: bool) -> Outcome:
     """Train for the time that there is."""
     rows = Rows.of(setting.train)
     network = new_network(rows.X.shape[1], setting.seed)
-    loader = loader_of(rows, BATCH, setting.seed)
+    loader = loader_of(rows, BATCH * rows.member.shape[1], setting.seed)
     batches = (Rows(*batch) for epoch in repeat(loader) for batch in epoch)
     moves = steps(network, batches, rows.group_weights, setting.constraint, setting.kappa, smooth)
     return follow(setting, network, moves)

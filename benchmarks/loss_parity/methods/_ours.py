@@ -1,39 +1,62 @@
-"""The solvers of `fairconstrained.LossParityClassifier`."""
+"""The solvers of `fairconstrained.LossParityClassifier`: step by step, or as `fit` runs them to their own end."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
+from benchmarks.loss_parity.methods import Outcome, Setting
+from benchmarks.loss_parity.methods._loop import follow
 from benchmarks.loss_parity.network import HIDDEN, parameters_of
+from benchmarks.loss_parity.problems import problem_of
 from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import StochasticSolver
+from fairconstrained.solvers._source import Source
+from fairconstrained.solvers._stochastic import Method
+from fairconstrained.views import Stochastic
 
-#: More epochs than any time limit has room for.
-_ENDLESS = 10**9
+
+def train(setting: Setting, solver: StochasticSolver) -> Outcome:
+    """The steps that `fit` takes with a solver, for the time that there is and with records between epochs."""
+    problem = problem_of(setting.train, setting.kappa, **setting.constraint.PARAMS)
+    rng = np.random.default_rng(setting.seed)
+    method = solver._method(problem, problem.fair_start(None, rng), rng)
+    n_params = problem.n_params
+    iterations = follow(setting, _steps(solver, method, problem, rng), lambda: method.z[:n_params])
+    return Outcome(method.output()[:n_params], iterations)
 
 
-def fit(setting: Setting, solver: str, *, batch_size: int = BATCH, **params: Any) -> Outcome:
-    """Fit with a solver; a time limit, if there is one, takes the place of its own number of epochs."""
-    if setting.seconds is not None:
-        params |= {"max_time": setting.seconds, "max_epochs": _ENDLESS}
-    train = setting.train
-    steps = max(1, train.y.size // batch_size)
-    counter = _Counter(steps, setting.seconds)
+def _steps(solver: StochasticSolver, method: Method, problem: Problem, rng: np.random.Generator) -> Iterator[None]:
+    view, n_steps = problem.view(Stochastic), solver.n_steps(problem)
+    while True:
+        method.begin_epoch()
+        source = Source(view, rng, solver.batch_size, solver.balance)
+        for _ in range(n_steps):
+            method.step(source, problem)
+            if not np.isfinite(method.z @ method.z):
+                raise FloatingPointError("the parameters are not finite")
+            yield
+
+
+def fit(setting: Setting, solver: str, **params: Any) -> Outcome:
+    """Fit to the end, with a record of every epoch."""
+    train, iterations = setting.train, [0]
+    steps = max(1, train.y.size // params["batch_size"])
 
     def record(entry: Mapping[str, Any]) -> None:
-        setting.record(counter.after(entry), entry["params"])
+        iterations.append(entry["n_iter"] * steps)
+        setting.record(iterations[-1], entry["params"])
 
     model = LossParityClassifier(
         setting.kappa,
         **setting.constraint.PARAMS,
         solver=solver,
         hidden_layer_sizes=HIDDEN,
-        batch_size=batch_size,
         device="cpu",
         callbacks=[record],
         random_state=setting.seed,
@@ -42,24 +65,4 @@ def fit(setting: Setting, solver: str, *, batch_size: int = BATCH, **params: Any
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap tells
         model.fit(train.X, train.y, sensitive_features=train.groups)
-    return Outcome(parameters_of(model.module_), counter.iterations)
-
-
-class _Counter:
-    """Iterations so far; the records tell of epochs, and the last one may have been cut off by the time limit."""
-
-    def __init__(self, steps: int, limit: float | None) -> None:
-        self._steps, self._limit = steps, limit
-        self._last, self.iterations = 0.0, 0.0
-
-    def after(self, entry: Mapping[str, Any]) -> float:
-        """Iterations with one more epoch."""
-        seconds, epochs = entry["seconds"], entry["n_iter"]
-        if self._limit is None or seconds < self._limit:
-            self.iterations = float(epochs * self._steps)
-            self._last = seconds
-        elif epochs == 1:
-            self.iterations = np.nan
-        else:  # as fast as the epochs before it
-            self.iterations *= min(seconds / self._last, epochs / (epochs - 1))
-        return self.iterations
+    return Outcome(parameters_of(model.module_), iterations[-1])

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.loss_parity.datasets import Part
-from benchmarks.loss_parity.methods import BATCH, Outcome, Setting
+from benchmarks.loss_parity.methods import Outcome, Setting, _loop
 from benchmarks.loss_parity.network import parameters_of
 
 
@@ -52,13 +52,6 @@ def even_batches(rows: Rows, size: int, seed: int) -> Iterator[Rows]:
 
 
 def follow(setting: Setting, network: nn.Module, steps: Iterator[None]) -> Outcome:
-    """Take steps until the time is over, with a record as often as the other methods have one."""
-    assert setting.seconds is not None  # these methods have no other end
-    every = max(1, setting.train.y.size // BATCH)
-    iterations = 0
-    for iterations, _ in enumerate(steps, start=1):
-        if iterations % every == 0:
-            setting.record(iterations, parameters_of(network))
-        if setting.elapsed > setting.seconds:
-            break
+    """Take steps until the time is over; see `_loop.follow`."""
+    iterations = _loop.follow(setting, steps, lambda: parameters_of(network))
     return Outcome(parameters_of(network), iterations)

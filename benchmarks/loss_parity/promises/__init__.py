@@ -17,37 +17,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.loss_parity.datasets import Part
 from benchmarks.loss_parity.discovery import modules_of
-from benchmarks.loss_parity.network import layers
-from fairconstrained.constraints import LossParity
-from fairconstrained.data import FairData
-from fairconstrained.groups import GroupEncoder
-from fairconstrained.models import Perceptron
-from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
 from fairconstrained.solvers._source import Source
 from fairconstrained.views import Stochastic
 
-__all__ = ["problem_of", "promises", "side_by_side", "stepper"]
+__all__ = ["promises", "side_by_side", "stepper"]
 
 
 def promises() -> dict[str, ModuleType]:
     """All promises by name."""
     return modules_of("promises")
-
-
-def problem_of(part: Part, kappa: float) -> Problem:
-    """What `LossParityClassifier` solves on these rows."""
-    encoder = GroupEncoder(part.groups)
-    data = FairData.from_arrays(part.X, part.y.astype(float), encoder.codes, encoder.labels)
-    return Problem(
-        model=Perceptron(layers, data.n_features, device="cpu"),
-        objective=ROW_LOSS_OBJECTIVES["log_loss"].bind(data),
-        constraints=(LossParity(kappa).bind(data),),
-        data=data,
-    )
 
 
 def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:

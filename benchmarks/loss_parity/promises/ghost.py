@@ -18,7 +18,8 @@ import scipy.sparse as sp
 
 from benchmarks._common import set_threads
 from benchmarks.loss_parity.datasets import load_parts
-from benchmarks.loss_parity.promises import problem_of, side_by_side
+from benchmarks.loss_parity.problems import problem_of
+from benchmarks.loss_parity.promises import side_by_side
 from benchmarks.loss_parity.tasks import KAPPA
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers._ghost_direction import ghost_direction, least_violation

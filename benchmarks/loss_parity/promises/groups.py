@@ -19,7 +19,8 @@ import pandas as pd
 from benchmarks._common import set_threads
 from benchmarks.loss_parity.datasets import Part
 from benchmarks.loss_parity.network import HIDDEN
-from benchmarks.loss_parity.promises import problem_of, side_by_side, stepper
+from benchmarks.loss_parity.problems import problem_of
+from benchmarks.loss_parity.promises import side_by_side, stepper
 from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.groups import GroupEncoder

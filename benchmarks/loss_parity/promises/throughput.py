@@ -24,7 +24,8 @@ from benchmarks.loss_parity.datasets import Part, load_parts
 from benchmarks.loss_parity.methods import _humancompatible as package
 from benchmarks.loss_parity.methods._torch import Rows, even_batches
 from benchmarks.loss_parity.network import HIDDEN, new_network
-from benchmarks.loss_parity.promises import problem_of, side_by_side, stepper
+from benchmarks.loss_parity.problems import problem_of
+from benchmarks.loss_parity.promises import side_by_side, stepper
 from benchmarks.loss_parity.tasks import KAPPA
 from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
