@@ -17,6 +17,7 @@ from sklearn.utils import Bunch
 from fairconstrained.datasets._bunch import (
     binary_target,
     build_bunch,
+    categorical,
     chosen_columns,
     require_columns,
     select_return,
@@ -25,7 +26,6 @@ from fairconstrained.datasets._download import or_connection_error
 
 __all__ = ["fetch_acs_income"]
 
-SENSITIVE = ("RAC1P", "SEX")
 # fmt: off
 STATES = (
     "AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA", "HI", "ID", "IL", "IN", "IA", "KS", "KY",
@@ -37,7 +37,10 @@ YEARS = range(2014, 2019)  # folktables starts in 2014; from 2019 on RELP is REL
 THRESHOLD = 50_000  # dollars a year
 
 FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]
-_NOT_APPLICABLE = -1
+LABEL = "PINCP"
+#: Codes of a missing value, which is a question that the survey does not ask of a person: folktables has the first
+#: (`numpy.nan_to_num` with the default of ``nan``), and the second keeps it apart where the first is an answer.
+MISSING, MISSING_BESIDE_ZERO = 0, -1
 
 COLUMNS = """\
 ======  ===========================================================================================
@@ -66,11 +69,13 @@ Does a working adult in the chosen US states and year earn more than 50,000 doll
 
 :Number of rows: depends on states and year; Oklahoma 2018 has 17917
 :Label: PINCP, 1 = total income above 50,000 USD a year, 0 = not
-:Sensitive features: RAC1P (race) and SEX, as the codes of the census
+:Sensitive features: RAC1P (race) by default, else any columns of the file, as the codes of the census
 
 {COLUMNS}
-As in folktables, a row is kept if age > 16, income > 100 USD, hours > 0 and person weight >= 1. A value that
-the survey does not ask of a person is -1; after the filter none is known to occur.
+As in folktables, a row is kept if age > 16, income > 100 USD, hours > 0 and person weight >= 1, and a value that
+the survey does not ask of a person is 0. Of the ten columns above none is known to be missing after the filter. A
+sensitive column in which 0 is an answer, such as MLPK (0: no military service in that period), has -1 for what was not
+asked.
 
 Reference: F. Ding, M. Hardt, J. Miller, L. Schmidt, "Retiring Adult: new datasets for fair machine learning",
 NeurIPS 2021.
@@ -97,12 +102,14 @@ def fetch_acs_income(
         Two-letter codes of states, or ``"PR"``.
     year : int, default=2018
         Survey year, 2014 to 2018; from 2019 on the census replaced ``RELP`` by another variable.
-    sensitive : {"RAC1P", "SEX"} or sequence of them, default="RAC1P"
-        The sensitive feature, or several: then ``sensitive_features`` has one column for each.
+    sensitive : str or sequence of str, default="RAC1P"
+        The sensitive feature, or several: then ``sensitive_features`` has one column for each. Any columns of the
+        census' person file but the label ``"PINCP"``, such as ``["SEX", "RAC1P", "CIT", "DIS", "ST"]``; estimators
+        compare the groups that these make up together, as many as are observed.
     data_home : str or path-like, default=None
         Cache folder, by default that of scikit-learn; the files go to its subfolder ``folktables``.
     include_sensitive : bool, default=False
-        Keep the sensitive columns in ``data`` too, as the ACSIncome task of folktables does.
+        Keep the sensitive columns in ``data`` too, as the ACSIncome task of folktables does with its own.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch; the groups are then left out.
     as_frame : bool, default=True
@@ -113,19 +120,19 @@ def fetch_acs_income(
     bunch : Bunch
         With the attributes
 
-        data : DataFrame or ndarray of shape (n_samples, 9)
+        data : DataFrame or ndarray of shape (n_samples, n_features)
             Float columns AGEP, COW, SCHL, MAR, OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones;
-            ``DESCR`` gives units and codes.
+            ``DESCR`` gives units and codes, also of missing values.
         target : Series or ndarray of shape (n_samples,)
             1 if the total income exceeds 50,000 USD a year, else 0.
         sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
-            Integer codes.
+            Integer codes, or text for the few columns of the census that are text.
         feature_names, sensitive_names : list of str
             Names of the columns of ``data`` and of the sensitive features.
         target_names : ndarray of shape (2,)
             What 0 and 1 stand for.
         categories : dict
-            Empty: the codes are numbers.
+            Empty, for the codes are numbers, but for sensitive columns of text that are kept in ``data``.
         frame : DataFrame or None
             ``data``, the sensitive columns and the label together when ``as_frame``.
         DESCR : str
@@ -138,7 +145,7 @@ def fetch_acs_income(
     ImportError
         If folktables is not installed.
     ValueError
-        If a state, the year or ``sensitive`` is not offered.
+        If a state or the year is not offered, or the person file has no such column as in ``sensitive``.
     ConnectionError
         If the data are not in the cache and the census bureau cannot be reached.
 
@@ -147,7 +154,7 @@ def fetch_acs_income(
     .. [1] F. Ding, M. Hardt, J. Miller, L. Schmidt, "Retiring Adult: new datasets for fair machine
        learning", NeurIPS 2021 (the task ACSIncome).
     """
-    chosen_columns(sensitive, SENSITIVE)
+    chosen_columns(sensitive)
     codes = [states] if isinstance(states, str) else list(states)
     unknown = [code for code in codes if code not in STATES]
     if unknown or not codes:
@@ -171,14 +178,16 @@ def acs_income_from_table(
     Raises
     ------
     ValueError
-        If a column is missing or ``sensitive`` is not offered.
+        If a column is missing or ``sensitive`` is no other column than the label.
     """
-    names = chosen_columns(sensitive, SENSITIVE)
-    require_columns(table, [*FEATURES, "PINCP", "PWGTP"], "an ACS person file of 2014 to 2018")
-    working_adult = (table["AGEP"] > 16) & (table["PINCP"] > 100) & (table["WKHP"] > 0) & (table["PWGTP"] >= 1)
+    require_columns(table, [*FEATURES, LABEL, "PWGTP"], "an ACS person file of 2014 to 2018")
+    names = chosen_columns(sensitive, [name for name in table.columns if name != LABEL])
+    working_adult = (table["AGEP"] > 16) & (table[LABEL] > 100) & (table["WKHP"] > 0) & (table["PWGTP"] >= 1)
     rows = table[working_adult]
-    features = rows[FEATURES].astype(np.float64).fillna(_NOT_APPLICABLE)
-    rich = binary_target(rows["PINCP"] > THRESHOLD, {"False": 0, "True": 1}, "PINCP")
+    features = rows[FEATURES].astype(np.float64).fillna(MISSING)
+    others = {name: _codes(table[name])[working_adult] for name in names if name not in FEATURES}
+    features = features.assign(**others)
+    rich = binary_target(rows[LABEL] > THRESHOLD, {"False": 0, "True": 1}, LABEL)
     return acs_bunch(features, rich, names, include_sensitive=include_sensitive, as_frame=as_frame, descr=DESCR)
 
 
@@ -191,16 +200,27 @@ def acs_bunch(
     as_frame: bool,
     descr: str,
 ) -> Bunch:
-    """The Bunch of the columns ``FEATURES`` as floats, a 0/1 label and the names of the sensitive ones."""
+    """Return the Bunch of ``FEATURES``, other sensitive columns, a 0/1 label and the names of the sensitive columns.
+
+    A sensitive column that is not among the features is only kept in ``data`` if ``include_sensitive``.
+    """
+    numbers = [name for name in sensitive if pd.api.types.is_numeric_dtype(features[name].dtype)]
     return build_bunch(
         features,
         target,
-        features[sensitive].astype(np.int64),
+        features[sensitive].astype(dict.fromkeys(numbers, np.int64)),
         target_names=("at most 50000 USD", "more than 50000 USD"),
         include_sensitive=include_sensitive,
         as_frame=as_frame,
         descr=descr,
     )
+
+
+def _codes(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the values of a column of the census as floats, or text as categories, with a code for missing ones."""
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        return categorical(column, missing=str(MISSING))
+    return column.astype(np.float64).fillna(MISSING_BESIDE_ZERO if (column == 0).any() else MISSING)
 
 
 def _fetch_table(states: list[str], year: int, folder: Path) -> pd.DataFrame:

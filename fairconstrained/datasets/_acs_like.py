@@ -10,7 +10,7 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from fairconstrained.datasets._acs_income import COLUMNS, FEATURES, SENSITIVE, acs_bunch
+from fairconstrained.datasets._acs_income import COLUMNS, FEATURES, acs_bunch
 from fairconstrained.datasets._bunch import chosen_columns, select_return
 
 __all__ = ["make_acs_like"]
@@ -126,8 +126,8 @@ def make_acs_like(
     ----------
     n_samples : int, default=17917
         Number of rows; the default is what `fetch_acs_income` returns for Oklahoma and 2018.
-    sensitive : {"RAC1P", "SEX"} or sequence of them, default="RAC1P"
-        The sensitive feature, or several: then ``sensitive_features`` has one column for each.
+    sensitive : str or sequence of str, default="RAC1P"
+        The sensitive feature, or several: then ``sensitive_features`` has one column for each. Any of the ten columns.
     include_sensitive : bool, default=False
         Keep the sensitive columns in ``data`` too.
     return_X_y : bool, default=False
@@ -197,7 +197,7 @@ def make_acs_like(
     >>> round(float(acs.target[white].mean()), 1), round(float(acs.target[~white].mean()), 1)
     (0.3, 0.2)
     """
-    names = chosen_columns(sensitive, SENSITIVE)
+    names = chosen_columns(sensitive, FEATURES)
     if n_samples < 1:
         raise ValueError(f"n_samples must be at least 1; got {n_samples!r}.")
     rng = check_random_state(random_state)

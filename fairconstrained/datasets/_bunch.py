@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from fairconstrained._messages import shortened
+
 __all__ = [
     "binary_target",
     "build_bunch",
@@ -34,17 +36,19 @@ def require_columns(table: pd.DataFrame, columns: Sequence[str], source: str) ->
         raise ValueError(f"This table is not {source}: it lacks the columns {missing}.")
 
 
-def chosen_columns(sensitive: str | Sequence[str], allowed: Sequence[str]) -> list[str]:
-    """The names of the sensitive features that the caller asked for.
+def chosen_columns(sensitive: str | Sequence[str], allowed: Sequence[str] | None = None) -> list[str]:
+    """Return the names of the sensitive features that the caller asked for.
 
     Raises
     ------
     ValueError
-        If the choice is empty, repeats a name or holds a name that is not in ``allowed``.
+        If the choice is empty, repeats a name or holds a name that is not in ``allowed``; None, as long as the
+        columns are not known, allows every name.
     """
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    if not names or len(set(names)) < len(names) or not set(names) <= set(allowed):
-        raise ValueError(f"sensitive must be one or several of {list(allowed)}; got {sensitive!r}.")
+    if not names or len(set(names)) < len(names) or not set(names) <= set(names if allowed is None else allowed):
+        known = "the columns" if allowed is None else shortened(allowed)
+        raise ValueError(f"sensitive must be one or several of {known}, each once; got {sensitive!r}.")
     return names
 
 

@@ -1,4 +1,3 @@
-import shutil
 import sys
 import types
 
@@ -8,6 +7,7 @@ import pytest
 
 from fairconstrained.datasets import fetch_acs_income
 from fairconstrained.datasets._acs_income import STATES, acs_income_from_table
+from fairconstrained.groups import GroupEncoder
 
 FEATURES = ["AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX", "RAC1P"]
 
@@ -62,9 +62,45 @@ def test_several_sensitive_features(table):
     assert acs.feature_names == FEATURES[:-2]
 
 
-def test_what_was_not_asked_is_minus_one(table):
+def test_what_was_not_asked_is_zero_as_in_folktables(table):
     table.loc[0, "COW"] = np.nan
-    assert acs_income_from_table(table).data["COW"].tolist() == [-1, 6, 3, 1, 4]
+    acs = acs_income_from_table(table, sensitive=("SEX", "COW"), include_sensitive=True)
+    assert acs.data["COW"].tolist() == [0, 6, 3, 1, 4]
+    assert acs.sensitive_features["COW"].tolist() == [0, 6, 3, 1, 4]
+
+
+def test_any_columns_of_the_person_file_are_sensitive(table):
+    """Columns that are no features, with missing values: 0, but where 0 is an answer, and text."""
+    table["MIL"] = [4, np.nan, 2, np.nan, 4, *[4] * 5]
+    table["MLPK"] = [np.nan, np.nan, 1, np.nan, np.nan, *[0] * 5]
+    table["SOCP"] = pd.Series(["439061", None, "291141", "119013", None, *["0"] * 5], dtype=object)
+    names = ["SEX", "MIL", "MLPK", "SOCP", "ST"]
+    acs = acs_income_from_table(table, sensitive=names)
+    assert acs.sensitive_names == names
+    assert acs.feature_names == [name for name in FEATURES if name != "SEX"]
+    groups = acs.sensitive_features
+    assert groups["MIL"].tolist() == [4, 0, 2, 0, 4]
+    assert groups["MLPK"].tolist() == [-1, -1, 1, -1, -1]
+    assert groups["SOCP"].tolist() == ["439061", "0", "291141", "119013", "0"]
+    assert groups["ST"].tolist() == [40] * 5
+    assert (groups[["SEX", "MIL", "MLPK", "ST"]].dtypes == np.int64).all()
+    assert acs.frame.columns.tolist() == [*acs.feature_names, *names, "PINCP"]
+    # the estimators see the combinations
+    encoder = GroupEncoder(groups)
+    assert encoder.labels[0] == (1, 0, -1, "0", 40)
+    assert len(encoder.labels) == 5
+
+    arrays = acs_income_from_table(table, sensitive=names, include_sensitive=True, as_frame=False)
+    assert arrays.feature_names == [*FEATURES, "MIL", "MLPK", "SOCP", "ST"]
+    assert arrays.categories == {"SOCP": ["0", "119013", "291141", "439061"]}
+    np.testing.assert_array_equal(arrays.data[:, -2], [3, 0, 2, 1, 0])
+    np.testing.assert_array_equal(arrays.sensitive_features[:, 1], groups["MIL"])
+
+
+@pytest.mark.parametrize("sensitive", ["PINCP", ("SEX", "RELSHIPP")])
+def test_a_column_that_the_file_has_not_or_the_label_is_refused(table, sensitive):
+    with pytest.raises(ValueError, match=r"sensitive must be one or several of \['RT', .*more\], each once; got"):
+        acs_income_from_table(table, sensitive=sensitive)
 
 
 def test_a_table_of_another_year_is_refused(table):
@@ -100,7 +136,8 @@ def test_one_state_may_be_a_string_and_X_y_are_returned(folktables, tmp_path):
         ({"states": ("OK", "XX")}, "states must be two-letter codes"),
         ({"states": ()}, "states must be two-letter codes"),
         ({"year": 2019}, "year must be from 2014 to 2018; got 2019"),
-        ({"sensitive": "AGEP"}, r"sensitive must be one or several of \['RAC1P', 'SEX'\]"),
+        ({"sensitive": ()}, r"sensitive must be one or several of the columns, each once; got \(\)"),
+        ({"sensitive": ("SEX", "SEX")}, "sensitive must be one or several of the columns, each once"),
     ],
 )
 def test_arguments_out_of_range_are_refused_before_any_download(arguments, message, tmp_path):
@@ -114,11 +151,13 @@ def test_without_folktables_the_error_says_what_to_install(monkeypatch, tmp_path
         fetch_acs_income(data_home=tmp_path)
 
 
-def test_the_real_folktables_agrees_on_the_small_file(files, table, tmp_path):
+@pytest.mark.parametrize("missing", [[], ["COW", "OCCP"]])
+def test_the_real_folktables_agrees_on_the_small_file(table, tmp_path, missing):
     folktables = pytest.importorskip("folktables")
     folder = tmp_path / "folktables" / "2018" / "1-Year"
     folder.mkdir(parents=True)
-    shutil.copy(files / "psam_p40.csv", folder)
+    table.loc[0, missing] = np.nan
+    table.to_csv(folder / "psam_p40.csv", index=False)
     acs = fetch_acs_income(data_home=tmp_path, include_sensitive=True, as_frame=False)
     X, y, groups = folktables.ACSIncome.df_to_numpy(table)
     np.testing.assert_array_equal(acs.data, X)
