@@ -56,17 +56,17 @@ losses = np.logaddexp(0, -np.where(y == 1, scores, -scores))
 rng = np.random.default_rng(0)
 batch_gaps = {}
 for size in (8, 256):
-    halves = [rng.choice(losses[race == name], (20_000, size // 2)).mean(axis=1) for name in ("White", "other")]
+    halves = [rng.choice(losses[race == name], (20_000, size)).mean(axis=1) for name in ("White", "other")]
     batch_gaps[size] = halves[0] - halves[1]
     mean, absolute = batch_gaps[size].mean(), abs(batch_gaps[size]).mean()
     within = (abs(batch_gaps[size]) <= 0.02).mean()
-    print(f"{size} rows: mean {mean:.3f}, mean absolute value {absolute:.3f}, within kappa {within:.3f}")
+    print(f"{size} rows a group: mean {mean:.3f}, mean absolute value {absolute:.3f}, within kappa {within:.3f}")
 # end of the mini-batches
 exact = fair.constraint_values_["loss_parity"]
 assert all(abs(gaps.mean() - exact) < 4 * gaps.std() / np.sqrt(gaps.size) for gaps in batch_gaps.values())
 assert abs(batch_gaps[8]).mean() > 10 * exact
 assert abs(batch_gaps[256]).mean() > 2 * exact
-assert (abs(batch_gaps[8]) <= 0.02).mean() < 0.06
+assert (abs(batch_gaps[8]) <= 0.02).mean() < 0.08
 
 # the picture
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(12.5, 4.2), layout="constrained")
@@ -98,11 +98,11 @@ middle.legend(frameon=False, fontsize=8, loc="lower right")
 
 bins = np.linspace(-1.5, 1.5, 121)
 for size, gaps in batch_gaps.items():
-    right.hist(gaps, bins, density=True, histtype="step", label=f"{size} rows: mean {gaps.mean():.3f}")
+    right.hist(gaps, bins, density=True, histtype="step", label=f"{size} rows a group: mean {gaps.mean():.3f}")
 right.axvspan(-0.02, 0.02, color="#009E73", alpha=0.4, label="within kappa")
 right.set(xlabel="gap of a balanced mini-batch", ylabel="density", xlim=(-1.5, 1.5))
 right.legend(frameon=False, fontsize=8, loc="upper right")
-right.set_ylim(0, 8)
+right.set_ylim(0, 11)
 for ax in figure.axes:
     ax.spines[["top", "right"]].set_visible(False)
 # end of the picture

@@ -1,16 +1,17 @@
 """Steps of SSL-ALM, ours and those of ``humancompatible-train``: same data and network, one thread, in turns.
 
-The package draws one mini-batch for a step, ours two. Its loop is that of its README; the line "drawn beforehand" is
-the same without the package's sampler and torch's loader. "fit" is all that `fit` does, with a record of every epoch.
-"network" is what the network costs in bare NumPy: to fetch the rows of two mini-batches, two passes and one gradient;
-``overhead`` is what the step spends on everything else.
+``batch`` is the number of rows of a group. The package draws one mini-batch for a step, with so many of both; ours
+draws two of them for the constraints, and so many rows of all for the objective. The package's loop is that of its
+README; the line "drawn beforehand" is the same without the package's sampler and torch's loader. "fit" is all that
+`fit` does, with a record of every epoch. "network" is what the network costs in bare NumPy: to fetch the rows of the
+three mini-batches, three passes and two gradients; ``overhead`` is what the step spends on everything else.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import cycle, islice, pairwise, repeat
 from typing import Any
@@ -46,10 +47,10 @@ def measure(quick: bool) -> dict[str, pd.DataFrame]:
 
 def _measure(part: Part, batch: int, calls: int, repeats: int) -> list[dict[str, Any]]:
     rows = Rows.of(part)
-    loader = package.loader_of(rows, batch, 0)
+    loader = package.loader_of(rows, 2 * batch, 0)
     batches = {
         "package, as in its README": (Rows(*b) for epoch in repeat(loader) for b in epoch),
-        "package, drawn beforehand": iter(list(islice(even_batches(rows, batch, 0), calls)) * (repeats + 1)),
+        "package, drawn beforehand": iter(list(islice(even_batches(rows, 2 * batch, 0), calls)) * (repeats + 1)),
     }
     functions: dict[str, Callable[[], Any]] = {
         "ours": stepper(problem_of(part, KAPPA), SSLALM(batch_size=batch)),
@@ -92,27 +93,29 @@ def _fit_seconds(part: Part, batch: int, epochs: int = 3) -> float:
 
 
 def _bare_network(X: np.ndarray, batch: int) -> Callable[[], Any]:
-    """Two forward passes, each on other rows, and one gradient of the network, and nothing else."""
+    """Three forward passes, each on other rows, and two gradients of the network, and nothing else."""
     rng = np.random.default_rng(0)
-    drawn = cycle(rng.integers(len(X), size=(1000, batch)))
+    of_all, of_groups = (cycle(rng.integers(len(X), size=(1000, size))) for size in (batch, 2 * batch))
     sizes = (X.shape[1], *HIDDEN, 1)
     weights = [rng.normal(size=shape) / np.sqrt(shape[0]) for shape in pairwise(sizes)]
     biases = [np.zeros(size) for size in sizes[1:]]
 
-    def forward() -> list[np.ndarray]:
+    def forward(drawn: Iterator[np.ndarray]) -> list[np.ndarray]:
         values = [X[next(drawn)]]
         for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
             values.append(np.maximum(values[-1] @ weight + bias, 0))
         return [*values, values[-1] @ weights[-1] + biases[-1]]
 
-    def both() -> Any:
-        forward()
-        values, gradients = forward(), []
-        slopes = np.full((batch, 1), 1 / batch)
+    def gradient(values: list[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+        found, slopes = [], np.full((len(values[0]), 1), 1 / batch)
         for k in reversed(range(len(weights))):
-            gradients.append((values[k].T @ slopes, slopes.sum(axis=0)))
+            found.append((values[k].T @ slopes, slopes.sum(axis=0)))
             if k:
                 slopes = (slopes @ weights[k].T) * (values[k] > 0)
-        return gradients
+        return found
 
-    return both
+    def step() -> Any:
+        forward(of_groups)
+        return gradient(forward(of_all)), gradient(forward(of_groups))
+
+    return step
