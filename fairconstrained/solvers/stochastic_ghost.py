@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._ghost_direction import ghost_direction
@@ -59,6 +60,11 @@ class StochasticGhost(StochasticSolver):
     verbose : int, default=0
         Positive: print a line per epoch.
 
+    Raises
+    ------
+    IncompatibleProblem
+        From `solve`, for mini-batches of whole queries, which cannot be halved row by row.
+
     References
     ----------
     Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 3.2, eqs. 8-9, Algorithm 1; Facchinei and
@@ -76,6 +82,11 @@ class StochasticGhost(StochasticSolver):
     share: Fraction = 0.5
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        if problem.data.clusters is not None:
+            raise IncompatibleProblem(
+                f"solver {self.name!r} halves its mini-batches row by row, so it takes none of whole queries: choose "
+                "batches='pairs', or another solver."
+            )
         return _Ghost(self, z, problem, rng.spawn(1)[0])
 
 

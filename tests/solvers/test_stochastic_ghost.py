@@ -1,5 +1,6 @@
 """The ghost method: its subproblem against a QP library, its estimate without bias, its steps, a known optimum."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import clarabel
@@ -10,6 +11,7 @@ from scipy.optimize import linprog, nnls
 
 from fairconstrained.constraints import LossParity
 from fairconstrained.data import FairData
+from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import StochasticGhost
 from fairconstrained.solvers._ghost_direction import ghost_direction, least_violation
@@ -313,6 +315,13 @@ def test_the_last_level_follows_the_rows_that_a_run_goes_on_with(make_data, make
     assert method._last == 5
     method.go_on(StochasticGhost(), problems[1])
     assert method._last == 3
+
+
+def test_mini_batches_of_whole_queries_are_refused(nineteen):
+    """They cannot be halved row by row."""
+    data = replace(nineteen.data, clusters=np.repeat(np.arange(7), [2, 3, 2, 3, 3, 3, 3]))
+    with pytest.raises(IncompatibleProblem, match="'stochastic_ghost' .* whole queries: choose batches='pairs'"):
+        StochasticGhost().solve(replace(nineteen, data=data), None, np.random.default_rng(0))
 
 
 def test_a_value_that_is_not_finite_gives_no_direction(make_data, make_problem):
