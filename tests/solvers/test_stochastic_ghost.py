@@ -320,7 +320,7 @@ def test_the_last_level_follows_the_rows_that_a_run_goes_on_with(make_data, make
 def test_mini_batches_of_whole_queries_are_refused(nineteen):
     """They cannot be halved row by row."""
     data = replace(nineteen.data, clusters=np.repeat(np.arange(7), [2, 3, 2, 3, 3, 3, 3]))
-    with pytest.raises(IncompatibleProblem, match="'stochastic_ghost' .* whole queries: choose batches='pairs'"):
+    with pytest.raises(IncompatibleProblem, match=r"'stochastic_ghost' .* whole queries: choose batches='pairs'"):
         StochasticGhost().solve(replace(nineteen, data=data), None, np.random.default_rng(0))
 
 
