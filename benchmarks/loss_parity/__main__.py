@@ -78,7 +78,7 @@ def main() -> None:
             chosen = (arguments.datasets, arguments.splits, arguments.constraints, arguments.methods)
             tasks = all_tasks(chosen, arguments.seeds, limits, stem)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
-    figures = _show(same_seeds(with_limit(read(path, COLUMNS), limits)), stem)
+    figures = _show(with_limit(read(path, COLUMNS), limits), stem)
     if arguments.docs:
         publish(figures, stem, without=("history",))
 
@@ -87,10 +87,11 @@ def _show(results: pd.DataFrame, stem: str) -> list[Path]:
     """Write tables and figures; returns the figures."""
     figures = draw_steps(RESULTS, stem)
     if len(results):
+        shown = same_seeds(results)
         tables = {
-            "results": results,
-            "histories": histories(results, stem),
-            "probabilities": probabilities(results, stem),
+            "results": shown,
+            "histories": histories(shown, stem),
+            "probabilities": probabilities(shown, stem),
         }
         save(tables["histories"], f"{stem}_history", show=False)
         write_tables(results, RESULTS, stem)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from benchmarks._runner import Row
+from benchmarks.loss_parity.datasets import SPLITS
 from benchmarks.loss_parity.methods import methods
 from benchmarks.loss_parity.tasks import METRICS, PARTS
 
@@ -53,19 +55,40 @@ def for_reading(table: pd.DataFrame, part: str) -> pd.DataFrame:
     """The metrics of a part as "mean ± deviation", in a line below them what is published."""
     lines = []
     for row in table.to_dict("records"):
-        names = {metric: f"{part}_{metric}" for metric in METRICS}
-        ours = {"method": methods()[row["method"]].LABEL}
-        ours |= {metric: _cell(row[f"{name}_mean"], row[f"{name}_sd"], metric) for metric, name in names.items()}
-        ours["within kappa"] = f"{row['within_kappa']} of {row['runs']}"
-        ours |= {"seconds": _number(row["seconds"], 1), "iterations": _number(row["iterations"], 0)}
-        lines.append(ours)
-        published = {
-            metric: _cell(row.get(f"{name}_published"), row.get(f"{name}_sd_published"), metric)
-            for metric, name in names.items()
-        }
-        if any(published.values()):
-            lines.append({"method": f"{ours['method']}, published"} | published)
+        name = {"method": methods()[row["method"]].LABEL}
+        costs = {"seconds": _number(row["seconds"], 1), "iterations": _number(row["iterations"], 0)}
+        lines += [name | _cells(row, part) | _kept(row) | costs, *_published(row, part)]
     return pd.DataFrame(lines)
+
+
+def of_splits(results: pd.DataFrame) -> pd.DataFrame:
+    """Test metrics with one split and with redrawn ones, over the seeds that a method has of both."""
+    by = ["dataset", "constraint", "method"]
+    is_twice = results.groupby([*by, "seed"]).split.transform("nunique") == len(SPLITS)
+    lines = []
+    for _, rows in summary(results[is_twice]).groupby(by, sort=False):
+        for row in rows.to_dict("records"):
+            name = {"method": methods()[row["method"]].LABEL, "split": row["split"]}
+            lines.append(name | _cells(row, "test") | _kept(row))
+        lines += [line | {"split": "fixed"} for line in _published(row, "test")]
+    return pd.DataFrame(lines)
+
+
+def _cells(row: Row, part: str, kind: str = "") -> dict[str, str]:
+    """Means and deviations of the metrics of a part, ours or of another kind of columns."""
+    names = {metric: f"{part}_{metric}" for metric in METRICS}
+    mean = kind or "_mean"
+    return {metric: _cell(row.get(name + mean), row.get(f"{name}_sd{kind}"), metric) for metric, name in names.items()}
+
+
+def _kept(row: Row) -> dict[str, str]:
+    return {"within kappa": f"{row['within_kappa']} of {row['runs']}"}
+
+
+def _published(row: Row, part: str) -> list[dict[str, str]]:
+    """The line of what is published, if something is."""
+    cells = _cells(row, part, "_published")
+    return [{"method": f"{methods()[row['method']].LABEL}, published"} | cells] if any(cells.values()) else []
 
 
 def _cell(mean: float | None, deviation: float | None, metric: str) -> str:
@@ -82,8 +105,12 @@ def _is_none(value: float | None) -> bool:
 
 
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
-    """``stem_summary.csv`` with all numbers, and tables for reading for every data set, split, constraint and part."""
-    table = summary(results)
+    """``stem_summary.csv`` with all numbers, tables for reading for every data set, split, constraint and part.
+
+    ``stem_splits.csv`` has all seeds that both splits have.
+    """
+    of_splits(results).to_csv(folder / f"{stem}_splits.csv", index=False)
+    table = summary(same_seeds(results))
     table.round(5).to_csv(folder / f"{stem}_summary.csv", index=False)
     for names, rows in table.groupby(BY[:3]):
         for part in PARTS:

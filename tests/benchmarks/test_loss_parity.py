@@ -216,6 +216,17 @@ def test_tables_stand_beside_the_published_ones():
     assert paper["signed"] == ""
 
 
+def test_splits_are_compared_on_the_same_seeds():
+    shared = {"dataset": "acs_income_ok", "constraint": "demographic_parity", "method": "alm", "status": "completed"}
+    shared |= dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
+    runs = [("fixed", 0, 0.1), ("fixed", 1, 0.2), ("redrawn", 1, 0.4), ("redrawn", 0, 0.8), ("fixed", 2, 9.0)]
+    results = pd.DataFrame([shared | {"split": split, "seed": s, "test_Ind": v} for split, s, v in runs])
+    fixed, redrawn, paper = tables.of_splits(results).to_dict("records")
+    assert (fixed["split"], fixed["Ind"], fixed["within kappa"]) == ("fixed", "0.150 ± 0.071", "2 of 2")
+    assert (redrawn["split"], redrawn["Ind"]) == ("redrawn", "0.600 ± 0.283")
+    assert (paper["method"], paper["split"], paper["Ind"]) == ("ALM, published", "fixed", "0.058 ± 0.012")
+
+
 def test_published_lines_may_lack_deviations():
     line = published("1 2+-0.5 3 4 5", "6 7 8 9 10+-0.25", train_gap=0.5)
     assert line["train_Sp"] == 2
