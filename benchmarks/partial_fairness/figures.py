@@ -16,9 +16,21 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.partial_fairness.cases import CASES, NOTIONS
-from benchmarks.partial_fairness.tables import POINT, choose, matched, means, our_fits, partial_fits
-from benchmarks.partial_fairness.tasks import OURS, PAPERS_SETTING, UNCONSTRAINED
+from benchmarks.partial_fairness.cases import CASES, LARGE_CASES, NOTIONS
+from benchmarks.partial_fairness.convergence import METHODS as SOLVERS
+from benchmarks.partial_fairness.tables import (
+    POINT,
+    TEST_GAPS,
+    acs_fits,
+    celeba_fits,
+    choose,
+    front_fits,
+    matched,
+    means,
+    our_fits,
+    variant_fits,
+)
+from benchmarks.partial_fairness.tasks import OURS, STOCHASTIC, UNCONSTRAINED
 from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
 
 #: Label and colour of every method, ours first.
@@ -33,7 +45,10 @@ METHODS = {
     "exponentiated_gradient": ("Fairlearn's reduction", "#777777"),
 }
 PUBLISHED = {"linestyle": "none", "marker": "D", "markersize": 4.5, "color": "black", "zorder": 5}
-FAIRNESS, ACCURACY = "1 - rank gap, test", "accuracy, test"
+#: By whether the gap is divided by the interval's length.
+FAIRNESS = {False: "1 - rank gap, test", True: "1 - normalised gap, test"}
+FORMS = {False: "rank gap", True: "normalised"}
+ACCURACY = "accuracy, test"
 TITLES = {"a9a": "a9a", "bank": "bank", "law_school": "law school"}
 
 
@@ -56,12 +71,20 @@ def one_legend(figure: Figure, axes: Iterable[Axes]) -> None:
     figure.legend(entries.values(), entries, loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
 
 
-def title_of(data: str) -> str:
+def title_of(data: str, points: pd.DataFrame | None = None) -> str:
+    """Data set, interval, and over how many splits the points are means, if any."""
     low, high = CASES[data].interval
-    return f"{TITLES[data]}, ranks {low:.0%} to {high:.0%}"
+    title = f"{TITLES[data]}, ranks {low:.0%} to {high:.0%}"
+    return title if points is None or points.empty else f"{title}, {splits(points)}"
 
 
-def front(ax: Axes, points: pd.DataFrame, label: str, color: str) -> None:
+def splits(points: pd.DataFrame) -> str:
+    """Over how many splits the means are."""
+    n = int(points.seeds.max())
+    return f"{n} splits" if n > 1 else "one split"
+
+
+def front(ax: Axes, points: pd.DataFrame, label: str, color: str, normalize: bool = False) -> None:
     """Means over the seeds with their 95 % intervals; points that another one beats are pale."""
     if points.empty:
         return
@@ -72,28 +95,28 @@ def front(ax: Axes, points: pd.DataFrame, label: str, color: str) -> None:
         performance_std=points.accuracy_ci,
         fairness_std=points.fairness_ci,
         performance_name=ACCURACY,
-        fairness_name="1 - rank gap on test",
+        fairness_name=FAIRNESS[normalize],
     )
     display.plot(ax, step=False, error_bars=True, name=label, color=color, markersize=4)
-    ax.set_xlabel(FAIRNESS)
+    ax.set_xlabel(FAIRNESS[normalize])
 
 
 def draw_pareto(results: pd.DataFrame, notion: str) -> Figure:
-    """Figure 1; all methods but those of another objective begin at the same unconstrained model."""
-    rows = results[(results.experiment == "pareto") & (results.notion == notion)]
-    method = np.where(rows.setting == PAPERS_SETTING, rows.method, rows.setting.str.split().str[0])
-    points = means(rows.assign(method=method), ["data", "method", "parameter"])
-    figure, axes = panels(1, len(CASES), 3.6)
-    for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
-        here = points[points.data == data]
-        shared = here[(here.method == OURS) & (here.parameter == UNCONSTRAINED)]
-        for method, (label, color) in METHODS.items():
-            own = here[here.method == method]
-            begins = len(own) and method not in (OURS, "truncated", "zero-one", "exponentiated_gradient")
-            front(ax, pd.concat([shared, own]) if begins else own, label, color)
-        if notion == "pSP":
-            ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
-        ax.set_title(title_of(data), fontsize=10)
+    """Figure 1, a row for each form; all methods but those of another objective begin at the unconstrained model."""
+    figure, axes = panels(len(FORMS), len(CASES), 3.3)
+    for line, (normalize, form) in zip(axes, FORMS.items(), strict=True):
+        fits = front_fits(results, notion, normalize)
+        points = means(fits, ["data", "method", "parameter"], TEST_GAPS[normalize])
+        for ax, (data, case) in zip(line, CASES.items(), strict=True):
+            here = points[points.data == data]
+            shared = here[(here.method == OURS) & (here.parameter == UNCONSTRAINED)]
+            for method, (label, color) in METHODS.items():
+                own = here[here.method == method]
+                begins = len(own) and method not in (OURS, "truncated", "zero-one", "exponentiated_gradient")
+                front(ax, pd.concat([shared, own]) if begins else own, label, color, normalize)
+            if notion == "pSP" and not normalize:
+                ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
+            ax.set_title(f"{title_of(data, here)}, {form}", fontsize=9)
     one_legend(figure, axes.flat)
     return figure
 
@@ -103,30 +126,27 @@ def draw_published(results: pd.DataFrame, notion: str) -> Figure:
     points = means(choose(our_fits(results)), POINT)
     figure, axes = panels(1, len(CASES), 3.4)
     for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
-        for model, label, color in (("interactions", "group interactions", "#0072B2"), ("plain", "without", "#009E73")):
-            front(ax, points[(points.data == data) & (points.model == model)], label, color)
+        front(ax, points[points.data == data], "ours", METHODS[OURS][1])
         ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
-        ax.set_title(title_of(data), fontsize=10)
+        ax.set_title(title_of(data, points[points.data == data]), fontsize=10)
     one_legend(figure, axes.flat)
     return figure
 
 
-def draw_variant(experiment: str, label: str, published: str) -> Callable[[pd.DataFrame, str], Figure]:
-    """Tables 3 and 4 as a figure: the default and a variant, and the published points of both."""
+def draw_variant(experiment: str, label: str, variant: str) -> Callable[[pd.DataFrame, str], Figure]:
+    """Tables 3 and 4 as a figure: the default and a variant on the same splits, and the published points of both."""
 
     def draw(results: pd.DataFrame, notion: str) -> Figure:
-        unconstrained = partial_fits(results).query("parameter == @UNCONSTRAINED")
-        variant = pd.concat([unconstrained, results[results.experiment == experiment]])
-        kinds = (("partial, 10 levels", "#0072B2", partial_fits(results)), (label, "#D55E00", variant))
+        fits = variant_fits(results, experiment, variant)
+        kinds = (("default", "partial", "partial, 10 levels", "#0072B2"), (variant, variant, label, "#D55E00"))
         figure, axes = panels(1, len(CASES), 3.4)
         for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
-            for name, color, rows in kinds:
-                rows = rows[(rows.data == data) & (rows.setting == PAPERS_SETTING)]
-                front(ax, means(rows, ["parameter"]), name, color)
-            for key, color in (("partial", "#0072B2"), (published, "#D55E00")):
+            here = means(fits[fits.data == data], ["kind", "parameter"])
+            for kind, key, name, color in kinds:
+                front(ax, here[here.kind == kind], name, color)
                 style = PUBLISHED | {"color": color, "markerfacecolor": "none"}
                 ax.plot(*zip(*case.published[key], strict=True), label=f"published, {key}", **style)
-            ax.set_title(title_of(data), fontsize=10)
+            ax.set_title(title_of(data, here), fontsize=10)
         one_legend(figure, axes.flat)
         return figure
 
@@ -138,27 +158,37 @@ def shown_kappas(data: str, notion: str) -> dict[float, str]:
     return {UNCONSTRAINED: "unconstrained"} | {k: f"$\\kappa$ = {k:g}" for k in CASES[data].curves[notion]}
 
 
+def of_form(rows: pd.DataFrame, normalize: bool) -> pd.DataFrame:
+    """Rows that were trained in a form, and the unconstrained ones, which have none."""
+    return rows[(rows.normalize.astype(bool) == normalize) | (rows.parameter == UNCONSTRAINED)]
+
+
 def draw_curves(results: pd.DataFrame, notion: str) -> Figure:
-    """Figure 2: the share of one group above a threshold against that of the other one."""
+    """Figure 2, a row for each form: the share of one group above a threshold against the share of the other one."""
     rows = results[(results.experiment == "scores") & (results.notion == notion)]
-    figure, axes = panels(1, len(CASES), 3.9)
-    for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
-        for kappa, name in shown_kappas(data, notion).items():
-            found = rows[(rows.data == data) & (rows.parameter == kappa)]
-            if len(found):
-                ScoreCurveDisplay.from_predictions(
-                    found.score, sensitive_features=found.group, interval=case.interval, name=name, ax=ax
-                )
-        ax.set_title(title_of(data), fontsize=10)
-        if ax.get_legend() is not None:
-            curves = [line for line in ax.lines if str(line.get_label()) in shown_kappas(data, notion).values()]
-            ax.legend(handles=curves, fontsize=7, frameon=False, loc="lower right")
+    figure, axes = panels(len(FORMS), len(CASES), 3.7)
+    for line, (normalize, form) in zip(axes, FORMS.items(), strict=True):
+        for ax, (data, case) in zip(line, CASES.items(), strict=True):
+            for kappa, name in shown_kappas(data, notion).items():
+                found = of_form(rows[(rows.data == data) & (rows.parameter == kappa)], normalize)
+                if len(found):
+                    ScoreCurveDisplay.from_predictions(
+                        found.score, sensitive_features=found.group, interval=case.interval, name=name, ax=ax
+                    )
+            ax.set_title(f"{title_of(data)}, {form}", fontsize=9)
+            if ax.get_legend() is not None:
+                curves = [line for line in ax.lines if str(line.get_label()) in shown_kappas(data, notion).values()]
+                ax.legend(handles=curves, fontsize=7, frameon=False, loc="lower right")
     return figure
 
 
 def draw_densities(results: pd.DataFrame, notion: str) -> Figure:
-    """Figures 3 to 8: where the scores of the groups lie, the interval shaded."""
+    """Figures 3 to 8: where the scores of the groups lie, the interval shaded.
+
+    Of pSP the rank gap, as published; of pDP eq. 21, for the rank gap does not train the interval.
+    """
     rows = results[(results.experiment == "scores") & (results.notion == notion)]
+    rows = of_form(rows, notion == "pDP")
     figure, axes = panels(len(CASES), 4, 2.3)
     for line, (data, case) in zip(axes, CASES.items(), strict=True):
         for ax, (kappa, name) in zip(line, shown_kappas(data, notion).items(), strict=True):
@@ -197,8 +227,10 @@ def draw_robustness(results: pd.DataFrame, notion: str) -> Figure:
                     label=label,
                     error_kw={"lw": 0.7},
                 )
-        axes[0, column].set(title=TITLES[data], ylim=(0.6, 0.95))
-        for ax, name in zip(axes[:, column], (ACCURACY, FAIRNESS), strict=True):
+        mean = points[points.data == data]
+        title = f"{TITLES[data]}, {splits(mean)}" if len(mean) else TITLES[data]
+        axes[0, column].set(title=title, ylim=(0.6, 0.95))
+        for ax, name in zip(axes[:, column], (ACCURACY, FAIRNESS[False]), strict=True):
             ax.set_xticks(range(len(names)), names, fontsize=7)
             ax.set_ylabel(name if column == 0 else "")
     axes[1, 1].set_xlabel("interval of ranks")
@@ -206,37 +238,65 @@ def draw_robustness(results: pd.DataFrame, notion: str) -> Figure:
     return figure
 
 
-def draw_convergence(results: pd.DataFrame, notion: str) -> Figure:
-    """Figures 10 and 11: objective, surrogate and metric against evaluations."""
-    rows = results[(results.experiment == "convergence") & (results.notion == notion)]
-    shown = {"objective": "objective", "surrogate_violation": "infeasibility (surrogate)", "train_rank_gap": "rank gap"}
-    figure, axes = panels(len(shown), len(CASES), 2.2)
-    for column, (data, case) in enumerate(CASES.items()):
-        for place, (method, found) in enumerate(rows[rows.data == data].groupby("method")):
-            for ax, value in zip(axes[:, column], shown, strict=True):
-                ax.plot(found.evaluations.clip(lower=1), found[value], color=f"C{place}", linewidth=1.2, label=method)
-        axes[0, column].set_title(title_of(data), fontsize=10)
-        axes[2, column].axhline(case.kappas[notion][2], color="black", linewidth=0.8, linestyle=":", label="kappa")
-        axes[2, column].set_xlabel("evaluations")
-        axes[1, column].set_yscale("symlog", linthresh=1e-3)
-        for ax, name in zip(axes[:, column], shown.values(), strict=True):
-            ax.set_xscale("log")
-            ax.set_ylabel(f"{name}, training" if column == 0 else "")
+def draw_convergence(experiment: str) -> Callable[[pd.DataFrame, str], Figure]:
+    """Figures 10 and 11: objective, surrogate and metric against evaluations, on the first split."""
+
+    def draw(results: pd.DataFrame, notion: str) -> Figure:
+        rows = results[(results.experiment == experiment) & (results.notion == notion) & (results.seed == 0)]
+        shown = {
+            "objective": "objective",
+            "surrogate_violation": "infeasibility (surrogate)",
+            "value": "normalised gap",
+        }
+        figure, axes = panels(len(shown), len(CASES), 2.2)
+        for column, (data, case) in enumerate(CASES.items()):
+            for method, found in rows[rows.data == data].groupby("method"):
+                color = f"C{list(SOLVERS).index(str(method))}"
+                for ax, value in zip(axes[:, column], shown, strict=True):
+                    ax.plot(found.evaluations.clip(lower=1), found[value], color=color, linewidth=1.2, label=method)
+            axes[0, column].set_title(title_of(data), fontsize=10)
+            axes[2, column].axhline(case.kappas[notion][2], color="black", linewidth=0.8, linestyle=":", label="kappa")
+            axes[2, column].set_xlabel("evaluations")
+            axes[1, column].set_yscale("symlog", linthresh=1e-3)
+            for ax, name in zip(axes[:, column], shown.values(), strict=True):
+                ax.set_xscale("log")
+                ax.set_ylabel(f"{name}, training" if column == 0 else "")
+        one_legend(figure, axes.flat)
+        return figure
+
+    return draw
+
+
+def draw_celeba(results: pd.DataFrame, notion: str) -> Figure:
+    """Figure 12: an MLP on CelebA's attributes, by the default solver and by stochastic IDCA."""
+    rows = celeba_fits(results)
+    unconstrained = rows[rows.parameter == UNCONSTRAINED]
+    figure, axes = panels(1, 2, 3.4)
+    kinds = (("0.2-0.4", 10, "#0072B2"), ("0.2-0.4", 50, "#009E73"), ("0-1", 50, "#D55E00"))
+    for ax, (method, title) in zip(axes.flat, ((OURS, "default solver"), (STOCHASTIC, "stochastic IDCA")), strict=True):
+        for trained_on, levels, color in kinds:
+            own = rows[(rows.trained_on == trained_on) & (rows.levels == levels) & (rows.method == method)]
+            points = means(pd.concat([unconstrained, own]), ["parameter"])
+            front(ax, points, f"ranks {trained_on}, {levels} levels", color)
+        ax.set_title(f"CelebA attributes, {title}, {splits(points)}", fontsize=9)
     one_legend(figure, axes.flat)
     return figure
 
 
-def draw_celeba(results: pd.DataFrame, notion: str) -> Figure:
-    """Figure 12: an MLP on CelebA's attributes."""
-    rows = results[results.experiment == "celeba"]
-    unconstrained = rows[rows.parameter == UNCONSTRAINED]
-    figure, axes = panels(1, 1, 3.4)
-    kinds = (("0.2-0.4", 10, "#0072B2"), ("0.2-0.4", 50, "#009E73"), ("0-1", 50, "#D55E00"))
-    for trained_on, levels, color in kinds:
-        own = rows[(rows.trained_on == trained_on) & (rows.levels == levels)]
-        label = f"ranks {trained_on}, {levels} levels"
-        front(axes[0, 0], means(pd.concat([unconstrained, own]), ["parameter"]), label, color)
-    axes[0, 0].set_title("CelebA attributes, MLP, ranks 20% to 40%", fontsize=10)
+def draw_acs(results: pd.DataFrame, notion: str) -> Figure:
+    """Table 2: our fronts on ACS income, and the published points in the same colours."""
+    points = means(acs_fits(results), ["method", "parameter"])
+    shared = points[(points.method == OURS) & (points.parameter == UNCONSTRAINED)]
+    figure, axes = panels(1, 1, 3.8)
+    for method in (OURS, "group_auc", "inter_group", "intra_group"):
+        label, color = METHODS[method]
+        own = points[points.method == method]
+        front(axes[0, 0], own if method == OURS else pd.concat([shared, own]), label, color)
+        published = LARGE_CASES["acs_income"].published["partial" if method == OURS else method]
+        style = PUBLISHED | {"color": color, "markerfacecolor": "none"}
+        axes[0, 0].plot(*zip(*published, strict=True), label=f"published, {label}", **style)
+    axes[0, 0].set_title(f"ACS income, ranks 20% to 40%, {splits(points)}", fontsize=10)
+    one_legend(figure, axes.flat)
     return figure
 
 
@@ -248,10 +308,12 @@ FIGURES: dict[str, tuple[str, tuple[str, ...], Draw]] = {
     "curves": ("scores", NOTIONS, draw_curves),
     "densities": ("scores", NOTIONS, draw_densities),
     "robustness": ("robustness", ("pSP",), draw_robustness),
-    "convergence": ("convergence", NOTIONS, draw_convergence),
+    "convergence": ("convergence", NOTIONS, draw_convergence("convergence")),
+    "convergence_long": ("convergence_long", ("pSP",), draw_convergence("convergence_long")),
     "full": ("full", ("pSP",), draw_variant("full", "full", "full")),
     "levels": ("levels", ("pSP",), draw_variant("levels", "partial, 20 levels", "20 levels")),
     "celeba": ("celeba", ("pSP",), draw_celeba),
+    "acs": ("acs", ("pSP",), draw_acs),
 }
 
 

@@ -19,17 +19,20 @@ the official one (a9a), else the seed's own. The means over the seeds, one point
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from benchmarks.partial_fairness.cases import ALL_CASES, CASES
+from benchmarks.partial_fairness.cases import ALL_CASES, CASES, NOTIONS
 from benchmarks.partial_fairness.tasks import OURS, PAPERS_SETTING, UNCONSTRAINED
 
-POINT = ["data", "model", "kappa"]
+POINT = ["data", "kappa"]
+POINT_COLUMNS = ["fairness", "fairness_ci", "accuracy", "accuracy_ci", "seeds"]
+#: The gap on the test part that 1 minus is the fairness, by the form that was trained.
+TEST_GAPS = {False: "test_rank_gap", True: "test_gap"}
 
 
 def half_width(values: pd.Series) -> float:
@@ -38,9 +41,25 @@ def half_width(values: pd.Series) -> float:
     return float(student.ppf(0.975, n - 1) * values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
 
 
-def means(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Means over the seeds of accuracy and fairness (1 minus the rank gap) on the test part, with their intervals."""
-    rows = rows.assign(fairness=1 - rows.test_rank_gap)
+def of_all_columns(rows: pd.DataFrame, by: list[str], columns: list[str]) -> pd.DataFrame:
+    """Rows of the seeds that have all that any seed has, so that no two means are over different splits.
+
+    Parameters
+    ----------
+    rows : DataFrame
+    by : list of str
+        Each of these has seeds of its own, such as a data set.
+    columns : list of str
+        What tells the means apart within one of them.
+    """
+    counts = rows.drop_duplicates([*by, *columns, "seed"]).groupby([*by, "seed"], as_index=False).size()
+    most = counts.groupby(by)["size"].transform("max")
+    return rows.merge(counts.loc[counts["size"] == most, [*by, "seed"]], on=[*by, "seed"])
+
+
+def means(rows: pd.DataFrame, by: list[str], gap: str = TEST_GAPS[False]) -> pd.DataFrame:
+    """Means over the seeds of accuracy and fairness (1 minus a gap) on the test part, with their intervals."""
+    rows = rows.assign(fairness=1 - rows[gap])
     return rows.groupby(by, as_index=False, sort=False, dropna=False).agg(
         fairness=("fairness", "mean"),
         fairness_ci=("fairness", half_width),
@@ -55,15 +74,13 @@ def means(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def our_fits(results: pd.DataFrame) -> pd.DataFrame:
-    """All of our fits for pSP with levels as by default, in the terms of the comparison."""
-    fits = results[
-        results.experiment.isin(["pareto", "published", "acs"]) & (results.method == OURS) & (results.notion == "pSP")
-    ]
-    model = np.where(fits.setting.str.startswith("plain"), "plain", "interactions")
-    fits = fits.assign(model=model, kappa=fits.parameter, failed=fits.failed.astype(str) == "True")
+    """All of our fits for the rank gap of pSP with levels as by default, in the terms of the comparison."""
+    ours = (results.method == OURS) & (results.notion == "pSP") & ~results.normalize.astype(bool)
+    fits = results[results.experiment.isin(["pareto", "published", "acs"]) & ours]
+    fits = fits.assign(kappa=fits.parameter, failed=fits.failed.astype(str) == "True")
     for part in ("val", "test"):
         fits[f"{part}_fairness"] = 1 - fits[f"{part}_rank_gap"]
-    return fits
+    return of_all_columns(fits, ["data"], ["setting", "kappa"])
 
 
 def judged(fits: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
@@ -103,14 +120,13 @@ def point_at(points: pd.DataFrame, fairness: float) -> pd.Series:
 
 
 def beside_published(results: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """One row for each published pair and model."""
-    for (name, model), fits in our_fits(results).groupby(["data", "model"]):
+    """One row for each published pair."""
+    for name, fits in our_fits(results).groupby("data"):
         front, own_choice = means(choose(fits), POINT), means(choose(fits, pool=False), POINT)
         for fairness, accuracy in ALL_CASES[name].published["partial"]:
             ours, picks = point_at(front, fairness), validated(fits, fairness)
             yield {
                 "data": name,
-                "model": model,
                 "published fairness": fairness,
                 "published accuracy": accuracy,
                 "kappa": ours.kappa,
@@ -128,30 +144,54 @@ def beside_published(results: pd.DataFrame) -> Iterator[dict[str, object]]:
 # --- the experiments -----------------------------------------------------------------------------------------------
 
 
-def partial_fits(results: pd.DataFrame) -> pd.DataFrame:
-    """The fits of the experiment "pareto" that others are compared with."""
-    return results[(results.experiment == "pareto") & (results.method == OURS) & (results.notion == "pSP")]
+def front_fits(results: pd.DataFrame, notion: str, normalize: bool) -> pd.DataFrame:
+    """The fits of figure 1 for one notion and form, "method" naming the objective too where it is not the paper's."""
+    rows = results[results.experiment.isin(["pareto", "regularised"]) & (results.notion == notion)]
+    trained = (rows.method != OURS) | (rows.normalize.astype(bool) == normalize) | (rows.parameter == UNCONSTRAINED)
+    rows = rows[trained]
+    method = np.where(rows.setting == PAPERS_SETTING, rows.method, rows.setting.str.split().str[0])
+    return of_all_columns(rows.assign(method=method), ["data"], ["method", "parameter"])
+
+
+def fronts(results: pd.DataFrame) -> pd.DataFrame:
+    """The points of figure 1 in numbers, with the training gap of ours where a bound holds."""
+    found = []
+    for notion, normalize in product(NOTIONS, (False, True)):
+        points = means(front_fits(results, notion, normalize), ["data", "method", "parameter"], TEST_GAPS[normalize])
+        form = "normalised" if normalize else "rank gap"
+        found.append(points.assign(notion=notion, form=form))
+    return pd.concat(found)[["notion", "form", "data", "method", "parameter", *POINT_COLUMNS]]
+
+
+def variant_fits(results: pd.DataFrame, experiment: str, label: str) -> pd.DataFrame:
+    """The fits of the default and of a variant of it, told apart by "kind", on the same splits."""
+    default = (results.experiment == "pareto") & (results.method == OURS) & (results.notion == "pSP")
+    default &= (results.setting == PAPERS_SETTING) & ~results.normalize.astype(bool)
+    kinds = {"default": results[default], label: results[results.experiment == experiment]}
+    # the unconstrained model is the same in both
+    rows = pd.concat([rows[rows.parameter != UNCONSTRAINED].assign(kind=kind) for kind, rows in kinds.items()])
+    return of_all_columns(rows, ["data"], ["kind", "parameter"])
 
 
 def variants(results: pd.DataFrame, experiment: str, label: str) -> Iterator[dict[str, object]]:
     """Tables 3 and 4: for each kappa the default beside a variant of it, and the published points of both."""
-    ours = {"default": partial_fits(results), label: results[results.experiment == experiment]}
-    by_kappa = {
-        name: means(rows[rows.setting == PAPERS_SETTING], ["data", "parameter"]).set_index(["data", "parameter"])
-        for name, rows in ours.items()
-    }
-    for data, case in CASES.items():
-        published = zip_longest(case.published["partial"][1:], case.published[label][-len(case.kappas["pSP"]) :])
-        for kappa, (theirs, their_variant) in zip(case.kappas["pSP"], published, strict=False):
-            key = (data, kappa)
-            if all(key in table.index for table in by_kappa.values()):
-                row: dict[str, object] = {"data": data, "kappa": kappa}
-                for name, point in (("default", theirs), (label, their_variant)):
-                    row[f"{name}: fairness"] = by_kappa[name].fairness[key]
-                    row[f"{name}: accuracy"] = by_kappa[name].accuracy[key]
-                    row[f"{name}: seconds"] = by_kappa[name].seconds[key]
-                    row[f"{name}: published"] = "{:.4f} at {:.4f}".format(*reversed(point)) if point else ""
-                yield row
+    fits = variant_fits(results, experiment, label)
+    by_kappa = means(fits, ["kind", "data", "parameter"]).set_index(["kind", "data", "parameter"])
+    # the difference of the accuracies on a split has a narrower interval than either of them
+    wide = fits.pivot_table(index=["data", "parameter", "seed"], columns="kind", values="test_accuracy")
+    gains = (wide[label] - wide["default"]).groupby(["data", "parameter"]) if len(fits) else {}
+    for name, case in CASES.items():
+        published = [case.published[key][1:] for key in ("partial", label)]
+        for kappa, theirs, their_variant in zip(case.kappas["pSP"], *published, strict=True):
+            if ("default", name, kappa) not in by_kappa.index:
+                continue
+            row: dict[str, object] = {"data": name, "kappa": kappa}
+            for kind, point in (("default", theirs), (label, their_variant)):
+                ours = by_kappa.loc[kind, name, kappa]
+                row[f"{kind}: fairness"], row[f"{kind}: accuracy"] = ours.fairness, ours.accuracy
+                row[f"{kind}: published"] = "{:.4f} at {:.4f}".format(*reversed(point))
+            gain = gains.get_group((name, kappa))
+            yield row | {"difference": gain.mean(), "± (95 %)": half_width(gain), "seeds": int(ours.seeds)}
 
 
 def matched(results: pd.DataFrame) -> pd.DataFrame:
@@ -161,13 +201,15 @@ def matched(results: pd.DataFrame) -> pd.DataFrame:
     target = rows[rows.method == OURS].set_index(keys).val_accuracy
     rows = rows.join(target.rename("target"), on=keys).dropna(subset="target")
     rows = rows.assign(distance=(rows.val_accuracy - rows.target).abs())
-    return rows.sort_values("distance", kind="stable").groupby([*keys, "method"], as_index=False).first()
+    rows = rows.sort_values("distance", kind="stable").groupby([*keys, "method"], as_index=False).first()
+    return of_all_columns(rows, ["data"], ["interval", "method"])
 
 
 def robustness(results: pd.DataFrame) -> pd.DataFrame:
     """Means of `matched`."""
     table = means(matched(results), ["data", "interval", "method"])
-    return table.pivot_table(index=["data", "interval"], columns="method", values=["fairness", "accuracy"]).pipe(_flat)
+    index = ["data", "interval", "seeds"]
+    return table.pivot_table(index=index, columns="method", values=["fairness", "accuracy"]).pipe(_flat)
 
 
 def _flat(table: pd.DataFrame) -> pd.DataFrame:
@@ -176,19 +218,42 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def convergence(results: pd.DataFrame) -> pd.DataFrame:
-    """Where every solver ended."""
-    rows = results[results.experiment == "convergence"]
-    ends = rows.groupby(["data", "notion", "method", "seed"], as_index=False, sort=False).last()
-    values = ["evaluations", "objective", "surrogate_violation", "train_rank_gap", "seconds"]
-    return ends[["data", "notion", "parameter", "method", *values]].rename(columns={"parameter": "kappa"})
+    """Where every solver ended, on average over the splits that all solvers of a problem have run on."""
+    rows = results[results.experiment.isin(["convergence", "convergence_long"])]
+    keys = ["experiment", "notion", "data"]
+    rows = of_all_columns(rows, keys, ["method"])
+    ends = rows.groupby([*keys, "parameter", "method", "seed"], as_index=False, sort=False).last()
+    values = ["evaluations", "objective", "surrogate_violation", "value", "seconds"]
+    by = ["notion", "data", "parameter", "experiment", "method"]
+    table = ends.groupby(by, sort=False).agg({**dict.fromkeys(values, "mean"), "seed": "nunique"}).reset_index()
+    return table.drop(columns="experiment").rename(columns={"parameter": "kappa", "seed": "seeds", "value": "gap"})
+
+
+def celeba_fits(results: pd.DataFrame) -> pd.DataFrame:
+    """The fits on CelebA's attributes, on the same splits."""
+    return of_all_columns(
+        results[results.experiment == "celeba"], ["data"], ["method", "trained_on", "levels", "parameter"]
+    )
 
 
 def celeba(results: pd.DataFrame) -> pd.DataFrame:
-    """Means of the three kinds of constraint."""
-    rows = results[results.experiment == "celeba"]
+    """Means of the three kinds of constraint, by solver."""
+    rows = celeba_fits(results)
     rows = rows.assign(trained_on=np.where(rows.parameter == UNCONSTRAINED, "", rows.trained_on))
-    table = means(rows, ["trained_on", "levels", "parameter"]).rename(columns={"parameter": "kappa"})
-    return table.sort_values(["kappa", "trained_on", "levels"], ascending=[False, True, True])
+    by = ["method", "trained_on", "levels", "parameter"]
+    table = means(rows, by).assign(train_fairness=means(rows, by, "train_rank_gap").fairness)
+    table = table.rename(columns={"parameter": "kappa"})
+    return table.sort_values(["method", "kappa", "trained_on", "levels"], ascending=[True, False, True, True])
+
+
+def acs_fits(results: pd.DataFrame) -> pd.DataFrame:
+    """The fits on ACS income, on the same splits."""
+    return of_all_columns(results[results.experiment == "acs"], ["data"], ["method", "parameter"])
+
+
+def acs(results: pd.DataFrame) -> pd.DataFrame:
+    """Table 2: all methods at all their bounds."""
+    return means(acs_fits(results), ["method", "parameter"])
 
 
 def progress(results: pd.DataFrame) -> pd.DataFrame:
@@ -205,11 +270,13 @@ def progress(results: pd.DataFrame) -> pd.DataFrame:
 #: What makes each table; an empty one is not written.
 TABLES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "published": lambda results: pd.DataFrame(beside_published(results)),
+    "fronts": fronts,
     "full": lambda results: pd.DataFrame(variants(results, "full", "full")),
     "levels": lambda results: pd.DataFrame(variants(results, "levels", "20 levels")),
     "robustness": robustness,
     "convergence": convergence,
     "celeba": celeba,
+    "acs": acs,
     "progress": progress,
 }
 

@@ -1,5 +1,7 @@
 """The partial fairness benchmark: what resumes, what a quick run keeps, and how fits are chosen."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks._runner import read, run_all
 from benchmarks.partial_fairness import experiments, tables
+from benchmarks.partial_fairness.cases import CASES
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, Experiment, all_tasks, ours, run_task
 from benchmarks.partial_fairness.tasks import OURS, Split, measure
 
@@ -45,9 +48,57 @@ def test_tasks_are_unique_and_begin_with_seed_0():
 def test_a_quick_run_has_few_parameters_and_rows():
     quick = all_tasks(["pareto"], 5, quick=True)
     ours_on_a9a = [t for t in quick if (t.data, t.notion, t.method, t.setting) == ("a9a", "pSP", OURS, "logistic 1e-4")]
-    assert [task.parameter for task in ours_on_a9a] == [1.0, 0.1]
+    assert [(t.parameter, t.normalize) for t in ours_on_a9a] == [(1.0, False), (0.1, False), (0.28, True), (0.1, True)]
     assert {(task.seed, task.rows) for task in quick} == {(0, experiments.QUICK_ROWS)}
-    assert {task.max_iter for task in quick if task.method == "regularised"} == {100}
+    assert {task.max_iter for task in all_tasks(["regularised"], 5, quick=True)} == {100}
+
+
+def test_tables_3_and_4_have_the_fits_that_they_compare():
+    for experiment in ("full", "levels"):
+        tasks = all_tasks([experiment], 2, quick=False)
+        compared = {(t.experiment, t.data, t.parameter, t.seed, t.setting) for t in tasks}
+        assert all(("pareto", *rest) in compared for _, *rest in compared)
+    together = all_tasks(["pareto", "full", "levels"], 1, quick=False)
+    assert len(together) == len({task.name for task in together}) == 260 + 14 + 14
+
+
+def test_every_front_has_the_normalised_problems_too():
+    tasks = [t for t in all_tasks(["pareto"], 1, quick=False) if t.method == OURS and t.parameter < 1]
+    forms = {normalize: {replace(t, normalize=True) for t in tasks if t.normalize == normalize} for normalize in (0, 1)}
+    assert forms[0] == forms[1]
+    assert {(t.notion, t.normalize) for t in tasks} == {(n, f) for n in ("pSP", "pDP") for f in (False, True)}
+
+
+def test_no_two_means_are_over_different_splits():
+    rows = [("bank", "a", 0), ("bank", "a", 1), ("bank", "b", 0), ("a9a", "a", 2), ("a9a", "b", 2), ("a9a", "b", 3)]
+    table = pd.DataFrame(rows, columns=["data", "method", "seed"])
+    kept = tables.of_all_columns(table, ["data"], ["method"])
+    assert sorted(map(tuple, kept.to_numpy())) == [("a9a", "a", 2), ("a9a", "b", 2), ("bank", "a", 0), ("bank", "b", 0)]
+
+
+def test_variants_are_compared_split_by_split():
+    shared = {"data": "bank", "method": OURS, "notion": "pSP", "normalize": False, "setting": "logistic 1e-4"}
+    shared |= {"seconds": 1.0, "test_rank_gap": 0.1}
+    rows = [
+        shared | {"experiment": experiment, "parameter": kappa, "seed": seed, "test_accuracy": 0.9 + seed / 100 + gain}
+        for experiment, gain, seeds in (("pareto", 0.0, 5), ("full", 0.003, 3))
+        for kappa in (0.3, 0.22, 0.08, 0.01)
+        for seed in range(seeds)
+    ]
+    table = pd.DataFrame(tables.variants(pd.DataFrame(rows), "full", "full"))
+    assert table.seeds.tolist() == [3] * 4
+    np.testing.assert_allclose(table["default: accuracy"], 0.91)
+    np.testing.assert_allclose(table["difference"], 0.003)
+    np.testing.assert_allclose(table["± (95 %)"], 0, atol=1e-12)
+    assert table["full: published"].tolist()[0] == "0.8957 at 0.6451"
+
+
+def test_the_published_tables_are_complete():
+    """Tables 3 and 4: an unconstrained model and one for every kappa, the same unconstrained one in all columns."""
+    for case in CASES.values():
+        assert set(case.published) == {"partial", "full", "20 levels"}
+        assert {len(points) for points in case.published.values()} == {1 + len(case.kappas["pSP"])}
+        assert len({points[0] for points in case.published.values()}) == 1
 
 
 def test_measures_are_those_of_every_part():
@@ -69,6 +120,7 @@ def test_measures_are_those_of_every_part():
 
 def fits(rows):
     shared = {"data": "law_school", "experiment": "pareto", "method": OURS, "notion": "pSP", "seed": 0, "seconds": 1.0}
+    shared["normalize"] = False
     names = ["setting", "parameter", "val_accuracy", "val_rank_gap", "test_accuracy", "test_rank_gap", "failed"]
     return tables.our_fits(pd.DataFrame([shared | dict(zip(names, row, strict=True)) for row in rows]))
 
