@@ -28,7 +28,7 @@ GAPS = {"pSP": partial_statistical_parity_gap, "pDP": partial_demographic_parity
 REGULARISED_STEPS = (5e-2, 2e-1)
 REGULARISED_ITER = 1000
 STOCHASTIC = "stochastic_idca"
-STOCHASTIC_OPTIONS = {"batch_size": 64, "select": "last"}
+STOCHASTIC_OPTIONS = {"batch_size": 64, "max_outer": 12, "select": "last"}
 #: Scores kept of every group for the curves and densities, evenly spaced by rank.
 N_QUANTILES = 200
 
