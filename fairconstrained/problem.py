@@ -272,6 +272,13 @@ class Problem:
         """The same problem, its constraints with slopes wherever they are violated."""
         return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
 
+    def stricter(self) -> Problem | None:
+        """A problem to begin with, whose constraints imply those of this one; None where no constraint has any such."""
+        found = [c.stricter() for c in self.constraints]
+        if not any(found):
+            return None
+        return replace(self, constraints=tuple(s or c for s, c in zip(found, self.constraints, strict=True)))
+
     def without_constraints(self) -> Problem:
         """The same objective, unconstrained."""
         return replace(self, constraints=())

@@ -121,6 +121,10 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def stricter(self) -> Self | None:
+        """A constraint that implies this one and has fewer local optima, to begin with; None where there is none."""
+        return None
+
     def fair_aux(self) -> np.ndarray:
         """Auxiliary variables with which the surrogate holds when all scores are zero; shape (n_aux,)."""
         return np.empty(0)

@@ -87,6 +87,10 @@ class _ComparedRows(BoundConstraint):
     def with_components(self, components: np.ndarray) -> Any:
         return self._with(self.inner.with_components(components))
 
+    def stricter(self) -> Any:
+        inner = self.inner.stricter()
+        return None if inner is None else self._with(inner)
+
     def with_way_back(self) -> Any:
         return self._with(self.inner.with_way_back())
 

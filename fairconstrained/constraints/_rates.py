@@ -274,6 +274,17 @@ class BoundRateParity(BoundParity):
         """See `BoundConstraint.with_way_back`; the parts `plus` and `minus` stay those of the equations."""
         return replace(self, has_way_back=True)
 
+    def stricter(self) -> Self | None:
+        """Rates that differ by ``kappa (beta - alpha)`` at most, wherever they lie.
+
+        Under eq. 21 a rate outside of the interval has no slope, so that a solver moves the rates of other groups there
+        even where the way back to the interval would cost less.
+        """
+        if not self.normalize or self.intervals.alpha.shape[1] > 1 or self.scale == 1:
+            return None
+        narrower = replace(self, normalize=False, kappa=self.kappa * self.scale)
+        return narrower if narrower.granularity <= narrower.resolution else None
+
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""
         return self._part(scores, 0)

@@ -71,6 +71,9 @@ class AugmentedLagrangian(Solver):
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
 
+    Where a constraint has a stricter one with fewer local optima (`Problem.stricter`), as partial rates at one threshold
+    have, that is solved first.
+
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
     where these end, with their multipliers.
 
@@ -156,6 +159,8 @@ class AugmentedLagrangian(Solver):
             run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
             if start is not None:
                 run.measure(start.params)
+            elif not run.converged and not run.searches_first:
+                self._begin_stricter(run, random_state, callback)
         elif follows:
             run.follow(start.on(problem.data))
         else:
@@ -166,6 +171,16 @@ class AugmentedLagrangian(Solver):
             run.refine()
             run.minimise_lagrangian()
         return run.result()
+
+    def _begin_stricter(self, run: _Run, random_state: np.random.Generator, callback: Callback | None) -> None:
+        """Go on from the solution of a stricter problem with fewer local optima, if there is one."""
+        stricter = run.problem.stricter()
+        if stricter is None:
+            return
+        found = self.solve(stricter, Start(run.z[: stricter.n_params]), random_state, callback)
+        run.n_evaluations += found.n_evaluations
+        if found.status is not Status.INFEASIBLE and found.start is not None:
+            run.resume(found.start)
 
 
 class _Run:

@@ -94,3 +94,27 @@ def test_surrogate_of_the_rank_gap_is_sufficient(data, draw_scores, evaluate):
             held += 1
             assert constraint.exact(scores) <= 1e-9
     assert held > 5
+
+
+def test_a_stricter_constraint_implies_it(make_data, draw_scores, evaluate):
+    data, pieces = make_data(counts=(25, 40)), [(0.1, 0.3), (0.5, 0.8)]
+    for interval, length in (((0.05, 0.3), 0.25), (pieces, 0.5)):
+        constraint = DemographicParity(0.3, interval=interval, surrogate_width=1e-6).unchecked(data)
+        narrower = DemographicParity(0.3 * length, interval=interval, normalize=False).unchecked(data)
+        stricter = constraint.stricter()
+        assert (stricter.kappa, stricter.normalize) == (narrower.kappa, False)
+        held = [s for seed in range(60) if stricter.exact(s := draw_scores(data, seed, 0.02 * (seed - 30))) <= 0]
+        assert held
+        held = [s for s in held if evaluate(stricter, "values", s).max() <= 0]
+        assert held
+        assert all(constraint.exact(s) <= 1e-9 for s in held)
+
+
+def test_nothing_is_stricter_where_rates_have_slopes_everywhere(make_data):
+    data = make_data(counts=(25, 40))
+    assert DemographicParity(0.3).unchecked(data).stricter() is None
+    assert DemographicParity(0.3, interval=(0.1, 0.4), normalize=False).unchecked(data).stricter() is None
+    by_group = {"a": (0.0, 0.3), "b": (0.1, 0.6)}
+    assert DemographicParity(0.3, interval=by_group).unchecked(data).stricter() is None
+    # a row counts more than a bound of 0.003 and the finest resolution allow
+    assert DemographicParity(0.01, interval=(0.1, 0.4)).unchecked(data).stricter() is None

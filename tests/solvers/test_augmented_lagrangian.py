@@ -226,3 +226,23 @@ def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
     assert np.ptp(model.decision_function(X)) == 0
     assert model.constraint_values_ == {"group_auc": 0.0}
     assert model.n_iter_ < 15
+
+
+def test_a_rate_beyond_the_interval_comes_down_rather_than_the_others_up():
+    """Rates of .04 and .3, the interval (0, .25): the rank gap is stricter, so its optimum cannot be the better one.
+
+    Where the larger rate lies, eq. 21 has no slope.
+    """
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(3000) < 0.1, "b", "a")
+    X = rng.normal(size=(3000, 4))
+    chance = X[:, 0] + 0.5 * X[:, 1] + 0.7 * rng.logistic(size=3000)
+    y = np.where(chance > np.where(group == "b", 0.5, 2.4), 1, -1)
+    ends = {}
+    for normalize, kappa in ((True, 0.05), (False, 0.0125)):
+        model = PartialParityClassifier(
+            kappa, interval=(0.0, 0.25), parity="demographic", normalize=normalize, group_interactions=True
+        )
+        ends[normalize] = model.fit(X, y, sensitive_features=group)
+    assert ends[True].constraint_values_["demographic_parity"] <= 0.05 + ends[True].granularity_["demographic_parity"]
+    assert ends[True].objective_ <= ends[False].objective_ * (1 + 1e-4)
