@@ -71,8 +71,8 @@ class AugmentedLagrangian(Solver):
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
 
-    Where a constraint has a stricter one with fewer local optima (`Problem.stricter`), as partial rates at one threshold
-    have, that is solved first.
+    Where a constraint has a stricter one with fewer local optima (`Problem.stricter`), as partial rates at one
+    threshold have, that is solved first.
 
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
     where these end, with their multipliers.
