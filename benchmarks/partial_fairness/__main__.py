@@ -42,8 +42,6 @@ def main() -> None:
     write_tables(results, RESULTS, stem)
     draw_all(results, RESULTS, stem)
     if arguments.docs:
-        for old in (*(DOCS / "benchmarks").glob(f"{stem}_*.csv"), *(DOCS / "images").glob(f"{stem}_*.png")):
-            old.unlink()  # what has no results any more is not shown
         write_tables(results, DOCS / "benchmarks", stem)
         draw_all(results, DOCS / "images", stem)
         write_sections(DOCS, stem)

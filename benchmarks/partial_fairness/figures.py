@@ -116,7 +116,7 @@ def draw_pareto(results: pd.DataFrame, notion: str) -> Figure:
                 front(ax, pd.concat([shared, own]) if begins else own, label, color, normalize)
             if notion == "pSP" and not normalize:
                 ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
-            ax.set_title(f"{title_of(data, here)}, {form}", fontsize=9)
+            ax.set_title(f"{TITLES[data]}, {form}, {splits(here)}" if len(here) else TITLES[data], fontsize=10)
     one_legend(figure, axes.flat)
     return figure
 
@@ -166,7 +166,7 @@ def of_form(rows: pd.DataFrame, normalize: bool) -> pd.DataFrame:
 def draw_curves(results: pd.DataFrame, notion: str) -> Figure:
     """Figure 2, a row for each form: the share of one group above a threshold against the share of the other one."""
     rows = results[(results.experiment == "scores") & (results.notion == notion)]
-    figure, axes = panels(len(FORMS), len(CASES), 3.7)
+    figure, axes = panels(len(FORMS), len(CASES), 3.3)
     for line, (normalize, form) in zip(axes, FORMS.items(), strict=True):
         for ax, (data, case) in zip(line, CASES.items(), strict=True):
             for kappa, name in shown_kappas(data, notion).items():
@@ -175,7 +175,7 @@ def draw_curves(results: pd.DataFrame, notion: str) -> Figure:
                     ScoreCurveDisplay.from_predictions(
                         found.score, sensitive_features=found.group, interval=case.interval, name=name, ax=ax
                     )
-            ax.set_title(f"{title_of(data)}, {form}", fontsize=9)
+            ax.set_title(f"{TITLES[data]}, {form}", fontsize=10)
             if ax.get_legend() is not None:
                 curves = [line for line in ax.lines if str(line.get_label()) in shown_kappas(data, notion).values()]
                 ax.legend(handles=curves, fontsize=7, frameon=False, loc="lower right")
