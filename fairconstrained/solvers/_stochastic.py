@@ -6,6 +6,7 @@ import copy
 import time
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -25,6 +26,9 @@ from fairconstrained.solvers._source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["Method", "SeparateBatches", "Source", "StochasticSolver", "Trained"]
+
+#: Loss, and multiple of that of the start, above both of which training has diverged although the loss is finite.
+_ABSURD = 1e6
 
 
 class Method(ABC):
@@ -54,6 +58,10 @@ class Method(ABC):
     def multipliers(self) -> np.ndarray | None:
         """One for each component; None where the method has none."""
         return None
+
+    def numbers(self, point: Point) -> dict[str, Any]:
+        """What the method adds to a record, with ``point`` the iterate on all rows; here nothing."""
+        return {}
 
     def output(self) -> np.ndarray:
         """The iterate that the method returns; here the last one."""
@@ -122,8 +130,13 @@ class StochasticSolver(Solver):
         "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
         plus their granularity, and the method's own output where there is none.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none. So it
-        is, in any case, where a loss is not finite.
+        Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none.
+
+    Notes
+    -----
+    Training ends where a loss is not finite, or is above a million and a million times that of the start. Kept is the
+    best feasible iterate or, where there is none, the last one before whose loss is at most 1 plus twice that of the
+    start.
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
@@ -180,7 +193,7 @@ class StochasticSolver(Solver):
     def train(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> Trained:
-        """Run the method until a limit is reached, a callback raises `StopTraining`, or a parameter is not finite."""
+        """Run the method until a limit is reached, a callback raises `StopTraining`, or training diverges."""
         state = copy.deepcopy(self.known_state(problem, start))
         if state is None:
             method = self._method(problem, problem.fair_start(start, rng), rng)
@@ -249,7 +262,7 @@ class _Training:
         self._begin = time.perf_counter() - state.seconds
         self._n_steps, self._n_epochs = solver.n_steps(problem), solver.n_epochs(problem)
         self._is_late, self._message, self._step, self._epoch = False, "", 0, 0
-        self._is_finite, self._safe = True, state.method.z
+        self._has_diverged, self._first, self._safe = False, state.method.z, state.method.z
         self._chosen: np.ndarray | None = None
 
     @property
@@ -267,24 +280,36 @@ class _Training:
             self._step, last = step, method.z
             method.step(source, self._problem)
             if not np.isfinite(method.z @ method.z):
-                self._diverged(last)
+                self._diverge(last, "not finite")
                 return
             self._is_late = limit is not None and time.perf_counter() - self._begin > limit
             if self._is_late:
                 break
         point = self._view.at(method.z)
         if not np.isfinite(point.objective):
-            self._diverged(self._safe)
+            self._diverge(self._safe, "not finite")
             return
-        self._safe = method.z
+        if point.objective > _ABSURD * max(self._first_objective, 1.0):
+            self._diverge(self._safe, f"{point.objective:.2g}, more than a million times that of the start")
+            return
+        if self._is_sensible(point.objective):
+            self._safe = method.z
         self._record(point, source.n_rows)
 
-    def _diverged(self, last: np.ndarray) -> None:
-        """End at ``last``, or where the epoch began if the loss is not finite there either."""
-        self._is_finite = False
-        self._state.method.z = last if np.isfinite(self._view.at(last).objective) else self._safe
-        kept = "last finite parameters are" if self._state.best is None else "best model so far is"
-        self.give_up(f"met a loss that is not finite; the {kept} kept. Standardise X or lower learning_rate.")
+    @cached_property
+    def _first_objective(self) -> float:
+        return self._view.at(self._first).objective
+
+    def _is_sensible(self, objective: float) -> bool:
+        """Whether a model of that loss is worth keeping: not far above that of the start; never for NaN."""
+        return objective <= 1 or objective <= 1 + 2 * self._first_objective
+
+    def _diverge(self, last: np.ndarray, loss: str) -> None:
+        """End at ``last``, or at the last epoch's end before if the loss makes no sense there."""
+        self._has_diverged = True
+        self._state.method.z = last if self._is_sensible(self._view.at(last).objective) else self._safe
+        kept = "last parameters with a sensible loss are" if self._state.best is None else "best model so far is"
+        self.give_up(f"met a loss that is {loss}; the {kept} kept. Standardise X or lower learning_rate.")
 
     def return_to(self, params: np.ndarray | None) -> None:
         """End with earlier parameters, if there are any."""
@@ -308,6 +333,7 @@ class _Training:
             **{c.name: c.metric(point.scores) for c in problem.constraints},
             "surrogate_violation": float(point.constraints.max(initial=0.0)),
             "multipliers": None if method.multipliers is None else tuple(method.multipliers.tolist()),
+            **method.numbers(point),
         }
         self._state = replace(
             state,
@@ -332,12 +358,12 @@ class _Training:
         return n_epochs + int(np.ceil(n_rows / self._problem.data.n_samples))
 
     def result(self) -> Trained:
-        """The chosen iterate. What is not finite is not gone on from."""
+        """The chosen iterate. A run that has diverged is not gone on from, and its method's output means nothing."""
         best, method = self._state.best, self._state.method
-        z = method.output() if self._chosen is None else self._chosen
+        z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if best is not None and (self._solver.select == "best" or self._message):
             z = best
-        start = Start(z[: self._problem.n_params], state=self._state if self._is_finite else None)
+        start = Start(z[: self._problem.n_params], state=None if self._has_diverged else self._state)
         n_epochs = self._state.epoch
         n_passes = self._n_passes(self._state.n_rows, n_epochs)
         return Trained(z, method, start, self._recorder, n_epochs, n_passes, self._message)

@@ -1,6 +1,7 @@
 """What the stochastic solvers share: epochs and their records, limits, ends of all kinds, and going on."""
 
 import pickle
+import re
 from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
@@ -485,7 +486,7 @@ def test_too_long_steps_diverge_with_a_message(make_data, make_problem):
     problem = make_problem(data, LossParity(0.05, loss="squared").unchecked(data), loss=Squared())
     with np.errstate(all="raise"):  # nothing overflows outside of what training allows
         result = solve(problem, "sgd", learning_rate=1e6, max_epochs=50)
-    assert "it met a loss that is not finite" in result.message
+    assert "it met a loss that is 2.8e+88, more than a million times that of the start" in result.message
     assert "lower learning_rate" in result.message
     assert np.isfinite(result.params).all()
     assert np.isfinite(result.objective)
@@ -564,3 +565,28 @@ def test_multipliers_of_the_result_are_those_of_the_last_record(unequal):
     named = dict(zip(unequal.problem.component_names, result.history[-1]["multipliers"], strict=True))
     assert result.multipliers == {name: value for name, value in named.items() if value > 0}
     assert len(result.multipliers) >= 1
+
+
+@each_solver
+@pytest.mark.parametrize("rate", [1e12, 1e60, 1e200])
+def test_steps_that_are_far_too_long_leave_a_sensible_model(unequal, name, rate):
+    """Losses of 1e12 or 1e200 are finite, but no model."""
+    rates = {"learning_rate": rate} | ({"constraint_rate": rate} if name == "stochastic_switching" else {})
+    result = solve(unequal.problem, name, **rates)
+    first = unequal.problem.view(FullBatch).at(unequal.problem.fair_start(None, np.random.default_rng(0)))
+    assert np.isfinite(result.params).all()
+    assert result.objective <= 1 + 2 * first.objective
+    if name not in ("adam_lagrangian", "stochastic_ghost"):  # their steps are of other lengths in the end
+        assert re.match(r"training stopped in step \d+ of epoch \d: it met a loss that is .* kept", result.message)
+        assert result.start.state is None
+
+
+def test_a_run_that_diverges_late_keeps_the_last_sensible_epoch(unequal, gradients):
+    """Feasible or not: the bound of the second problem is kept by nobody."""
+    strict = replace(unequal.problem, constraints=(LossParity(0.0).unchecked(unequal.problem.data),))
+    seen = []
+    gradients(3 * N_STEPS + 2, lambda gradient: 1e30 * gradient)
+    result = solve(strict, "sgd", callback=lambda record: seen.append(record["params"].copy()))
+    assert len(seen) == 3
+    np.testing.assert_array_equal(result.params, seen[2])
+    assert "more than a million times that of the start; the last parameters with a sensible loss are" in result.message
