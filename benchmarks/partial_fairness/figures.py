@@ -176,6 +176,8 @@ def draw_curves(results: pd.DataFrame, notion: str) -> Figure:
                         found.score, sensitive_features=found.group, interval=case.interval, name=name, ax=ax
                     )
             ax.set_title(f"{TITLES[data]}, {form}", fontsize=10)
+            for label in (ax.xaxis.label, ax.yaxis.label):
+                label.set_size(8)
             if ax.get_legend() is not None:
                 curves = [line for line in ax.lines if str(line.get_label()) in shown_kappas(data, notion).values()]
                 ax.legend(handles=curves, fontsize=7, frameon=False, loc="lower right")
