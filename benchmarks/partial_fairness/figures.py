@@ -128,7 +128,7 @@ def draw_published(results: pd.DataFrame, notion: str) -> Figure:
     for ax, (data, case) in zip(axes.flat, CASES.items(), strict=True):
         front(ax, points[points.data == data], "ours", METHODS[OURS][1])
         ax.plot(*zip(*case.published["partial"], strict=True), label="published", **PUBLISHED)
-        ax.set_title(title_of(data, points[points.data == data]), fontsize=10)
+        ax.set_title(title_of(data, points[points.data == data]), fontsize=9)
     one_legend(figure, axes.flat)
     return figure
 
@@ -146,7 +146,7 @@ def draw_variant(experiment: str, label: str, variant: str) -> Callable[[pd.Data
                 front(ax, here[here.kind == kind], name, color)
                 style = PUBLISHED | {"color": color, "markerfacecolor": "none"}
                 ax.plot(*zip(*case.published[key], strict=True), label=f"published, {key}", **style)
-            ax.set_title(title_of(data, here), fontsize=10)
+            ax.set_title(title_of(data, here), fontsize=9)
         one_legend(figure, axes.flat)
         return figure
 
