@@ -15,7 +15,17 @@ from fairconstrained.models import Model, Pullback
 from fairconstrained.objectives import BoundObjective, Loss
 from fairconstrained.views import RowLosses
 
-__all__ = ["Point", "PointSource", "RowLossPoint", "RowLossTerms", "ScorePoint", "objective_gradient", "worst_gradient"]
+__all__ = [
+    "Anchor",
+    "AnchoredPoint",
+    "Point",
+    "PointSource",
+    "RowLossPoint",
+    "RowLossTerms",
+    "ScorePoint",
+    "objective_gradient",
+    "worst_gradient",
+]
 
 
 class Posed(Protocol):
@@ -198,3 +208,42 @@ class RowLossPoint:
         if not slopes:
             return torch.zeros_like(scores)
         return slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0)
+
+
+class Anchor(NamedTuple):
+    """A term of the objective that holds ``z`` near a centre: ``weight / 2 * |z - center|^2``.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_variables,)
+    weight : float
+        At least 0.
+    """
+
+    center: np.ndarray
+    weight: float
+
+
+class AnchoredPoint:
+    """A point whose objective has an `Anchor` besides."""
+
+    def __init__(self, point: ScorePoint | RowLossPoint, z: np.ndarray, anchor: Anchor) -> None:
+        self._point, self._away, self._weight = point, z - anchor.center, anchor.weight
+        self.constraints = point.constraints
+
+    @property
+    def objective(self) -> float:
+        """Objective with its penalty and the anchor."""
+        return self._point.objective + self._weight / 2 * float(self._away @ self._away)
+
+    @property
+    def scores(self) -> np.ndarray:
+        """See `Point.scores`."""
+        return self._point.scores
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """See `Point.gradient`."""
+        gradient = self._point.gradient(objective, multipliers)
+        if objective:
+            gradient += objective * self._weight * self._away
+        return gradient

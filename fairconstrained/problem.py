@@ -22,7 +22,15 @@ from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model
 from fairconstrained.objectives import BoundObjective
-from fairconstrained.points import Point, PointSource, RowLossPoint, RowLossTerms, ScorePoint
+from fairconstrained.points import (
+    Anchor,
+    AnchoredPoint,
+    Point,
+    PointSource,
+    RowLossPoint,
+    RowLossTerms,
+    ScorePoint,
+)
 from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
 
@@ -291,7 +299,11 @@ class FullBatchView:
     ----------
     n_evaluations : int
         Points computed so far.
+    anchor : Anchor or None
+        A term that the objective of the points has besides.
     """
+
+    anchor: Anchor | None = None
 
     def __init__(self, problem: Problem, row_losses: RowLossTerms | None = None) -> None:
         """``row_losses`` are those of the problem, where they are known."""
@@ -299,16 +311,17 @@ class FullBatchView:
         self.n_evaluations = 0
         self._row_losses = row_losses or problem.row_losses
 
-    def at(self, z: np.ndarray) -> ScorePoint | RowLossPoint:
+    def at(self, z: np.ndarray) -> ScorePoint | RowLossPoint | AnchoredPoint:
         """The point at ``z``."""
         self.n_evaluations += 1
         problem, terms = self.problem, self._row_losses
         if terms is None:
-            return ScorePoint(problem, z, "values", "values")
-        return RowLossPoint(problem, z, terms, problem.model.forward(z[: problem.n_params], problem.data))
+            return self._anchored(ScorePoint(problem, z, "values", "values"), z)
+        forward = problem.model.forward(z[: problem.n_params], problem.data)
+        return self._anchored(RowLossPoint(problem, z, terms, forward), z)
 
     @staticmethod
-    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ScorePoint | RowLossPoint]:
+    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ScorePoint | RowLossPoint | AnchoredPoint]:
         """The points of several mini-batches at one ``z`` for less than one by one; each may have other terms."""
         terms = [view._row_losses for view in views]
         if any(own is None for own in terms):
@@ -316,7 +329,12 @@ class FullBatchView:
         problem = views[0].problem
         runs = problem.model.forward_each(z[: problem.n_params], [view.problem.data for view in views])
         of_views = zip(views, terms, runs, strict=True)
-        return [RowLossPoint(view.problem, z, own, run) for view, own, run in of_views if own is not None]
+        return [
+            view._anchored(RowLossPoint(view.problem, z, own, run), z) for view, own, run in of_views if own is not None
+        ]
+
+    def _anchored(self, point: Any, z: np.ndarray) -> Any:
+        return point if self.anchor is None else AnchoredPoint(point, z, self.anchor)
 
 
 class StochasticView:

@@ -25,7 +25,7 @@ class DualAscent(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     learning_rate : float, default=0.02
         :math:`\tau`.

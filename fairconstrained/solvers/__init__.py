@@ -26,8 +26,10 @@ from fairconstrained.solvers.iqrc import IQRC
 from fairconstrained.solvers.level_set import LevelSet
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.multiplier_model import MultiplierModel
+from fairconstrained.solvers.nupi import NuPI
 from fairconstrained.solvers.online_subgradient import OnlineSubgradient
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
+from fairconstrained.solvers.penalty_barrier import PenaltyBarrier
 from fairconstrained.solvers.plada import PLADA
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.proximal_point import IPPSSG, IPPConEx
@@ -57,8 +59,10 @@ __all__ = [
     "LevelSet",
     "MomentSolver",
     "MultiplierModel",
+    "NuPI",
     "OnlineSubgradient",
     "PenalizedSubgradient",
+    "PenaltyBarrier",
     "ProjectedGradient",
     "ProxyLagrangian",
     "QuadraticOptimum",

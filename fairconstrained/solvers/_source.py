@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Iterator
 import numpy as np
 import torch
 
-from fairconstrained.points import Point
-from fairconstrained.problem import FullBatchView, StochasticView
+from fairconstrained.points import Anchor, Point
+from fairconstrained.problem import FullBatchView, Problem, StochasticView
 
 __all__ = ["Source"]
 
@@ -23,7 +23,11 @@ class Source:
     ----------
     n_rows : int
         Rows drawn so far.
+    anchor : Anchor or None
+        A term that the objective has besides, in the mini-batches from now on.
     """
+
+    anchor: Anchor | None = None
 
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
         self._view, self._rng, self._size, self._balance = view, rng, size, balance
@@ -38,7 +42,7 @@ class Source:
     def objective_batch(self) -> FullBatchView:
         """The objective alone on a new mini-batch of the usual size, drawn from all rows whatever their groups are."""
         if self._size is None or self._size >= self._view.problem.data.n_samples:
-            return FullBatchView(self.all_rows().problem.without_constraints())
+            return self.all_objective_rows()
         return self.objective_rows(self._size)
 
     def constraint_batch(self, size: int | None = None) -> FullBatchView:
@@ -71,15 +75,17 @@ class Source:
 
     def all_rows(self) -> FullBatchView:
         """The problem itself."""
-        self.n_rows += self._view.problem.data.n_samples
-        return FullBatchView(self._view.problem)
+        return self._new(self._view.problem)
+
+    def all_objective_rows(self) -> FullBatchView:
+        """The problem without its constraints."""
+        return self._new(self._view.problem.without_constraints())
 
     def part(self, batch: FullBatchView, rows: np.ndarray) -> FullBatchView:
         """Some rows of a mini-batch, by their numbers there, in ascending order."""
         problem = batch.problem
         weights = problem.data.weights[torch.from_numpy(rows)]
-        self.n_rows += rows.size
-        return FullBatchView(problem.on(problem.data.at(rows, weights / weights.sum())))
+        return self._new(problem.on(problem.data.at(rows, weights / weights.sum())))
 
     def _at_most_all(self, size: int | None) -> FullBatchView:
         if size is None or size >= self._view.problem.data.n_samples:
@@ -93,6 +99,13 @@ class Source:
         """The next mini-batch of a kind, the first one if it has not begun."""
         if kind not in self._batches:
             self._batches[kind] = begin()
-        batch = next(self._batches[kind])
+        return self._counted(next(self._batches[kind]))
+
+    def _new(self, problem: Problem) -> FullBatchView:
+        return self._counted(FullBatchView(problem))
+
+    def _counted(self, batch: FullBatchView) -> FullBatchView:
+        """A mini-batch that is handed out."""
         self.n_rows += batch.problem.data.n_samples
+        batch.anchor = self.anchor
         return batch

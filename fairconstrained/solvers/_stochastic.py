@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -21,6 +21,8 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._method import Method
+from fairconstrained.solvers._moreau_envelope import MoreauEnvelope
 from fairconstrained.solvers._options import Count, NonNegative, Share
 from fairconstrained.solvers._source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
@@ -29,43 +31,6 @@ __all__ = ["Method", "SeparateBatches", "Source", "StochasticSolver", "Trained"]
 
 #: Loss, and multiple of that of the start, above both of which training has diverged although the loss is finite.
 _ABSURD = 1e6
-
-
-class Method(ABC):
-    """An update rule with its variables, but without data: what can be saved and gone on from.
-
-    Attributes
-    ----------
-    z : ndarray of shape (n_variables,)
-        The iterate, never changed in place.
-    """
-
-    z: np.ndarray
-    _options: Any
-
-    @abstractmethod
-    def step(self, source: Source, problem: Problem) -> None:
-        """One update of ``z``; ``problem`` is there for its projection."""
-
-    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """Called before the first epoch of a run that goes on from another one: the options are this run's."""
-        self._options = solver
-
-    def begin_epoch(self) -> None:  # noqa: B027 - most methods have nothing to do
-        """Called before the first step of every epoch."""
-
-    @property
-    def multipliers(self) -> np.ndarray | None:
-        """One for each component; None where the method has none."""
-        return None
-
-    def numbers(self, point: Point) -> dict[str, Any]:
-        """What the method adds to a record, with ``point`` the iterate on all rows; here nothing."""
-        return {}
-
-    def output(self) -> np.ndarray:
-        """The iterate that the method returns; here the last one."""
-        return self.z
 
 
 @dataclass(frozen=True)
@@ -112,7 +77,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class StochasticSolver(Solver):
-    """Methods on mini-batches; a subclass has `_method`, which makes the variables and the update rule.
+    r"""Methods on mini-batches; a subclass has `_method`, which makes the variables and the update rule.
 
     Parameters
     ----------
@@ -131,6 +96,11 @@ class StochasticSolver(Solver):
         plus their granularity, and the method's own output where there is none.
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends training and the best feasible iterate is kept, or the last one where there is none.
+    smoothing : float, default=0.0
+        :math:`\mu` of a Moreau envelope: above 0 the objective has a term :math:`\tfrac{\mu}{2} \|x - z\|^2` besides,
+        which keeps the iterate x near a centre z. What is recorded is without it.
+    averaging : float, default=0.5
+        :math:`\beta`, by which share of the way to x the centre follows in every step, in [0, 1].
 
     Notes
     -----
@@ -149,10 +119,21 @@ class StochasticSolver(Solver):
     balance: Share = 1.0
     select: Literal["last", "best"] = "last"
     keep_on_interrupt: bool = False
+    smoothing: NonNegative = 0.0
+    averaging: Share = 0.5
 
     @abstractmethod
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         """The method at its start."""
+
+    def new_method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        """The method at its start, in a Moreau envelope if ``smoothing`` asks for one."""
+        return self._in_envelope(self._method(problem, z, rng))
+
+    def _in_envelope(self, method: Method) -> Method:
+        if self.smoothing == 0 or isinstance(method, MoreauEnvelope):
+            return method
+        return MoreauEnvelope(method, self)
 
     def n_steps(self, problem: Problem) -> int:
         """Steps of an epoch."""
@@ -196,10 +177,11 @@ class StochasticSolver(Solver):
         """Run the method until a limit is reached, a callback raises `StopTraining`, or training diverges."""
         state = copy.deepcopy(self.known_state(problem, start))
         if state is None:
-            method = self._method(problem, problem.fair_start(start, rng), rng)
+            method = self.new_method(problem, problem.fair_start(start, rng), rng)
             state = _State(self.name, method, problem.component_names, problem.data.fingerprint)
         else:
             state.method.go_on(self, problem)
+            state = replace(state, method=self._in_envelope(state.method))
         training = _Training(self, problem, state, rng, callback)
         try:
             # where training diverges, the message says so
@@ -225,7 +207,7 @@ class SeparateBatches(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     batch_size : int, default=8
         Rows of a mini-batch of the objective.

@@ -48,7 +48,7 @@ class AdamLagrangian(StochasticSolver):
     ----------
     max_epochs : int or None, default=None
         Epochs of the first part. None is 30, or as many as make up 500 steps.
-    max_time, keep_on_interrupt
+    max_time, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`; they are about the first part. After an interruption the other two still take place.
     batch_size : int, default=256
     balance : float, default=0.5

@@ -23,7 +23,7 @@ class SGD(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, select, keep_on_interrupt
+    max_epochs, batch_size, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     balance : float, default=0.0
         See `StochasticSolver`.
@@ -59,7 +59,7 @@ class StochasticPenalty(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     learning_rate : float, default=0.01
         :math:`\tau`.
@@ -100,7 +100,7 @@ class Adam(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     batch_size : int, default=256
     balance : float, default=0.0

@@ -36,7 +36,7 @@ class MultiplierModel(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt
+    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     learning_rate : float, default=0.02
         Of the model.

@@ -9,18 +9,49 @@ import numpy as np
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._options import NonNegative, Positive, Share
+from fairconstrained.solvers._options import NonNegative, Positive
 from fairconstrained.solvers._stochastic import Method, SeparateBatches, Source
 
 __all__ = ["SSLALM", "StochasticALM"]
 
 
 @dataclass(frozen=True)
-class SSLALM(SeparateBatches):
-    r"""The stochastic smoothed and linearised augmented Lagrangian method (Algorithm 2).
+class StochasticALM(SeparateBatches):
+    """The augmented Lagrangian method on mini-batches: `SSLALM` without smoothing.
 
-    The constraints are :math:`c(x) + s = 0` with slacks :math:`s \ge 0`. From a mini-batch :math:`\xi` of the objective
-    and two of the constraints, :math:`\zeta_1` and :math:`\zeta_2`, all three independent of each other,
+    Parameters
+    ----------
+    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
+        See `StochasticSolver`.
+    batch_size, constraint_batch_size, balance
+        See `SSLALM`.
+    learning_rate, dual_rate, penalty, max_multiplier
+        See `SSLALM`.
+    verbose : int, default=0
+        Positive: print a line per epoch.
+
+    References
+    ----------
+    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 4.2.
+    """
+
+    name: ClassVar[str] = "alm"
+
+    learning_rate: Positive = 0.01
+    dual_rate: NonNegative = 0.05
+    penalty: NonNegative = 1.0
+    max_multiplier: Positive = 10.0
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Lagrangian(self, z, len(problem.component_names))
+
+
+@dataclass(frozen=True)
+class SSLALM(StochasticALM):
+    r"""The stochastic smoothed and linearised augmented Lagrangian method: `StochasticALM` in a Moreau envelope.
+
+    Algorithm 2. The constraints are :math:`c(x) + s = 0` with slacks :math:`s \ge 0`. From a mini-batch :math:`\xi` of
+    the objective and two of the constraints, :math:`\zeta_1` and :math:`\zeta_2`, all three independent of each other,
 
     .. math::
         y &\leftarrow y + \eta \, (c(x, \zeta_1) + s), \qquad y \leftarrow 0 \text{ if } |y| \ge M_y, \\
@@ -63,51 +94,16 @@ class SSLALM(SeparateBatches):
 
     name: ClassVar[str] = "ssl_alm"
 
-    learning_rate: Positive = 0.01
-    dual_rate: NonNegative = 0.05
-    penalty: NonNegative = 1.0
     smoothing: NonNegative = 2.0
-    averaging: Share = 0.5
-    max_multiplier: Positive = 10.0
-
-    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
-        return _SmoothedLagrangian(self, z, len(problem.component_names))
 
 
-@dataclass(frozen=True)
-class StochasticALM(SSLALM):
-    """The augmented Lagrangian method on mini-batches: `SSLALM` without smoothing.
+class _Lagrangian(Method):
+    """The slacks are variables as x is, so a Moreau envelope is one of both: here is its part in the slacks."""
 
-    Parameters
-    ----------
-    max_epochs, max_time, select, keep_on_interrupt
-        See `StochasticSolver`.
-    batch_size, constraint_batch_size, balance
-        See `SSLALM`.
-    learning_rate, dual_rate, penalty, max_multiplier
-        See `SSLALM`.
-    smoothing : float, default=0.0
-    averaging : float, default=1.0
-    verbose : int, default=0
-        Positive: print a line per epoch.
-
-    References
-    ----------
-    Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033, section 4.2.
-    """
-
-    name: ClassVar[str] = "alm"
-
-    smoothing: NonNegative = 0.0
-    averaging: Share = 1.0
-
-
-class _SmoothedLagrangian(Method):
-    def __init__(self, options: SSLALM, z: np.ndarray, n_components: int) -> None:
+    def __init__(self, options: StochasticALM, z: np.ndarray, n_components: int) -> None:
         self._options = options
         self.z, self.y = z, np.zeros(n_components)
-        self.slack = np.zeros(n_components)
-        self.center, self.slack_center = z, self.slack
+        self.slack = self.slack_center = np.zeros(n_components)
 
     @property
     def multipliers(self) -> np.ndarray:
@@ -121,14 +117,10 @@ class _SmoothedLagrangian(Method):
         y = self.y + o.dual_rate * (point.constraints + slack)
         self.y = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
         weights = self.y + o.penalty * (other.constraints + slack)
-        away = x - self.center
         gradient = objective_gradient(objective)
         gradient += point.gradient(0.0, weights)
-        gradient += o.smoothing * away
-        slack_gradient = weights + o.smoothing * (slack - self.slack_center)
         gradient *= o.learning_rate
         self.z = problem.project(x - gradient)
-        self.slack = np.maximum(slack - o.learning_rate * slack_gradient, 0.0)
-        away *= o.averaging
-        self.center = self.center + away
-        self.slack_center = self.slack_center + o.averaging * (slack - self.slack_center)
+        away = slack - self.slack_center
+        self.slack = np.maximum(slack - o.learning_rate * (weights + o.smoothing * away), 0.0)
+        self.slack_center = self.slack_center + o.averaging * away

@@ -41,7 +41,7 @@ class StochasticGhost(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     batch_size : int, default=8
         Only says how many steps an epoch has.
@@ -131,8 +131,7 @@ class _Ghost(Method):
             objective = self._halves(source, whole.objective, np.zeros(2 * rows))
             constraints = self._halves(source, whole.constraints, whole.constraints.problem.strata)
             return whole, _Pair(objective[0], constraints[0]), _Pair(objective[1], constraints[1])
-        view = source.all_rows()
-        whole = _Pair(FullBatchView(view.problem.without_constraints()), view)
+        whole = _Pair(source.all_objective_rows(), source.all_rows())
         return whole, self._drawn(source, rows), self._drawn(source, rows)
 
     @staticmethod

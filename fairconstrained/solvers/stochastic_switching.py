@@ -31,7 +31,7 @@ class StochasticSwitching(SeparateBatches):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt
+    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     batch_size, constraint_batch_size, balance
         Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`: by default 8, and 8 of every group, as

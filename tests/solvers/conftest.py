@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from fairconstrained.constraints import LossParity
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.objectives import Logistic, Squared
+from fairconstrained.points import Anchor
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
 from fairconstrained.solvers._stochastic import Method
@@ -126,6 +127,7 @@ class PlaneBatch:
     radius: float
     slope: np.ndarray
     bound: float
+    anchor: Anchor | None = None
 
     def at(self, z: np.ndarray) -> PlanePoint:
         return PlanePoint(self, z)
@@ -143,7 +145,10 @@ class PlanePoint:
         self.constraints = batch.values(z)
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        return objective * (self._z - self._batch.target) + multipliers @ self._batch.jacobian(self._z)
+        slope = self._z - self._batch.target
+        if self._batch.anchor is not None:
+            slope = slope + self._batch.anchor.weight * (self._z - self._batch.anchor.center)
+        return objective * slope + multipliers @ self._batch.jacobian(self._z)
 
 
 class Plane:
@@ -153,6 +158,7 @@ class Plane:
     """
 
     component_names = ("disk", "line")
+    anchor: Anchor | None = None
 
     def __init__(self, batches: list[PlaneBatch], domain: Domain | None = None) -> None:
         self.batches, self._domain, self.n_drawn = batches, domain, 0
@@ -162,7 +168,7 @@ class Plane:
 
     def batch(self) -> PlaneBatch:
         self.n_drawn += 1
-        return self.batches[(self.n_drawn - 1) % len(self.batches)]
+        return replace(self.batches[(self.n_drawn - 1) % len(self.batches)], anchor=self.anchor)
 
     def objective_batch(self) -> PlaneBatch:
         return self.batch()
@@ -174,7 +180,7 @@ class Plane:
         return self.batch().at(z), [self.batch().at(z) for _ in range(n)]
 
     def method(self, options: StochasticSolver, start: Any, seed: int = 0) -> Method:
-        return options._method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))
+        return options.new_method(self, np.asarray(start, dtype=float), np.random.default_rng(seed))
 
 
 @pytest.fixture(scope="session")

@@ -49,9 +49,11 @@ def test_the_steps_are_those_of_the_paper(make_plane, options, domain):
     method = plane.method(options, START)
     for k, (x, y, z) in enumerate(paper(options, plane, 30)):
         method.step(plane, plane)
-        np.testing.assert_allclose(np.append(method.z, method.slack), x, atol=1e-12)
+        inner = method.method if options.smoothing else method  # in an envelope
+        np.testing.assert_allclose(np.append(method.z, inner.slack), x, atol=1e-12)
         np.testing.assert_allclose(method.multipliers, y, atol=1e-12)
-        np.testing.assert_allclose(np.append(method.center, method.slack_center), z, atol=1e-12)
+        if options.smoothing:
+            np.testing.assert_allclose(np.append(method.center, inner.slack_center), z, atol=1e-12)
         assert plane.n_drawn == 3 * k + 3
 
 
@@ -83,9 +85,9 @@ def test_slacks_are_never_negative_and_take_up_what_is_not_needed(make_plane):
 
 
 def test_alm_is_ssl_alm_without_smoothing(make_plane):
-    assert (StochasticALM().smoothing, StochasticALM().averaging) == (0.0, 1.0)
+    assert StochasticALM().smoothing == 0.0
     iterates = []
-    for options in (SSLALM(smoothing=0.0, averaging=1.0), StochasticALM()):
+    for options in (SSLALM(smoothing=0.0), StochasticALM()):
         plane = make_plane(20)
         method = plane.method(options, START)
         for _ in range(10):
@@ -103,7 +105,8 @@ def test_smoothing_holds_the_iterate_near_its_centre(make_plane):
         for _ in range(300):
             method.step(plane, plane)
         np.testing.assert_allclose(method.z, np.array([2.0, 1.0]) / (1 + smoothing), atol=1e-4)
-        np.testing.assert_array_equal(method.center, 0)
+        if smoothing:
+            np.testing.assert_array_equal(method.center, 0)
 
 
 def test_defaults_are_the_published_parameters():

@@ -17,7 +17,15 @@ from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.objectives import Logistic, Squared
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import SGD, SOLVERS, SSLALM, StochasticSolver, StochasticSwitching, make_solver
+from fairconstrained.solvers import (
+    SGD,
+    SOLVERS,
+    SSLALM,
+    SeparateBatches,
+    StochasticSolver,
+    StochasticSwitching,
+    make_solver,
+)
 from fairconstrained.solvers import _stochastic as module
 from fairconstrained.solvers._source import Source
 from fairconstrained.views import FullBatch, Stochastic
@@ -28,7 +36,9 @@ MOVING = {
     "adam_lagrangian": {"learning_rate": 0.05, "polish": False, "decay": False},
     "alm": {"learning_rate": 0.1, "dual_rate": 0.2},
     "multiplier_model": {"learning_rate": 0.05, "multiplier_rate": 0.02},
+    "nupi": {"learning_rate": 0.05},
     "penalty": {"learning_rate": 0.1},
+    "penalty_barrier": {"learning_rate": 0.05},
     "plada": {"learning_rate": 0.1, "slack_rate": 0.05, "delta": 10.0},
     "sgd": {"learning_rate": 0.1},
     "ssl_alm": {"learning_rate": 0.1, "dual_rate": 0.2},
@@ -90,7 +100,7 @@ def test_evaluations_are_passes_over_the_rows(unequal, name):
     if name in ("stochastic_ghost", "stochastic_switching"):  # how many rows these see is a matter of chance
         assert all(a < b for a, b in pairwise(seen))
     else:  # an epoch is one pass, twice two more for constraints with as many rows of both groups, and one to measure
-        passes = 5 if name in ("ssl_alm", "alm") else 1
+        passes = 5 if issubclass(SOLVERS[name], SeparateBatches) else 1
         assert seen == [(passes + 1) * epoch for epoch in (1, 2, 3, 4)]
     assert result.n_evaluations == seen[-1] + 1
 

@@ -366,6 +366,9 @@ class AllRows:
     def all_rows(self):
         return self._view
 
+    def all_objective_rows(self):
+        return self.objective_rows(None)
+
 
 def without_halves(method):
     """The method where a mini-batch of all rows has halves of all rows."""

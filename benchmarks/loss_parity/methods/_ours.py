@@ -25,7 +25,7 @@ def train(setting: Setting, solver: StochasticSolver) -> Outcome:
     """The steps that `fit` takes with a solver, for the time that there is and with records between epochs."""
     problem = problem_of(setting.train, setting.kappa, **setting.constraint.PARAMS)
     rng = np.random.default_rng(setting.seed)
-    method = solver._method(problem, problem.fair_start(None, rng), rng)
+    method = solver.new_method(problem, problem.fair_start(None, rng), rng)
     n_params = problem.n_params
     iterations = follow(setting, _steps(solver, method, problem, rng), lambda: method.z[:n_params])
     return Outcome(method.output()[:n_params], iterations)

@@ -34,7 +34,7 @@ def promises() -> dict[str, ModuleType]:
 def stepper(problem: Problem, solver: StochasticSolver, seed: int = 0) -> Callable[[], Any]:
     """A function that takes one step of the solver; epochs and records are left out."""
     rng = np.random.default_rng(seed)
-    method = solver._method(problem, problem.fair_start(None, rng), rng)
+    method = solver.new_method(problem, problem.fair_start(None, rng), rng)
     source = Source(problem.view(Stochastic), rng, solver.batch_size, solver.balance)
     return lambda: method.step(source, problem)
 

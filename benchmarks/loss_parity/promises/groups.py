@@ -65,10 +65,11 @@ def _of_cells(rows: int, least: int) -> list[dict[str, Any]]:
     begin = time.process_time()
     encoder = GroupEncoder(frame)
     shared = {"rows": rows, "observed_cells": len(encoder.labels), "encode_seconds": time.process_time() - begin}
-    return [shared | _fit(part, frame, small, least) for small in ("merge", "ignore")]
+    return [shared | fit(part, frame, small, least) for small in ("merge", "ignore")]
 
 
-def _fit(part: Part, frame: pd.DataFrame, small: str, least: int) -> dict[str, Any]:
+def fit(part: Part, frame: pd.DataFrame, small: str, least: int) -> dict[str, Any]:
+    """Two epochs of `auto` with cells of at least that many rows compared, and what it took."""
     clock = [time.process_time()]
 
     def tick(_: Mapping[str, Any]) -> None:

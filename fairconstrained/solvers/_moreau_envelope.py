@@ -1,0 +1,86 @@
+"""The Moreau envelope around any method on mini-batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairconstrained.points import Anchor
+from fairconstrained.problem import Point, Problem
+from fairconstrained.solvers._method import Method
+from fairconstrained.solvers._source import Source
+
+if TYPE_CHECKING:
+    from fairconstrained.solvers._stochastic import StochasticSolver
+
+__all__ = ["MoreauEnvelope"]
+
+
+class MoreauEnvelope(Method):
+    r"""Another method, on the objective with a term that keeps its iterate near a centre, which follows slowly.
+
+    In place of f the method sees :math:`f(x) + \tfrac{\mu}{2} \|x - z\|^2` in all its mini-batches; after its step from
+    x, :math:`z \leftarrow z + \beta (x - z)`. So it minimises the Moreau envelope of what it minimises otherwise,
+    :math:`\min_x f(x) + \tfrac{\mu}{2} \|x - z\|^2`, by steps along its gradient :math:`\mu (z - x)` in z, and has the
+    same solutions.
+
+    Parameters
+    ----------
+    method : Method
+        At its start, where the centre begins.
+    options : StochasticSolver
+        Has ``smoothing``, :math:`\mu`, and ``averaging``, :math:`\beta`.
+
+    Attributes
+    ----------
+    method : Method
+    center : ndarray of shape (n_variables,)
+        z, never changed in place.
+
+    References
+    ----------
+    Huang, Zhang, Alacaoglu, arXiv:2504.07607 (for the augmented Lagrangian); Bosák, Kliachkin, Lepšová, Bareilles,
+    Mareček, Stochastic Penalty-Barrier Methods for Constrained Machine Learning, arXiv:2605.18618 (for others).
+    """
+
+    def __init__(self, method: Method, options: StochasticSolver) -> None:
+        self.method, self._options, self.center = method, options, method.z
+
+    @property
+    def z(self) -> np.ndarray:
+        """See `Method`."""
+        return self.method.z
+
+    @z.setter
+    def z(self, value: np.ndarray) -> None:
+        self.method.z = value
+
+    def step(self, source: Source, problem: Problem) -> None:
+        """See `Method.step`."""
+        o, x = self._options, self.method.z
+        source.anchor = Anchor(self.center, o.smoothing)
+        self.method.step(source, problem)
+        self.center = self.center + o.averaging * (x - self.center)
+
+    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+        """See `Method.go_on`."""
+        super().go_on(solver, problem)
+        self.method.go_on(solver, problem)
+
+    def begin_epoch(self) -> None:
+        """See `Method.begin_epoch`."""
+        self.method.begin_epoch()
+
+    @property
+    def multipliers(self) -> np.ndarray | None:
+        """See `Method.multipliers`."""
+        return self.method.multipliers
+
+    def numbers(self, point: Point) -> dict[str, Any]:
+        """See `Method.numbers`."""
+        return self.method.numbers(point)
+
+    def output(self) -> np.ndarray:
+        """See `Method.output`."""
+        return self.method.output()
