@@ -22,7 +22,7 @@ from benchmarks.loss_parity.discovery import missing
 from benchmarks.loss_parity.figures import draw_all, draw_steps
 from benchmarks.loss_parity.methods import methods
 from benchmarks.loss_parity.promises import promises
-from benchmarks.loss_parity.tables import same_seeds, with_limit, write_tables
+from benchmarks.loss_parity.tables import same_seeds, with_limit, with_shares, write_tables
 from benchmarks.loss_parity.tasks import (
     COLUMNS,
     N_SEEDS,
@@ -94,7 +94,7 @@ def _show(results: pd.DataFrame, stem: str) -> list[Path]:
             "probabilities": probabilities(shown, stem),
         }
         save(tables["histories"], f"{stem}_history", show=False)
-        write_tables(results, RESULTS, stem)
+        write_tables(with_shares(results, histories(results, stem)), RESULTS, stem)
         figures += draw_all(tables, RESULTS, stem)
     return figures
 

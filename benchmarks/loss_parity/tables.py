@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from benchmarks._runner import Row
 from benchmarks.loss_parity.datasets import SPLITS
 from benchmarks.loss_parity.methods import methods
-from benchmarks.loss_parity.tasks import METRICS, PARTS
+from benchmarks.loss_parity.tasks import KAPPA, METRICS, PARTS, TOLERANCE
 
 BY = ["dataset", "split", "constraint", "method"]
 COSTS = ["seconds", "wall_seconds", "iterations"]
@@ -32,11 +33,23 @@ def same_seeds(results: pd.DataFrame) -> pd.DataFrame:
     return results[n_with_seed == n_methods]
 
 
+def with_shares(results: pd.DataFrame, history: pd.DataFrame) -> pd.DataFrame:
+    """``late_within``: the share of a run's records in the second half of its time that are within kappa.
+
+    One record is one moment of a gap that may swing. NaN for methods that end by themselves.
+    """
+    limit = history.limit.astype(float).fillna(np.inf)
+    late = history[history.seconds > limit / 2]
+    shares = (late.train_gap <= KAPPA + TOLERANCE).groupby(late.task).mean()
+    return results.join(shares.rename("late_within"), on="task")
+
+
 def summary(results: pd.DataFrame) -> pd.DataFrame:
     """A line for every method on every data set and split: means, deviations, and what is published of both."""
     table = results.groupby(BY).agg(
         runs=("seed", "nunique"),
         within_kappa=("status", lambda status: int((status == "completed").sum())),
+        late_within=("late_within", "mean"),
         **{name: (name, "mean") for name in COSTS},
         **{f"{name}_mean": (name, "mean") for name in VALUES},
         **{f"{name}_sd": (name, "std") for name in VALUES},
@@ -82,7 +95,11 @@ def _cells(row: Row, part: str, kind: str = "") -> dict[str, str]:
 
 
 def _kept(row: Row) -> dict[str, str]:
-    return {"within kappa": f"{row['within_kappa']} of {row['runs']}"}
+    late = row["late_within"]
+    return {
+        "within kappa": f"{row['within_kappa']} of {row['runs']}",
+        "late records within": "" if _is_none(late) else f"{late:.0%}",
+    }
 
 
 def _published(row: Row, part: str) -> list[dict[str, str]]:
@@ -107,7 +124,7 @@ def _is_none(value: float | None) -> bool:
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
     """``stem_summary.csv`` with all numbers, tables for reading for every data set, split, constraint and part.
 
-    ``stem_splits.csv`` has all seeds that both splits have.
+    ``results`` are those of `with_shares`. ``stem_splits.csv`` has all seeds that both splits have.
     """
     of_splits(results).to_csv(folder / f"{stem}_splits.csv", index=False)
     table = summary(same_seeds(results))

@@ -197,7 +197,7 @@ def test_a_tiny_run(tiny):
 
 def test_tables_stand_beside_the_published_ones():
     shared = {"dataset": "acs_income_ok", "split": "fixed", "constraint": "demographic_parity", "method": "ssl_alm"}
-    shared |= {"limit": 30.0}
+    shared |= {"limit": 30.0, "late_within": 0.25}
     numbers = dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
     rows = [shared | numbers | {"seed": s, "status": "infeasible", "test_Ind": v} for s, v in enumerate((0.1, 0.3))]
     results = pd.DataFrame([*rows, rows[0] | {"limit": 2.0, "test_Ind": 9.0}])
@@ -212,13 +212,26 @@ def test_tables_stand_beside_the_published_ones():
     ours, paper = tables.for_reading(pd.DataFrame([line]), "test").to_dict("records")
     assert ours["Ind"] == "0.200 ± 0.141"
     assert ours["within kappa"] == "0 of 2"
+    assert (ours["within kappa"], ours["late records within"]) == ("0 of 2", "25%")
     assert paper["Ind"] == "0.066 ± 0.011"
     assert paper["signed"] == ""
 
 
+def test_the_share_of_late_records_within_kappa():
+    runs = pd.DataFrame({"task": ["a", "b"]})
+    history = pd.DataFrame(
+        [("a", s, 10.0, gap) for s, gap in ((1, 0.0), (5, 0.0), (6, 0.1), (7, 0.005), (9, 0.001), (10, 0.2))]
+        + [("b", 3.0, np.nan, 0.0)],
+        columns=["task", "seconds", "limit", "train_gap"],
+    )
+    late = tables.with_shares(runs, history).set_index("task").late_within
+    assert late["a"] == 0.5
+    assert np.isnan(late["b"])
+
+
 def test_splits_are_compared_on_the_same_seeds():
     shared = {"dataset": "acs_income_ok", "constraint": "demographic_parity", "method": "alm", "status": "completed"}
-    shared |= dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
+    shared |= {"late_within": np.nan} | dict.fromkeys([*tables.VALUES, *tables.COSTS], 1.0)
     runs = [("fixed", 0, 0.1), ("fixed", 1, 0.2), ("redrawn", 1, 0.4), ("redrawn", 0, 0.8), ("fixed", 2, 9.0)]
     results = pd.DataFrame([shared | {"split": split, "seed": s, "test_Ind": v} for split, s, v in runs])
     fixed, redrawn, paper = tables.of_splits(results).to_dict("records")
