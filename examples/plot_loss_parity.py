@@ -36,8 +36,8 @@ X, X_new = scaler.transform(X), scaler.transform(X_new)
 # ------------------------
 #
 # ``kappa`` is in units of the loss. The default solver ends with the exact training gap within it. ``"ssl_alm"`` is one
-# of the published methods: every step takes two mini-batches of eight rows and sees their gaps only. It warns where the
-# gap of all rows exceeds ``kappa``.
+# of the published methods: every step sees the gaps of two mini-batches with eight women and eight men, and no others.
+# It warns where the gap of all rows exceeds ``kappa``.
 
 network = {"hidden_layer_sizes": (16,), "random_state": 0}
 models = {

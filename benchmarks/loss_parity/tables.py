@@ -98,7 +98,7 @@ def _kept(row: Row) -> dict[str, str]:
     late = row["late_within"]
     return {
         "within kappa": f"{row['within_kappa']} of {row['runs']}",
-        "late records within": "" if _is_none(late) else f"{late:.0%}",
+        "late records within kappa": "" if _is_none(late) else f"{late:.0%}",
     }
 
 

@@ -212,7 +212,7 @@ def test_tables_stand_beside_the_published_ones():
     ours, paper = tables.for_reading(pd.DataFrame([line]), "test").to_dict("records")
     assert ours["Ind"] == "0.200 ± 0.141"
     assert ours["within kappa"] == "0 of 2"
-    assert (ours["within kappa"], ours["late records within"]) == ("0 of 2", "25%")
+    assert (ours["within kappa"], ours["late records within kappa"]) == ("0 of 2", "25%")
     assert paper["Ind"] == "0.066 ± 0.011"
     assert paper["signed"] == ""
 

@@ -41,7 +41,7 @@ def measure(quick: bool) -> dict[str, pd.DataFrame]:
     """See `benchmarks.loss_parity.promises`."""
     set_threads(1)
     part = load_parts("acs_income_ok", 0).train
-    found = [_measure(part, batch, calls=64 if quick else 128, repeats=3 if quick else 60) for batch in BATCHES]
+    found = [_measure(part, batch, calls=64 if quick else 128, repeats=3 if quick else 15) for batch in BATCHES]
     return {"throughput": pd.DataFrame([row for rows in found for row in rows])}
 
 
