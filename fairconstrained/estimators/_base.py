@@ -22,6 +22,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._notices import notices
+from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._remembers import RemembersRows
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
 from fairconstrained.estimators._saved import SavedByParameters
@@ -73,6 +74,8 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     _default_solver: ClassVar[str] = "augmented_lagrangian"
+    #: Parameters of the papers' experiments by solver, see `published_settings`.
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
     _takes_overlapping_groups: ClassVar[bool] = False
     #: Whether the constraints themselves merge or ignore small groups, which may overlap.
@@ -256,16 +259,17 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         return self
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-        X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
-        self._remember_rows(X)
-        if sample_weight is not None and not sample_weight.any():
-            raise ValueError("sample_weight is zero for every row; at least one must be positive.")
-        sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
-        target = self._encode_target(y, sample_weight)
-        self._small = self._small_groups(target, sensitive_features, sample_weight)
-        data = self._data(X, target, sensitive_features, sample_weight, self._small)
-        problem = self._problem(data, target)
-        self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
+        with published_settings(self):
+            X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
+            self._remember_rows(X)
+            if sample_weight is not None and not sample_weight.any():
+                raise ValueError("sample_weight is zero for every row; at least one must be positive.")
+            sample_weight = self._set_aside(X, y, sensitive_features, sample_weight)
+            target = self._encode_target(y, sample_weight)
+            self._small = self._small_groups(target, sensitive_features, sample_weight)
+            data = self._data(X, target, sensitive_features, sample_weight, self._small)
+            problem = self._problem(data, target)
+            self._fit_problem(problem, target, data.n_samples if problem.model.uses_threads else 1)
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
@@ -399,6 +403,8 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         common = self._common_options(solver) | special
         known = {option.name for option in fields(solver)}
         options = {name: value for name, value in common.items() if name in known and value is not None}
+        if self.solver_options == PAPER:
+            return make_solver(name, {**solver.published(problem), **options}, problem)
         return make_solver(name, {**options, **(self.solver_options or {})}, problem)
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:

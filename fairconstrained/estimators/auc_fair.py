@@ -15,6 +15,7 @@ from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._held_out import HoldsOut
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._partial_fit import MomentStreaming
+from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.metrics._auc_sets import AUC_METRICS
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
@@ -33,6 +34,9 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
     "logistic": lambda pair_loss: Logistic(),
     "auc": PairwiseAUC,
 }
+
+#: What the experiments of the paper have in common (section 6).
+_PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 
 class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
@@ -74,8 +78,10 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         "auto" is "moments" where objective and constraint are quadratic and the scores are linear, and
         "augmented_lagrangian" otherwise. "level_set", "iqrc" and "moments" need ``surrogate="quadratic"`` and
         ``objective="auc"``, and all but "iqrc" linear scores; "proxy_lagrangian" takes everything.
-    solver_options : dict, optional
-        Options of the solver, see its class in `fairconstrained.solvers`.
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
+        "level_set" or "iqrc": in place of this estimator's own, ``surrogate="quadratic"``, ``objective="auc"`` and
+        ``alpha=0``; for "iqrc" a hidden layer of ten sigmoid units.
     module : torch.nn.Module or callable, optional
         What computes the scores instead of a linear function, see `PartialParityClassifier`.
     hidden_layer_sizes : sequence of int, optional
@@ -134,6 +140,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         Iterations, and evaluations of all rows.
     history_ : list of dict
         One record per iteration.
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -162,12 +170,17 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
     # Not parameters: an AUC has no threshold, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "level_set": _PAPERS_PROBLEM,
+        "iqrc": _PAPERS_PROBLEM | {"module": None, "hidden_layer_sizes": (10,), "activation": "logistic"},
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), None],
         "metric": [StrOptions(set(AUC_METRICS)), callable, "array-like"],
         "protected": [object],
         "objective": [StrOptions(set(OBJECTIVES))],
+        "solver_options": OPTIONS_OR_PAPER,
         "surrogate": [StrOptions(set(SURROGATES))],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
@@ -182,7 +195,7 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         objective: str = "logistic",
         surrogate: str = "ramp",
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | str | None = None,
         module: ModuleSpec | None = None,
         hidden_layer_sizes: Sequence[int] | None = None,
         activation: str = "logistic",

@@ -114,7 +114,9 @@ class FairRanker(ModuleScores):
         See `PartialParityClassifier`.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules.
-    solver_options, max_iter, tol, random_state, verbose, warm_start
+    solver_options : dict, optional
+        Options of the solver, see its class in `fairconstrained.solvers`.
+    max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 
     Attributes

@@ -21,6 +21,7 @@ from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
@@ -70,8 +71,10 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         "auto" is "adam_lagrangian". It keeps the promise, and so does "augmented_lagrangian", which takes all rows in
         every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of
         mini-batches, and "sgd", "adam" and "penalty" bound nothing; all report the exact gap.
-    solver_options : dict, optional
-        Options of the solver, see its class in `fairconstrained.solvers`.
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
+        "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'
+        defaults: in place of this estimator's own, ``batch_size=8``. The network of the default is the paper's.
     batch_size : int, default=256
         Rows of a mini-batch, about; all rows, as they are, if there are no more. "ssl_alm", "alm" and
         "stochastic_switching" draw so many for the objective, and so many of every group for the constraints
@@ -136,6 +139,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         Epochs, and passes over as many rows as there are.
     history_ : list of dict
         One record per epoch, and per iteration of what follows.
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -177,6 +182,9 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraints_choose_groups: ClassVar[bool] = True
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        name: {"batch_size": 8} for name in ("stochastic_ghost", "ssl_alm", "alm", "stochastic_switching")
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -196,6 +204,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
         "early_stopping": ["boolean"],
+        "solver_options": OPTIONS_OR_PAPER,
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "device": [str],
         "callbacks": ["array-like", None],
@@ -213,7 +222,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         activation: str = "relu",
         module: ModuleSpec | None = None,
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | str | None = None,
         batch_size: int = 256,
         max_epochs: int | None = None,
         max_time: float | None = None,

@@ -21,6 +21,7 @@ from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.groups import Groups
@@ -114,7 +115,11 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
         those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
-    solver_options, max_iter, tol, random_state, verbose, warm_start
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with "ipc",
+        with :math:`\hat\rho = 10^{-2.5}` and 10,000 steps for each subproblem: in place of this estimator's own,
+        ``truncation=2``, ``l1_radius=20``, ``rate="sigmoid"``, ``fit_intercept=False`` and ``alpha=0``.
+    max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 
     Attributes
@@ -141,6 +146,8 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         ``"majority_share"``: the share of the others.
     violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_, history_
         See `PartialParityClassifier`.
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -165,6 +172,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     threshold: ClassVar[float] = 0.0
     _unconstrained: ClassVar[str] = "min_share=None"
     _remedy: ClassVar[str] = "Lower min_share, raise l1_radius, or raise max_iter."
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{
             name: allowed
@@ -176,6 +186,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         "truncation": [Interval(Real, 0, None, closed="neither")],
         "l1_radius": [Interval(Real, 0, None, closed="neither"), None],
         "rate": [StrOptions(set(POSITIVE_RATES))],
+        "solver_options": OPTIONS_OR_PAPER,
         **TellsStationarity._parameter_constraints,
     }
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
@@ -196,7 +207,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         alpha: float = 0.0,
         compute_stationarity: bool = False,
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | str | None = None,
         max_iter: int | None = None,
         tol: float = 5e-4,
         random_state: Any = None,

@@ -83,7 +83,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
         up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
-    solver_options, max_iter, tol, random_state, verbose, warm_start
+    solver_options : dict, optional
+        Options of the solver, see its class in `fairconstrained.solvers`.
+    max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 
     Attributes

@@ -19,6 +19,7 @@ from fairconstrained.estimators._parity import (
     PARITIES,
     PartialParity,
 )
+from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import (
     Objective,
@@ -26,6 +27,9 @@ from fairconstrained.objectives import (
 )
 
 __all__ = ["PartialParityClassifier", "PartialParityRegressor"]
+
+#: What the experiments of the paper have in common (sections 7 and G.2).
+_PAPERS_PROBLEM = {"surrogate": "ramp", "surrogate_width": 1.0, "n_levels": 10, "alpha": 0.0}
 
 
 class PartialParityClassifier(FairClassifierMixin, PartialParity):
@@ -125,8 +129,10 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
         gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
         its surrogate; "penalized_subgradient" bounds nothing.
-    solver_options : dict, optional
-        Options of the solver, see its class.
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class. "paper" is the paper's experiment with "idca", "switching_subgradient" or
+        "stochastic_idca": in place of this estimator's own, ``surrogate="ramp"``, ``surrogate_width=1``,
+        ``n_levels=10``, ``alpha=0`` and, but for the last of the three, ``group_interactions=True``.
     max_iter : int or None, default=None
         Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
         "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
@@ -182,6 +188,8 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         Outer iterations and full-batch evaluations.
     history_ : list of dict
         One record per iteration.
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -211,9 +219,15 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     ['rate', 'top']
     """
 
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "idca": _PAPERS_PROBLEM | {"group_interactions": True},
+        "switching_subgradient": _PAPERS_PROBLEM | {"group_interactions": True},
+        "stochastic_idca": _PAPERS_PROBLEM,
+    }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialParity._parameter_constraints,
         "parity": [StrOptions(set(PARITIES))],
+        "solver_options": OPTIONS_OR_PAPER,
         "constraints": ["array-like", None],
         **OBJECTIVE_PARAMETERS,
     }
@@ -243,7 +257,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         n_levels: int | str = "auto",
         small_groups: str = "error",
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | str | None = None,
         max_iter: int | None = None,
         tol: float = 5e-4,
         random_state: Any = None,
@@ -312,7 +326,9 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         As in `PartialParityClassifier`.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of ``y``.
-    surrogate, n_levels, small_groups, solver, solver_options, max_iter, tol, random_state, verbose, warm_start
+    solver_options : dict, optional
+        Options of the solver, see its class.
+    surrogate, n_levels, small_groups, solver, max_iter, tol, random_state, verbose, warm_start
         As in `PartialParityClassifier`.
 
     Attributes

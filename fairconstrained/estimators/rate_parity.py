@@ -23,6 +23,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES
 from fairconstrained.metrics._validation import check_groups
@@ -88,7 +89,11 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
         surrogate of the indicator, or the smooth rates up to their own accuracy.
-    solver_options, max_iter, tol, random_state, verbose, warm_start
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
+        "plada", whose parameters are one set for linear scores and one for networks: in place of this estimator's own,
+        ``rate="sigmoid"`` and ``alpha=0``.
+    max_iter, tol, random_state, verbose, warm_start
         See `PartialParityClassifier`.
 
     Attributes
@@ -110,6 +115,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
     history_
         See `PartialParityClassifier`; values and multipliers by the constraint's name.
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only for input with string column names.
@@ -138,11 +145,13 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     threshold: ClassVar[float] = 0.0
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraints_choose_groups: ClassVar[bool] = True
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), "array-like", None],
         "constraint": [StrOptions(set(RATE_NOTIONS)), list, tuple],
         "rate": [StrOptions(set(RATES))],
+        "solver_options": OPTIONS_OR_PAPER,
         "agg": [StrOptions({"max", "mean"})],
         "objective": [StrOptions(set(_OBJECTIVES))],
         "truncation": [Interval(Real, 0, None, closed="neither")],
@@ -168,7 +177,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         min_group_size: int | str = AUTO,
         small_groups: str = "error",
         solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
+        solver_options: Mapping[str, Any] | str | None = None,
         max_iter: int | None = None,
         tol: float = 5e-4,
         random_state: Any = None,

@@ -138,6 +138,11 @@ class Solver(ABC):
         """Whether it keeps the parameters in this domain."""
         return cls.projects
 
+    @classmethod
+    def published(cls, problem: Problem) -> Mapping[str, Any]:
+        """Options with which a paper ran its method on such a problem, where they are not the defaults."""
+        return {}
+
     @abstractmethod
     def solve(
         self,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Count, Fraction, Positive, Share
 from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
@@ -78,6 +80,13 @@ class PLADA(StochasticSolver):
     gamma: Share = 0.1
     delta: Positive = 1.0
     max_slack: Positive = 10.0
+
+    @classmethod
+    def published(cls, problem: Problem) -> Mapping[str, Any]:
+        """The parameters of Table 2: one set for linear scores, and one for networks."""
+        if isinstance(problem.model, LinearModel):
+            return {"learning_rate": 1e-3, "slack_rate": 0.1, "alpha": 10.0, "beta": 0.1, "gamma": 0.1}
+        return {"learning_rate": 0.1, "slack_rate": 0.01, "alpha": 10.0, "beta": 0.5, "gamma": 0.1}
 
     def n_steps(self, problem: Problem) -> int:
         """See `StochasticSolver.n_steps`."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -110,6 +110,11 @@ class SwitchingSubgradient(Solver):
     eps: NonNegative = 1e-3
     schedule: Literal["static", "diminishing"] = "static"
     learning_rate: Positive | None = None
+
+    @classmethod
+    def published(cls, problem: Problem) -> Mapping[str, Any]:
+        """The iterations of the paper's figures 10 and 11."""
+        return {"max_iter": 50_000}
 
     def solve(
         self,

@@ -1,0 +1,51 @@
+"""Settings of the papers' experiments, which ``solver_options="paper"`` asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sklearn.utils._param_validation import StrOptions
+
+__all__ = ["OPTIONS_OR_PAPER", "PAPER", "published_settings"]
+
+#: What ``solver_options`` is to have the options and the problem of a paper's experiment.
+PAPER = "paper"
+#: What ``solver_options`` may be in estimators with published settings.
+OPTIONS_OR_PAPER = [Mapping, StrOptions({PAPER}), None]
+
+
+@contextmanager
+def published_settings(estimator: Any) -> Iterator[None]:
+    """Let an estimator have the parameters of the paper that its solver is from, if its options ask for them.
+
+    Parameters
+    ----------
+    estimator : BaseFairEstimator
+        With ``solver_options="paper"`` its parameters are those of its table ``_published`` until the block is left,
+        and ``published_params_`` says afterwards which these were.
+
+    Raises
+    ------
+    ValueError
+        If nothing is published for its solver.
+    """
+    estimator.__dict__.pop("published_params_", None)
+    if isinstance(estimator.solver_options, Mapping) or estimator.solver_options != PAPER:
+        yield
+        return
+    if estimator.solver not in estimator._published:
+        raise ValueError(
+            f"solver_options={PAPER!r} stands for the published settings of a paper's solver. For "
+            f"{type(estimator).__name__}, solver must be one of {sorted(estimator._published)}; got "
+            f"{estimator.solver!r}."
+        )
+    published = dict(estimator._published[estimator.solver])
+    own = {name: getattr(estimator, name) for name in published}
+    estimator.__dict__ |= published
+    try:
+        yield
+    finally:
+        estimator.__dict__ |= own
+    estimator.published_params_ = published
