@@ -36,7 +36,8 @@ class EqualOpportunity(RateParity):
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: Definition A.2, eq. 50.
+    He, Huang, Yao, Lin, arXiv:2505.12530: eq. 50, whose ranks are those among the positives of a group.
+    Definition A.2, eq. 42, takes them in the whole group, which is another gap.
     """
 
     _name: ClassVar[str] = "equal_opportunity"

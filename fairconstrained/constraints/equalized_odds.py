@@ -37,7 +37,8 @@ class EqualizedOdds(RateParity):
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: Definition A.3, eq. 56.
+    He, Huang, Yao, Lin, arXiv:2505.12530: eq. 56, whose ranks are those among the rows of a group with the same
+    label. Definition A.3, eq. 45, takes them in the whole group, which is another gap.
     """
 
     _name: ClassVar[str] = "equalized_odds"

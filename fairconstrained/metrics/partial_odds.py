@@ -109,8 +109,9 @@ def partial_equal_opportunity_gap(
     References
     ----------
     .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (42); remark 5.3 for unions
-       and intervals by group.
+       Difference-of-Convex Constraints", arXiv:2505.12530. Eq. (50), where ranks are those among the
+       positives of a group; Definition A.2, eq. (42), takes them in the whole group. Remark 5.3 for unions and
+       intervals by group.
 
     Examples
     --------
@@ -202,7 +203,8 @@ def partial_equalized_odds_gap(
     References
     ----------
     .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (45); remark 5.3 for unions
+       Difference-of-Convex Constraints", arXiv:2505.12530. Eq. (56), where ranks are those among the rows
+       of a group with the same label; Definition A.3, eq. (45), takes them in the whole group. Remark 5.3 for unions
        and intervals by group.
     """
     cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
