@@ -44,7 +44,7 @@ class PLADA(StochasticSolver):
         Rows of a mini-batch; None is all rows, and an epoch then has ``epoch_steps`` iterations.
     epoch_steps : int, default=20
         See ``batch_size``.
-    max_time, balance, select, keep_on_interrupt
+    max_time, balance, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     learning_rate : float, default=1e-3
         :math:`\eta`; the paper's experiments with networks take 0.1.
