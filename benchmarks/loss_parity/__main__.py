@@ -2,9 +2,9 @@
 
 ``--only runs`` (many runs of half a minute of processor time) does what is missing in
 ``benchmarks/results/loss_parity.csv``: stop it whenever you like. ``--only throughput,ghost,groups,crossed,auto``
-measures the promises, each a CSV of its own. ``--plots`` draws what there is, and ``--docs`` also puts figures and tables where the
-documentation takes them from. ``--quick`` is a run of a few minutes with files of its own, to see that everything
-works; its numbers mean nothing.
+measures the promises, each a CSV of its own. ``--plots`` draws what there is, and ``--docs`` also puts figures and
+tables where the documentation takes them from. ``--quick`` is a run of a few minutes with files of its own, to see that
+everything works; its numbers mean nothing.
 """
 
 from __future__ import annotations
