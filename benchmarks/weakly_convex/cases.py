@@ -10,7 +10,8 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
-from benchmarks._common import data_folder, load_a9a
+from benchmarks._common import data_folder, load_a9a, load_law_school_table
+from benchmarks.weakly_convex.simple_example import SimpleExample
 from fairconstrained.constraints import MinorityShare
 from fairconstrained.domains import L1Ball
 from fairconstrained.estimators.minority_rate import LABELLED, joined_rows, labelled_loss
@@ -19,7 +20,10 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import TruncatedLogistic
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["CASES", "Case", "Rows"]
+__all__ = ["CASES", "TUNING", "Case", "Rows"]
+
+#: Rows of the problem for tuning, which need not be large.
+_FEW_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,14 @@ def _a9a() -> Rows:
     return Rows(X[train], table.y[train], X[~train], table.groups[~train])
 
 
-_ROWS = {"bank": _bank, "a9a": _a9a, "credit": _credit}
+def _law_school() -> Rows:
+    table = load_law_school_table()
+    rows = np.random.default_rng(1).permutation(table.y.size)[:_FEW_ROWS]
+    X = np.hstack([StandardScaler().fit_transform(table.X[rows]), np.ones((rows.size, 1))])
+    return _halves(X, table.y[rows], table.groups[rows])
+
+
+_ROWS = {"bank": _bank, "a9a": _a9a, "credit": _credit, "law school": _law_school}
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,17 @@ class Case:
     data: str
     minority: str
     min_share: float
+    #: Proximal parameter of the near-stationarity of the ends, the same for all methods.
+    proximity: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """The data and the share."""
+        return f"{self.data}, c = {self.min_share:g}"
+
+    def options(self, published: dict[str, Any]) -> dict[str, Any]:
+        """Options of a method for this problem: those for all problems."""
+        return published
 
     def rows(self) -> Rows:
         """D and S."""
@@ -99,8 +121,12 @@ class Case:
         return Start(problem.project(np.ones(problem.n_params)))
 
 
-#: The paper's shares, then larger ones for the two data sets where these hold without being asked for.
-CASES = [
+#: Nobody is shown it: the options of all methods are chosen on it.
+TUNING = Case("law school", "Non-White", 0.16)
+#: The paper's example and shares, then larger shares for the two data sets where the paper's hold without being asked
+#: for.
+CASES: list[Case | SimpleExample] = [
+    SimpleExample(),
     Case("bank", "single", 0.2),
     Case("a9a", "female", 0.08),
     Case("credit", "MORTGAGE", 0.4),

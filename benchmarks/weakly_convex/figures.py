@@ -19,7 +19,7 @@ from benchmarks.weakly_convex.parameters import PARAMETERS
 
 __all__ = ["draw_all"]
 
-_COLORS = ("#000000", "#D55E00", "#E69F00", "#009E73", "#0072B2")
+_COLORS = ("#000000", "#009E73", "#0072B2", "#56B4E9", "#CC79A7", "#E69F00", "#D55E00")
 #: Points of a run that are so few that each is marked.
 _FEW = 20
 
@@ -44,13 +44,15 @@ def draw_all(folder: Path, stem: str) -> list[Path]:
 
 def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
     """Figures 1 and 2 of the paper: a column for a problem, objective above constraint."""
-    cases = list(way.groupby(["data", "min_share"], sort=False))
+    cases = list(way.groupby("problem", sort=False))
     figure, axes = panels(2, len(cases), 2.3)
     figure.set_figwidth(2.7 * len(cases))
-    for column, ((data, min_share), case) in zip(axes.T, cases, strict=True):
+    for column, (name, case) in zip(axes.T, cases, strict=True):
         best = case[case.constraint <= VIOLATION].objective.min()
         for color, method in zip(_COLORS, PARAMETERS, strict=True):
             run = case[case.method == method]
+            if run.empty:  # not done yet
+                continue
             marker = "o" if len(run) < _FEW else ""
             # what breaks the bound may have a smaller objective than the best that keeps it
             for ax, values in zip(column, ((run.objective - best).abs(), run.constraint), strict=True):
@@ -62,7 +64,7 @@ def draw_way(way: pd.DataFrame, against: str) -> plt.Figure:
         for ax in column:
             ax.set_xscale("symlog", linthresh=10 if against == "passes" else 0.1)
             ax.set_xlim(left=0)
-        column[0].set_title(f"{data}, c = {min_share:g}", fontsize=9)
+        column[0].set_title(name, fontsize=9)
         column[1].set_xlabel("data passes" if against == "passes" else "seconds of CPU")
     axes[0, 0].set_ylabel("|objective - best|")
     axes[1, 0].set_ylabel("constraint")

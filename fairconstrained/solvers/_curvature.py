@@ -10,7 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from fairconstrained.points import PointSource
 from fairconstrained.problem import FullBatchView, Problem
 
-__all__ = ["extreme_curvatures", "modulus", "suitable_proximity", "weak_convexity"]
+__all__ = ["extreme_curvatures", "largest_curvature", "modulus", "suitable_proximity", "weak_convexity"]
 
 #: Constraints that are looked at in a point, the largest ones.
 _CONSTRAINTS = 4
@@ -88,10 +88,31 @@ def modulus(
     modulus : float
         Positive; 1 where all functions are linear.
     """
+    found = _curvatures(source, start, project, rng, n_points)
+    return float(max(-found.min(), _FLOOR * np.abs(found).max())) or 1.0
+
+
+def largest_curvature(
+    source: PointSource,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    rng: np.random.Generator,
+    n_points: int = 2,
+) -> float:
+    """Return the largest curvature, of either sign, where `weak_convexity` looks for it; 1 for linear functions."""
+    return float(np.abs(_curvatures(source, start, project, rng, n_points)).max()) or 1.0
+
+
+def _curvatures(
+    source: PointSource,
+    start: np.ndarray,
+    project: Callable[[np.ndarray], np.ndarray],
+    rng: np.random.Generator,
+    n_points: int,
+) -> np.ndarray:
+    """Extreme curvatures at the start and at random points; ndarray of shape (n_functions, 2)."""
     points = [start, *(project(start + rng.normal(size=start.size)) for _ in range(n_points))]
-    found = [extreme_curvatures(gradient, z, rng) for z in points for gradient in _gradients(source, z)]
-    lowest, highest = min(low for low, _ in found), max(max(abs(low), abs(high)) for low, high in found)
-    return max(-lowest, _FLOOR * highest) or 1.0
+    return np.array([extreme_curvatures(gradient, z, rng) for z in points for gradient in _gradients(source, z)])
 
 
 def suitable_proximity(

@@ -86,7 +86,7 @@ def find_feasible(
     n_iter = 0
     while violation > tolerance and n_iter < max_iter:
         n_iter += 1
-        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0, accuracy=_ACCURACY)
+        moved = proximal_solution(Subproblem(source, z, r), z, project, Simplex(), 0.0, accuracy=_ACCURACY).z
         length, before, z = float(np.linalg.norm(moved - z)), violation, moved
         violation = _largest(source, z)
         is_short = length <= _STATIONARY * max(float(np.abs(z).max(initial=0.0)), 1.0)

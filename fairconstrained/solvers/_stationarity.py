@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -67,21 +68,48 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
 def proximal_distance(
     view: PointSource, z: np.ndarray, project: Callable[[np.ndarray], np.ndarray], proximity: float
 ) -> float:
-    """`near_stationarity` of parameters with their auxiliary variables."""
+    """Return `near_stationarity` of parameters with their auxiliary variables."""
+    return float(np.linalg.norm(_nearest(view, z, project, proximity).z - z))
+
+
+def _nearest(
+    view: PointSource, z: np.ndarray, project: Callable[[np.ndarray], np.ndarray], proximity: float
+) -> ProximalSolution:
+    """Return the solution of the proximal subproblem whose right side makes z feasible."""
     level = max(float(view.at(z).constraints.max(initial=0.0)), 0.0)
-    nearest = proximal_solution(Subproblem(view, z, proximity), z, project, NonNegative(), 1.0, level)
-    return float(np.linalg.norm(nearest - z))
+    return proximal_solution(Subproblem(view, z, proximity), z, project, NonNegative(), 1.0, level)
+
+
+class ProximalSource(PointSource, Protocol):
+    """Points of functions that a proximal term has made strongly convex."""
+
+    @property
+    def proximity(self) -> float:
+        """Factor of the proximal term."""
+
+
+class ProximalSolution(NamedTuple):
+    """Where `proximal_solution` ended, and the multipliers there.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_variables,)
+    multipliers : ndarray of shape (n_components,)
+    """
+
+    z: np.ndarray
+    multipliers: np.ndarray
 
 
 def proximal_solution(
-    subproblem: Subproblem,
+    subproblem: ProximalSource,
     start: np.ndarray,
     project: Callable[[np.ndarray], np.ndarray],
     dual: Domain,
     weight: float,
     level: float = 0.0,
     accuracy: float = 1e-8,
-) -> np.ndarray:
+) -> ProximalSolution:
     r"""Minimise ``weight F(y) + max_v v'(C(y) - level)`` over v in a dual set, for F and C with the proximal terms.
 
     The constraints ``C <= level`` have the dual set `NonNegative`, and the largest of C has the `Simplex`. This is the
@@ -115,7 +143,7 @@ def proximal_solution(
         if residual > _PROGRESS * last:
             smoothed.stiffness /= _PROGRESS
         last = residual
-    return z
+    return ProximalSolution(z, smoothed.multipliers)
 
 
 @dataclass

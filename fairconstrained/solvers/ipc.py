@@ -19,8 +19,9 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
-from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers._online import control_parameters, online_steps
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._smooth_oracles import augmented_lagrangian, level_set
 from fairconstrained.solvers._source import Source
 from fairconstrained.solvers._stationarity import proximal_distance
 from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, switching
@@ -28,9 +29,12 @@ from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["IPC"]
 
+#: Approximate solutions of subproblems, by their centres.
+_Oracle = Callable[[np.ndarray], np.ndarray]
+
 
 class _Moduli(NamedTuple):
-    """Of the proximal terms, and of the weak convexity that they outweigh."""
+    """Factors of the proximal terms and of the weak convexity that they outweigh."""
 
     proximity: float
     weak_convexity: float
@@ -52,22 +56,33 @@ class IPC(Solver):
       weight k + 1. A run from a feasible start stays feasible within :math:`\hat\epsilon^2`.
     - "online" (Algorithm 3): K steps with a virtual queue for every constraint, on all rows or on mini-batches, with a
       gradient for each constraint; then the mean of the iterates.
+    - "augmented_lagrangian" and "level_set" (Remark 2), for smooth functions: these methods with spectral projected
+      gradients inside, until the largest constraint of the subproblem is at most :math:`\hat\epsilon^2`, or until its
+      objective is within :math:`\hat\epsilon^2` of the optimum. Both take far fewer passes than steps along
+      subgradients.
 
     From a start that violates the constraints by more than :math:`\hat\epsilon^2`, the violation is minimised first. If
     that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
 
-    The result is the last :math:`x_t`; the paper's theory is about one drawn at random. ``kappa`` bounds the surrogate
-    up to :math:`\hat\epsilon^2`, as in the paper; the exact metric is reported.
+    The result is the last :math:`x_t`, or one drawn at random, about which Theorem 1 is: with enough steps, the square
+    of its distance to the solution of its subproblem is at most :math:`\epsilon^2` in expectation. ``kappa`` bounds
+    the surrogate up to :math:`\hat\epsilon^2`, as in the paper; the exact metric is reported.
 
     Parameters
     ----------
     max_iter : int, default=20
         Subproblems, T in the paper.
     inner_iter : int or None, default=None
-        Steps for each, K in the paper. None is :math:`\lceil 1 / \hat\epsilon^2 \rceil`, as in the paper's experiments.
-        With far fewer, :math:`x_t` may never move: the first steps are long, :math:`1 / (\hat\rho - \rho)` times the
-        gradient, and leave what is feasible.
-    oracle : {"switching", "online"}, default="switching"
+        Steps for each, K in the paper, of "switching" and "online". None is :math:`\lceil 1 / \hat\epsilon^2 \rceil`,
+        as in the paper's experiments. With far fewer, :math:`x_t` may never move by "switching": the first steps are
+        long, :math:`1 / (\hat\rho - \rho)` times the gradient, and leave what is feasible.
+    oracle : {"switching", "online", "augmented_lagrangian", "level_set"}, default="switching"
+    online_V, online_alpha : default=1.0 and "auto"
+        V and :math:`\alpha` of "online", see `fairconstrained.solvers.OnlineSubgradient`; "theory" is what Algorithm 3
+        has, :math:`\sqrt K` and K.
+    output : {"last", "random"}, default="last"
+        Which :math:`x_t` is the result. "random" draws R from 0, ..., T - 1 before the first step and ends with
+        :math:`x_R`, so that it takes R subproblems only.
     precision : float, default=1e-2
         :math:`\hat\epsilon`.
     proximity : float or "auto", default="auto"
@@ -79,18 +94,26 @@ class IPC(Solver):
         Rows of a mini-batch for the oracle "online"; None is all rows.
     stationarity_tol : float or None, default=None
         Stop, with the status "optimal", where :math:`x_t` is no farther than this from the solution of its subproblem.
-        That distance (`near_stationarity`) is computed when a step is hardly longer than this.
+        That distance (`near_stationarity`) is computed when a step is hardly longer than this. Only with
+        ``output="last"``.
     verbose : int, default=0
         Positive: print a line per subproblem.
 
     Raises
     ------
     ValueError
-        From `solve`, for a ``batch_size`` with the oracle "switching", or if not ``weak_convexity`` < ``proximity``.
+        From `solve`, for a ``batch_size`` with another oracle than "online", for a ``stationarity_tol`` with a random
+        output, or if not ``weak_convexity`` < ``proximity``.
+
+    Notes
+    -----
+    Slips in the paper: the K of Algorithm 2 and the proof of Theorem 2 have :math:`M^2 + \hat\rho D^2`, where the
+    bound :math:`\|F'\| \le M + \hat\rho D` of the gradients needs :math:`\hat\rho^2 D^2`; Algorithm 1 draws R from
+    0, ..., T, while the proof of Theorem 1 averages over 0, ..., T - 1, as here.
 
     References
     ----------
-    Ma, Lin, Yang, arXiv:1908.01871: Algorithms 1 to 3, Remark 1, section A.5.
+    Ma, Lin, Yang, arXiv:1908.01871: Algorithms 1 to 3, Theorem 1, Remarks 1 and 2, section A.5.
     """
 
     name: ClassVar[str] = "ipc"
@@ -98,7 +121,10 @@ class IPC(Solver):
 
     max_iter: Count = 20
     inner_iter: Count | None = None
-    oracle: Literal["switching", "online"] = "switching"
+    oracle: Literal["switching", "online", "augmented_lagrangian", "level_set"] = "switching"
+    online_V: Positive | Literal["theory"] = 1.0
+    online_alpha: Positive | Literal["theory", "auto"] = "auto"
+    output: Literal["last", "random"] = "last"
     precision: Positive = 1e-2
     proximity: Positive | Literal["auto"] = "auto"
     weak_convexity: NonNegative | None = None
@@ -119,6 +145,8 @@ class IPC(Solver):
     ) -> SolverResult:
         """See `Solver.solve`."""
         self._check(problem)
+        # by a generator of its own, so that the iterates are those of output="last"
+        drawn = None if self.output == "last" else int(random_state.spawn(1)[0].integers(self.max_iter))
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
         source = Source(StochasticView(problem), random_state, self.batch_size, 0.0)
         z = problem.project(problem.fair_start(start, random_state))
@@ -135,10 +163,14 @@ class IPC(Solver):
         def n_evaluations() -> int:
             return view.n_evaluations + int(np.ceil(source.n_rows / problem.data.n_samples))
 
-        oracle = {"switching": self._switching(view, moduli), "online": self._online(source, problem, moduli)}[
-            self.oracle
-        ]
-        ended = proximal_steps(problem, begin.z, oracle, self.max_iter, recorder, view, n_evaluations, certify, tol)
+        oracle = {
+            "switching": lambda: self._switching(view, moduli),
+            "online": lambda: self._online(source, view, begin.z, moduli, random_state),
+            "augmented_lagrangian": lambda: self._smooth(augmented_lagrangian, view, moduli),
+            "level_set": lambda: self._smooth(level_set, view, moduli),
+        }[self.oracle]()
+        n_iter = self.max_iter if drawn is None else drawn
+        ended = proximal_steps(problem, begin.z, oracle, n_iter, recorder, view, n_evaluations, certify, tol)
         result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations(), recorder)
         if self.stationarity_tol is None or result.status.is_infeasible:
             return result
@@ -148,9 +180,14 @@ class IPC(Solver):
         if self.batch_size is not None:
             if self.oracle != "online":
                 raise ValueError(
-                    f"batch_size={self.batch_size} needs oracle='online'; oracle='switching' takes all rows."
+                    f"batch_size={self.batch_size} needs oracle='online'; oracle={self.oracle!r} takes all rows."
                 )
             problem.check((Stochastic,), solver=self.name)
+        if self.stationarity_tol is not None and self.output == "random":
+            raise ValueError(
+                f"stationarity_tol={self.stationarity_tol} needs output='last': output='random' ends at an iterate "
+                "that is drawn before the first step. Set one of them."
+            )
 
     def _moduli(self, view: FullBatchView, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> _Moduli:
         if isinstance(self.proximity, str):
@@ -166,7 +203,7 @@ class IPC(Solver):
     def _n_steps(self) -> int:
         return int(np.ceil(self.precision**-2 - 1e-6)) if self.inner_iter is None else self.inner_iter
 
-    def _switching(self, view: FullBatchView, moduli: _Moduli) -> Callable[[np.ndarray], np.ndarray]:
+    def _switching(self, view: FullBatchView, moduli: _Moduli) -> _Oracle:
         def rate(k: int) -> float:
             return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
 
@@ -176,12 +213,23 @@ class IPC(Solver):
 
         return solve
 
-    def _online(self, source: Source, problem: Problem, moduli: _Moduli) -> Callable[[np.ndarray], np.ndarray]:
+    def _online(
+        self, source: Source, view: FullBatchView, start: np.ndarray, moduli: _Moduli, rng: np.random.Generator
+    ) -> _Oracle:
+        project, first = view.problem.project, Subproblem(view, start, moduli.proximity)
+        controls = control_parameters(self.online_V, self.online_alpha, self._n_steps, first, start, project, rng)
+
         def solve(center: np.ndarray) -> np.ndarray:
             def subproblem() -> Subproblem:
                 return Subproblem(source.batch(), center, moduli.proximity)
 
-            iterates = (z for z, _ in online_steps(subproblem, center, problem.project, self._n_steps))
+            iterates = (z for z, _ in online_steps(subproblem, center, project, self._n_steps, *controls))
             return sum(iterates, np.zeros_like(center)) / self._n_steps
+
+        return solve
+
+    def _smooth(self, method: Callable[..., np.ndarray], view: FullBatchView, moduli: _Moduli) -> _Oracle:
+        def solve(z: np.ndarray) -> np.ndarray:
+            return method(Subproblem(view, z, moduli.proximity), z, view.problem.project, self.precision**2)
 
         return solve

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from fairconstrained.problem import FullBatchView, Problem, Start, StochasticVie
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
-from fairconstrained.solvers._online import online_steps
-from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._online import control_parameters, online_steps
+from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
@@ -29,8 +29,13 @@ class OnlineSubgradient(Solver):
         z_{k+1} = \Pi \Bigl( z_k - \tfrac{1}{2 \alpha} \Bigl( V \nabla f(z_k) + \sum_j Q^j_k \nabla c_j(z_k) \Bigr)
         \Bigr), \qquad Q^j_{k+1} = \max \bigl( Q^j_k + c_j(z_k) + \nabla c_j(z_k)^\top (z_{k+1} - z_k), 0 \bigr)
 
-    with :math:`V = \sqrt K` and :math:`\alpha = K`, on all rows or on mini-batches, with one gradient for every
-    constraint in each. It has no guarantee for problems that are not convex.
+    on all rows or on mini-batches, with one gradient for every constraint in each. It has no guarantee for problems
+    that are not convex.
+
+    The control parameters decide how fast it is: :math:`V / (2 \alpha)` is the step on the objective, and the
+    multipliers :math:`Q^j / V` move by :math:`1 / V` times the constraints. The theory for convex problems has
+    :math:`V = \sqrt K` and :math:`\alpha = K`, steps so short that thousands of them hardly leave the start; the
+    paper that compares with this method tunes both, as one should.
 
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
     If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
@@ -42,7 +47,12 @@ class OnlineSubgradient(Solver):
     Parameters
     ----------
     max_iter : int, default=10000
-        Steps, K in the formula: it determines their length, :math:`1 / (2 \sqrt K)` on the objective.
+        Steps, K in the theory.
+    V : float or "theory", default=1.0
+        Positive. "theory" is :math:`\sqrt K`.
+    alpha : float, "theory" or "auto", default="auto"
+        Positive. "theory" is K. "auto" is V times the largest curvature of the objective and the constraints at the
+        start and at two random points, an estimate; mini-batches may want more.
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2
@@ -52,13 +62,15 @@ class OnlineSubgradient(Solver):
     References
     ----------
     Yu, Neely, Wei (2017), Online convex optimization with stochastic constraints, NeurIPS; as a baseline of Ma, Lin,
-    Yang, arXiv:1908.01871.
+    Yang, arXiv:1908.01871, sections 5 and A.5.
     """
 
     name: ClassVar[str] = "online_subgradient"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
     max_iter: Count = 10_000
+    V: Positive | Literal["theory"] = 1.0
+    alpha: Positive | Literal["theory", "auto"] = "auto"
     batch_size: Count | None = None
     precision: NonNegative = 1e-2
 
@@ -86,8 +98,9 @@ class OnlineSubgradient(Solver):
             return view.n_evaluations + int(np.ceil(source.n_rows / problem.data.n_samples))
 
         every, best, least = max(self.max_iter // 200, 1), None, np.inf
-        z = begin.z
-        for k, (z, point) in enumerate(online_steps(source.batch, begin.z, problem.project, self.max_iter)):
+        z, project = begin.z, problem.project
+        controls = control_parameters(self.V, self.alpha, self.max_iter, view, z, project, random_state)
+        for k, (z, point) in enumerate(online_steps(source.batch, begin.z, project, self.max_iter, *controls)):
             recorded = k % every == 0
             if self.batch_size is not None:
                 if not recorded:

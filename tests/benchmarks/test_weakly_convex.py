@@ -8,10 +8,11 @@ from scipy.optimize import minimize
 pytest.importorskip("tqdm")
 pytest.importorskip("matplotlib")
 
-from benchmarks.weakly_convex import complexity, figures
+from benchmarks.weakly_convex import complexity, convergence, figures, tuning
 from benchmarks.weakly_convex.cases import Case, Rows
-from benchmarks.weakly_convex.convergence import _summary, _way_of
-from benchmarks.weakly_convex.parameters import PARAMETERS
+from benchmarks.weakly_convex.convergence import _summary, way_of
+from benchmarks.weakly_convex.parameters import FIXED, GRIDS, PARAMETERS
+from benchmarks.weakly_convex.simple_example import SimpleExample
 from fairconstrained.problem import FullBatchView
 
 
@@ -42,11 +43,43 @@ def test_the_problem_is_that_of_the_paper(case):
 @pytest.mark.parametrize("method", PARAMETERS)
 def test_a_tiny_run(case, method):
     options = {"inner_iter": 20} if "ipc" in method else {}
-    way = _way_of(case, method, PARAMETERS[method] | options | {"max_iter": 5})
+    way = way_of(case, method, PARAMETERS[method] | options | {"max_iter": 5})
     assert way.passes.is_monotonic_increasing
     assert (way.seconds.diff().dropna() >= 0).all()
     assert way.objective.iloc[-1] < way.objective.iloc[0]
     assert way.stationarity.iloc[-1] >= 0
+
+
+@pytest.mark.parametrize("method", ["auto", "exact_penalty", "ipc_alm", "online_subgradient"])
+def test_the_simple_example(method):
+    """Its solution is (0, 1), with the value -1/2 and the constraint -12.5."""
+    example = SimpleExample()
+    way = way_of(example, method, example.options(PARAMETERS[method]))
+    assert way.objective.iloc[0] == pytest.approx(-1 / 8)  # at (0, 0.5)
+    assert way.objective.iloc[-1] == pytest.approx(-0.5, abs=1e-3)
+    assert way.constraint.iloc[-1] == pytest.approx(-12.5, abs=1e-2)
+    assert way.stationarity.iloc[-1] <= 1e-2
+
+
+def test_every_method_has_as_many_sets(case, monkeypatch):
+    assert {len(grid) for grid in GRIDS.values()} == {8}
+    assert all(PARAMETERS[method].items() >= FIXED[method].items() for method in GRIDS)
+    monkeypatch.setattr(tuning, "TUNING", case)
+    monkeypatch.setattr(tuning, "GRIDS", {"online_subgradient": [{"V": 1.0, "alpha": alpha} for alpha in (1e3, 1.0)]})
+    table = tuning.measure(True)["tuning"]
+    assert table.chosen.tolist() == [False, True]
+    assert table.set.tolist() == ["V=1, alpha=1e+03", "V=1, alpha=1"]
+
+
+def test_runs_go_on_where_they_were_interrupted(case, tmp_path, monkeypatch):
+    path = tmp_path / "runs.csv"
+    convergence.run_methods(["auto"], [case], path, quick=True)
+    first = pd.read_csv(path)
+    monkeypatch.setattr(convergence, "way_of", lambda case, method, options: first.assign(seconds=-1.0).tail(2))
+    convergence.run_methods(["auto", "exact_penalty"], [case], path, quick=True)
+    runs = pd.read_csv(path)
+    assert (runs.seconds < 0).sum() == 2
+    pd.testing.assert_frame_equal(runs[runs.method == "auto"].head(len(first)), first)
 
 
 def test_arrival_counts_only_what_holds():
@@ -57,11 +90,12 @@ def test_arrival_counts_only_what_holds():
     }
     columns = ["seconds", "passes", "objective", "constraint", "stationarity"]
     frames = [pd.DataFrame(rows, columns=columns).assign(method=method) for method, rows in ways.items()]
-    table = _summary(pd.concat(frames).assign(data="none", min_share=0.3)).set_index("method")
+    table = _summary(pd.concat(frames).assign(problem="none")).set_index("method")
     assert table.above_best.tolist() == pytest.approx([0.0, 0.0005, 0.2])
-    assert table.arrived.tolist()[:2] == [2.0, 30.0]
+    assert table.arrived.tolist()[:2] == [10, 99]
+    assert table.seconds_arrived.tolist()[:2] == [2.0, 30.0]
     assert np.isnan(table.arrived["exact_penalty"])
-    assert table.times_auto.tolist() == [1.0, 15.0, 2.0]
+    assert table.times_auto.tolist() == [1.0, 9.9, 0.9]
 
 
 @pytest.mark.parametrize("x", [(0.3, -0.5), (0.9, 1.4), (-1.6, 0.2), (0.0, 1.7)])
@@ -95,15 +129,15 @@ def test_the_proximal_solution(x):
 
 
 def test_figures(tmp_path):
+    n = len(PARAMETERS)
     way = pd.DataFrame(
         {
-            "seconds": [0.0, 1.0] * 5,
-            "passes": [0, 10] * 5,
-            "objective": [1.0, 0.5] * 5,
-            "constraint": [-0.1, 0.0] * 5,
+            "seconds": [0.0, 1.0] * n,
+            "passes": [0, 10] * n,
+            "objective": [1.0, 0.5] * n,
+            "constraint": [-0.1, 0.0] * n,
             "method": np.repeat(list(PARAMETERS), 2),
-            "data": "none",
-            "min_share": 0.3,
+            "problem": "none",
         }
     )
     way.to_csv(tmp_path / "stem_way.csv", index=False)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from fairconstrained.constraints import DemographicParity, LossParity
 from fairconstrained.domains import Box
@@ -11,7 +12,8 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import IPC, IPPSSG, Status, make_solver, near_stationarity
 from fairconstrained.solvers._curvature import modulus, weak_convexity
-from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers._online import control_parameters, online_steps
+from fairconstrained.solvers._smooth_oracles import augmented_lagrangian, level_set
 from fairconstrained.solvers.proximal_point import Subproblem
 from fairconstrained.views import FullBatch
 
@@ -52,11 +54,12 @@ def proximal_values(z):
 
 
 @each_projection
-def test_the_steps_of_the_online_oracle_are_those_of_algorithm_3(project):
+@pytest.mark.parametrize(("V", "alpha"), [(np.sqrt(30), 30), (1.0, 2.0)], ids=["theory", "tuned"])
+def test_the_steps_of_the_online_oracle_are_those_of_algorithm_3(project, V, alpha):
     K = 30
-    V, alpha, z, Q, seen = np.sqrt(K), K, CENTER, np.zeros(2), []
+    z, Q, seen = CENTER, np.zeros(2), []
     subproblem = Subproblem(Source(), CENTER, RHO_HAT)
-    for iterate, _ in online_steps(lambda: subproblem, CENTER, project, K):
+    for iterate, _ in online_steps(lambda: subproblem, CENTER, project, K, V, alpha):
         np.testing.assert_allclose(iterate, z, atol=1e-12)
         theta, zeta, zeta_0 = proximal_values(z)
         moved = project(z - (V * zeta_0 + Q[0] * zeta[0] + Q[1] * zeta[1]) / (2 * alpha))
@@ -90,11 +93,26 @@ def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
 
 
 def test_the_result_of_the_online_oracle_is_the_mean_of_its_iterates(known):
-    options = IPC(oracle="online", inner_iter=20, max_iter=1, proximity=1.0)
-    result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
     subproblem = Subproblem(FullBatchView(known.problem), np.zeros(4), 1.0)
-    iterates = [z for z, _ in online_steps(lambda: subproblem, np.zeros(4), everywhere, 20)]
-    np.testing.assert_allclose(result.params, np.mean(iterates, axis=0))
+    for given, controls in (((2.0, 5.0), (2.0, 5.0)), (("theory", "theory"), (np.sqrt(20), 20))):
+        options = IPC(
+            oracle="online", inner_iter=20, max_iter=1, proximity=1.0, online_V=given[0], online_alpha=given[1]
+        )
+        result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
+        iterates = [z for z, _ in online_steps(lambda: subproblem, np.zeros(4), everywhere, 20, *controls)]
+        np.testing.assert_allclose(result.params, np.mean(iterates, axis=0))
+
+
+def test_control_parameters():
+    """ "auto" is V times the largest curvature: here those of the objective and of the disk are 1 + rho_hat."""
+    subproblem, rng = Subproblem(Source(), CENTER, RHO_HAT), np.random.default_rng(0)
+
+    def controls(V, alpha):
+        return control_parameters(V, alpha, 50, subproblem, CENTER, everywhere, rng)
+
+    assert controls(2.0, "auto") == (2.0, pytest.approx(2.0 * (1 + RHO_HAT)))
+    assert controls("theory", "theory") == (np.sqrt(50), 50)
+    assert controls(0.3, 0.7) == (0.3, 0.7)
 
 
 def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
@@ -114,8 +132,10 @@ def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
     [
         (IPC(max_iter=4, inner_iter=200, proximity=0.5), 0.02),
         (IPC(max_iter=5, inner_iter=100, oracle="online", proximity=0.5), 0.01),
+        (IPC(max_iter=8, oracle="augmented_lagrangian", proximity=0.5), 1e-3),
+        (IPC(max_iter=8, oracle="level_set", proximity=0.5), 1e-3),
     ],
-    ids=["switching", "online"],
+    ids=["switching", "online", "augmented_lagrangian", "level_set"],
 )
 def test_known_optimum(known, options, atol):
     result = options.solve(known.problem, None, np.random.default_rng(0))
@@ -164,6 +184,58 @@ def test_without_a_tolerance_no_distance_is_computed(known):
     assert result.status == Status.COMPLETED
 
 
+@pytest.mark.parametrize("oracle", ["augmented_lagrangian", "level_set"])
+@pytest.mark.parametrize("project", PROJECTIONS.values(), ids=PROJECTIONS.keys())
+def test_smooth_oracles_solve_the_subproblem(oracle, project):
+    """Definition 2: objective and constraints within the square of the precision, against SLSQP."""
+    view, precision = Source(), 0.03
+    view.problem = FakeProblem(project)
+    options = IPC(precision=precision, proximity=RHO_HAT, weak_convexity=RHO)
+    method = {"augmented_lagrangian": augmented_lagrangian, "level_set": level_set}[oracle]
+    z = options._smooth(method, view, options._moduli(view, CENTER, None, None))(CENTER)
+    bounds = [(-0.7, 0.75)] * 2 if project is not everywhere else None
+
+    def objective(y):
+        return ((y - TARGET) ** 2).sum() / 2 + RHO_HAT / 2 * (y - CENTER) @ (y - CENTER)
+
+    best = minimize(
+        objective, CENTER, bounds=bounds, constraints={"type": "ineq", "fun": lambda y: -proximal_values(y)[0]}
+    )
+    assert abs(objective(z) - best.fun) <= precision**2
+    assert proximal_values(z)[0].max() <= precision**2
+    assert objective(CENTER) - best.fun > 0.3
+    np.testing.assert_array_equal(project(z), z)
+
+
+def test_the_level_set_oracle_is_feasible_without_a_tolerance(parity_problem):
+    problem = parity_problem(DemographicParity, 0.1)
+    options = IPC(max_iter=4, oracle="level_set", precision=0.03)
+    result = options.solve(problem, None, np.random.default_rng(0))
+    assert max(record["surrogate_violation"] for record in result.history) <= 1e-12
+    other = replace(options, oracle="augmented_lagrangian").solve(problem, None, np.random.default_rng(0))
+    assert result.objective == pytest.approx(other.objective, abs=4 * 0.03**2)
+
+
+# --- the drawn iterate
+
+
+@pytest.mark.parametrize("oracle", ["switching", "online"])
+def test_the_random_output_is_one_of_the_iterates(known, oracle):
+    options = IPC(max_iter=6, inner_iter=20, oracle=oracle, proximity=1.0, online_alpha=2.0)
+    iterates = [np.zeros(4)]
+    options.solve(known.problem, None, np.random.default_rng(0), lambda record: iterates.append(record["params"]))
+    drawn = []
+    for seed in range(12):
+        result = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
+        again = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
+        np.testing.assert_array_equal(result.params, again.params)
+        np.testing.assert_allclose(result.params, iterates[result.n_iter], atol=1e-12)
+        assert len(result.history) == result.n_iter
+        drawn.append(result.n_iter)
+    assert set(drawn) <= set(range(6))
+    assert len(set(drawn)) >= 4
+
+
 # --- constants
 
 
@@ -189,7 +261,8 @@ def test_inner_iterations_follow_from_the_precision(precision, n_steps):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 10}, "batch_size=10 needs oracle='online'"),
+        ({"batch_size": 10}, "batch_size=10 needs oracle='online'; oracle='switching' takes all rows"),
+        ({"output": "random", "stationarity_tol": 0.1}, "stationarity_tol=0.1 needs output='last'"),
         ({"proximity": 1.0, "weak_convexity": 1.0}, "weak_convexity must be below proximity, got 1 and 1"),
     ],
 )
@@ -202,7 +275,7 @@ def test_options_out_of_range(known, options, message):
 
 
 def test_mini_batches_come_near_the_optimum(unequal):
-    options = IPC(oracle="online", inner_iter=350, max_iter=2, batch_size=20, proximity=1.0)
+    options = IPC(oracle="online", inner_iter=350, max_iter=2, batch_size=20, proximity=1.0, online_alpha=5.0)
     result = options.solve(unequal.problem, None, np.random.default_rng(0))
     start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
     assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)
@@ -229,7 +302,7 @@ def test_auxiliary_variables_of_many_groups(make_data, make_problem):
     """They are variables like others, for every oracle."""
     data = make_data(counts=(9, 9, 9, 9, 9, 9, 9, 9))
     problem = make_problem(data, LossParity(0.2).unchecked(data))
-    for oracle in ("switching", "online"):
+    for oracle in ("switching", "online", "augmented_lagrangian", "level_set"):
         options = IPC(oracle=oracle, inner_iter=30, max_iter=2, proximity=1.0)
         result = options.solve(problem, None, np.random.default_rng(0))
         assert result.params.shape == (problem.n_params,)

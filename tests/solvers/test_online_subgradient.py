@@ -26,13 +26,32 @@ def test_the_result_is_the_nearly_feasible_iterate_of_least_objective(known):
     view, project = FullBatchView(known.problem), known.problem.project
     seen = [
         (point.objective, tuple(z))
-        for z, point in online_steps(lambda: view, np.zeros(4), project, n_iter)
+        for z, point in online_steps(lambda: view, np.zeros(4), project, n_iter, 2.0, 3.0)
         if point.constraints.max() <= 0.01
     ]
     assert 1 < len(seen) < n_iter
-    options = OnlineSubgradient(max_iter=n_iter, precision=0.1)
+    options = OnlineSubgradient(max_iter=n_iter, precision=0.1, V=2.0, alpha=3.0)
     result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
     assert (result.objective, tuple(result.params)) == min(seen)
+
+
+def test_the_first_steps_in_numpy(known):
+    """With the values and gradients of the problem's points, against the formulas of the docstring."""
+    view, V, alpha = FullBatchView(known.problem), 0.5, 2.0
+    z, Q, expected = np.zeros(4), np.zeros(2), []
+    for _ in range(40):
+        expected.append(z)
+        point = view.at(z)
+        zeta = np.stack([point.gradient(0.0, unit) for unit in np.eye(2)])
+        moved = z - (V * point.gradient(1.0, np.zeros(2)) + Q @ zeta) / (2 * alpha)
+        z, Q = moved, np.maximum(Q + point.constraints + zeta @ (moved - z), 0.0)
+    assert Q.max() > 0
+    seen = []
+    options = OnlineSubgradient(max_iter=40, V=V, alpha=alpha)
+    options.solve(
+        known.problem, Start(np.zeros(4)), np.random.default_rng(0), lambda record: seen.append(record["params"])
+    )
+    np.testing.assert_allclose(seen, expected, atol=1e-12)
 
 
 def test_parameters_stay_in_the_domain(parity_problem):
@@ -42,7 +61,7 @@ def test_parameters_stay_in_the_domain(parity_problem):
 
 
 def test_the_history_stays_short_and_counts_the_steps(known):
-    result = OnlineSubgradient(max_iter=450).solve(known.problem, None, np.random.default_rng(0))
+    result = OnlineSubgradient(max_iter=450, alpha=1.0).solve(known.problem, None, np.random.default_rng(0))
     assert [record["n_iter"] for record in result.history] == list(range(0, 450, 2))
     assert result.n_iter == 450
     assert 450 <= result.n_evaluations <= 455
@@ -52,7 +71,7 @@ def test_the_history_stays_short_and_counts_the_steps(known):
 
 
 def test_mini_batches(unequal):
-    options = OnlineSubgradient(max_iter=700, batch_size=20)
+    options = OnlineSubgradient(max_iter=700, batch_size=20, alpha=5.0)
     result = options.solve(unequal.problem, None, np.random.default_rng(0))
     start = unequal.problem.view(FullBatch).at(np.zeros(4)).objective
     assert result.objective <= unequal.objective + 0.5 * (start - unequal.objective)

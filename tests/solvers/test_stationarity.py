@@ -90,7 +90,7 @@ def test_many_variables_in_an_l1_ball_satisfy_the_optimality_conditions():
     z = project(3 * source.start)
     level = max(source.at(z).constraints.max(), 0.0)
     subproblem = Subproblem(source, z, r)
-    y = proximal_solution(subproblem, z, project, Box(0.0, np.inf), 1.0, level)
+    y = proximal_solution(subproblem, z, project, Box(0.0, np.inf), 1.0, level).z
     point = subproblem.at(y)
     assert point.constraints.max() <= level + 1e-6
     active = [unit for unit, value in zip(np.eye(3), point.constraints, strict=True) if value > level - 1e-6]
@@ -108,7 +108,7 @@ def test_the_largest_of_several_functions():
     """With the dual set `Simplex`: the proximal point of a maximum, against SLSQP in (y, t)."""
     source = Quadratics(4, 3, 1)
     z, r = source.start, 2 * source.modulus
-    y = proximal_solution(Subproblem(source, z, r), z, everywhere, Simplex(), 0.0)
+    y = proximal_solution(Subproblem(source, z, r), z, everywhere, Simplex(), 0.0).z
     found = minimize(
         lambda v: v[-1] + r / 2 * ((v[:-1] - z) @ (v[:-1] - z)),
         np.append(z, 10.0),

@@ -84,6 +84,8 @@ SOLVERS = {
     "exact_penalty": {},
     "ipc": {"inner_iter": 200, "max_iter": 9},
     "ipc/online": {"oracle": "online", "inner_iter": 100, "max_iter": 8},
+    "ipc/augmented_lagrangian": {"oracle": "augmented_lagrangian", "max_iter": 9},
+    "ipc/level_set": {"oracle": "level_set", "max_iter": 9},
     "ipp_conex": {"proximity": 10.0, "max_iter": 8, "inner_iter": 50},
     "ipp_ssg": {"proximity": 10.0, "max_iter": 8, "inner_iter": 60, "learning_rate": 0.05},
     "online_subgradient": {"max_iter": 500},
@@ -91,7 +93,7 @@ SOLVERS = {
     "switching_subgradient": {"max_iter": 400},
 }
 #: These look for a feasible point first.
-WITH_FEASIBILITY = ("exact_penalty", "ipc", "ipc/online", "online_subgradient")
+WITH_FEASIBILITY = ("exact_penalty", "ipc", "ipc/online", "ipc/augmented_lagrangian", "online_subgradient")
 
 
 def solve(name, problem, start, seed=0, **options):
@@ -153,7 +155,7 @@ def test_the_start_decides_where_the_violation_has_several_minima(name):
     assert trapped.status == Status.INFEASIBLE_STATIONARY
     np.testing.assert_allclose(trapped.params, [-0.5, 0.0], atol=0.01)
     assert trapped.surrogate_violation == pytest.approx(0.25, abs=1e-3)
-    free = solve(name, problem, [0.3, 0.2], max_iter=2 if name in ("ipc", "ipc/online") else 200)
+    free = solve(name, problem, [0.3, 0.2], max_iter=2 if name.startswith("ipc") else 200)
     assert free.status != Status.INFEASIBLE_STATIONARY
     assert free.message == ""
     assert free.params[0] > 0.6
