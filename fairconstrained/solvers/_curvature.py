@@ -99,7 +99,7 @@ def largest_curvature(
     rng: np.random.Generator,
     n_points: int = 2,
 ) -> float:
-    """Return the largest curvature, of either sign, where `weak_convexity` looks for it; 1 for linear functions."""
+    """Return the largest curvature, of either sign, where `modulus` looks for it; 1 for linear functions."""
     return float(np.abs(_curvatures(source, start, project, rng, n_points)).max()) or 1.0
 
 

@@ -33,7 +33,7 @@ def control_parameters(
     n_iter : int
         K.
     source, start, project, rng
-        See `fairconstrained.solvers._curvature.weak_convexity`; only for "auto".
+        See `fairconstrained.solvers._curvature.modulus`; only for "auto".
     """
     weight = float(np.sqrt(n_iter)) if isinstance(V, str) else V
     if not isinstance(alpha, str):
