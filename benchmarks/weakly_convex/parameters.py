@@ -40,5 +40,10 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
     "ipc_online": [{"online_V": V, "proximity": 10.0**power} for V in (0.01, 0.03, 0.1, 0.3) for power in (-2.5, -1.5)],
 }
 #: The set of each method that was the soonest in `tuning`.
-CHOSEN: dict[str, dict[str, Any]] = {}
+CHOSEN: dict[str, dict[str, Any]] = {
+    "exact_penalty": {"sigma": 10.0, "radius": 1.0},
+    "online_subgradient": {"V": 0.3, "alpha": 0.09},
+    "ipc_alm": {"proximity": 10**-2.5},
+    "ipc_online": {"online_V": 0.01, "proximity": 10**-2.5},
+}
 PARAMETERS = {method: fixed | CHOSEN.get(method, {}) for method, fixed in FIXED.items()}

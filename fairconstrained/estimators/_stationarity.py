@@ -8,13 +8,13 @@ import numpy as np
 
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import SolverResult, near_stationarity
+from fairconstrained.solvers import SolverResult, stationarity
 
 __all__ = ["TellsStationarity"]
 
 
 class TellsStationarity(BaseFairEstimator):
-    """Estimators with ``compute_stationarity`` among their parameters and ``stationarity_`` among their attributes."""
+    """Estimators with a parameter ``compute_stationarity``, ``stationarity_`` and ``stationarity_report_``."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"compute_stationarity": ["boolean"]}
 
@@ -22,5 +22,6 @@ class TellsStationarity(BaseFairEstimator):
         """See `BaseFairEstimator._report`; also the distance to the solution of the proximal subproblem."""
         excess = super()._report(problem, params, result, target)
         if self.compute_stationarity:
-            self.stationarity_ = near_stationarity(problem, params)
+            self.stationarity_report_ = stationarity(problem, params)
+            self.stationarity_ = self.stationarity_report_.distance
         return excess

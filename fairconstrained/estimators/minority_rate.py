@@ -111,7 +111,7 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. What it shrinks depends on the units
         of the features.
     compute_stationarity : bool, default=False
-        Whether `fit` is to compute ``stationarity_``, which takes about as long as another fit.
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
         those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
@@ -142,6 +142,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if
         ``compute_stationarity``.
+    stationarity_report_ : fairconstrained.solvers.Stationarity
+        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding.
+        Only if ``compute_stationarity``.
     constraint_values_ : dict
         ``"majority_share"``: the share of the others.
     violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_, history_

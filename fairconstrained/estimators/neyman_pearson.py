@@ -79,7 +79,8 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         See `PartialParityClassifier`; a module has an output for every class. Without ``alpha`` and ``radius`` classes
         that can be separated have no best coefficients.
     compute_stationarity : bool, default=False
-        Whether `fit` is to compute ``stationarity_``, which takes about as long as another fit; for bounds on losses.
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit; for
+        bounds on losses.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
         up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
@@ -105,6 +106,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
+    stationarity_report_ : fairconstrained.solvers.Stationarity
+        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding.
+        Only if ``compute_stationarity``.
     status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
     history_
         See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.

@@ -14,7 +14,7 @@ from fairconstrained.solvers._base import (
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers._rescaling import best_rescaled
-from fairconstrained.solvers._stationarity import near_stationarity
+from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers._stochastic import SeparateBatches, StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -71,6 +71,7 @@ __all__ = [
     "SeparateBatches",
     "Solver",
     "SolverResult",
+    "Stationarity",
     "Status",
     "StochasticALM",
     "StochasticGhost",
@@ -85,6 +86,7 @@ __all__ = [
     "near_stationarity",
     "quadratics_of",
     "solver_class",
+    "stationarity",
     "surrogate_result",
     "weak_convexity",
 ]

@@ -11,9 +11,9 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Box, L1Ball, L2Ball, Simplex
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView
-from fairconstrained.solvers import near_stationarity
+from fairconstrained.solvers import near_stationarity, stationarity
 from fairconstrained.solvers._curvature import extreme_curvatures, modulus
-from fairconstrained.solvers._stationarity import proximal_distance, proximal_solution
+from fairconstrained.solvers._stationarity import _nearest, proximal_distance, proximal_solution
 from fairconstrained.solvers.proximal_point import Subproblem
 
 
@@ -136,6 +136,36 @@ def test_the_optimum_is_stationary(known, unequal):
     for problem, params in (known[:2], unequal[:2]):
         assert near_stationarity(problem, params, 1.0) <= 1e-5
         assert near_stationarity(problem, params + 0.1, 1.0) > 1e-2
+
+
+def test_multipliers_satisfy_the_optimality_conditions_of_the_subproblem(known):
+    """Eq. 7, and the bounds on what the problem itself lacks that follow from it."""
+    view, r = FullBatchView(known.problem), 1.0
+    params = 0.97 * known.params
+    report = stationarity(known.problem, params, r)
+    z = params + 0.0
+    assert report.distance == near_stationarity(known.problem, params, r)
+    level = report.violation
+    assert level == max(view.at(z).constraints.max(), 0.0)
+    nearest = _nearest(view, z, known.problem.project, r)
+    y, multipliers = nearest
+    assert list(report.multipliers) == list(known.problem.component_names)
+    np.testing.assert_array_equal(list(report.multipliers.values()), multipliers)
+    assert multipliers.max() > 1e-3
+    assert report.distance > 1e-3
+    total = multipliers.sum()
+    np.testing.assert_allclose(view.at(y).gradient(1.0, multipliers) + (1 + total) * r * (y - z), 0.0, atol=1e-6)
+    lagrangian = np.linalg.norm(view.at(y).gradient(1.0, multipliers))
+    assert report.kkt_residual == pytest.approx(lagrangian, rel=1e-4)  # no domain, so that the bound is attained
+    slack = multipliers @ (level - view.at(y).constraints)
+    assert report.complementarity == pytest.approx(slack, abs=1e-6)
+    assert report.proximity == r
+
+
+def test_at_the_optimum_the_multipliers_are_those_of_the_problem(known):
+    report = stationarity(known.problem, known.params, 1.0)
+    assert report.kkt_residual <= 1e-4
+    assert max(report.multipliers.values()) == pytest.approx(known.multiplier, abs=1e-3)
 
 
 def test_auxiliary_variables_take_part(make_problem):
