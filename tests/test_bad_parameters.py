@@ -204,6 +204,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
             "radius": POSITIVE,
         },
     ),
+    (fc.ParityPairClassifier, {"beta": POSITIVE, "radius": POSITIVE, "truncation": POSITIVE}),
     (
         fc.MinorityRateClassifier,
         {"min_share": [*FRACTION, True], "minority": [[0], 9, NAN, {}, NOTHING], "l1_radius": POSITIVE},

@@ -60,6 +60,7 @@ MODELS = {
     "correlation": (fc.CorrelationPenaltyClassifier, lambda kind: classifier(kind(0.1))),
     "pairwise": (fc.PairwiseParityClassifier, lambda kind: classifier(kind(0.5, solver="augmented_lagrangian"))),
     "regularized": (fc.RegularizedParityClassifier, lambda kind: classifier(kind(0.1, max_iter=10))),
+    "parity pair": (fc.ParityPairClassifier, lambda kind: classifier(kind(1.1, compute_stationarity=True))),
     "minority": (fc.MinorityRateClassifier, lambda kind: classifier(kind(0.1, minority=0))),
     "classes": (fc.NeymanPearsonClassifier, lambda kind: kind().fit(X, Y)),
     "ranker": (fc.FairRanker, lambda kind: kind(None).fit(DOCUMENTS, RELEVANCE, qid=QUERIES)),

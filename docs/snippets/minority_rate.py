@@ -53,3 +53,9 @@ axes[1].set(xlabel="min_share", ylabel="accuracy, training rows")
 for ax in axes:
     ax.legend()
 figure.savefig("minority_rate.png", dpi=120)
+
+# parity pair
+pair = ParityPairClassifier(1.02, radius=3.0).fit(X, y, sensitive_features=group)
+print(f"largest parity pair: {pair.constraint_values_['parity_pair']:.3f}")
+# end of parity pair
+assert pair.constraint_values_["parity_pair"] <= 1.02 + 1e-6

@@ -8,6 +8,7 @@ from fairconstrained.estimators.fair_ranker import FairRanker
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.minority_rate import MinorityRateClassifier
 from fairconstrained.estimators.neyman_pearson import NeymanPearsonClassifier
+from fairconstrained.estimators.parity_pair import ParityPairClassifier
 from fairconstrained.estimators.partial_parity import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.estimators.rate_parity import RateParityClassifier
 
@@ -20,6 +21,7 @@ __all__ = [
     "MinorityRateClassifier",
     "NeymanPearsonClassifier",
     "PairwiseParityClassifier",
+    "ParityPairClassifier",
     "PartialParityClassifier",
     "PartialParityRegressor",
     "RateParityClassifier",

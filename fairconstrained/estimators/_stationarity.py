@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,6 @@ class TellsStationarity(BaseFairEstimator):
         """See `BaseFairEstimator._report`; also the distance to the solution of the proximal subproblem."""
         excess = super()._report(problem, params, result, target)
         if self.compute_stationarity:
-            self.stationarity_report_ = stationarity(problem, params)
-            self.stationarity_ = self.stationarity_report_.distance
+            self.stationarity_report_ = asdict(stationarity(problem, params))
+            self.stationarity_ = self.stationarity_report_["distance"]
         return excess

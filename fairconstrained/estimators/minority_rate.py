@@ -142,9 +142,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if
         ``compute_stationarity``.
-    stationarity_report_ : fairconstrained.solvers.Stationarity
-        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding.
-        Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding, by
+        the names of `fairconstrained.solvers.Stationarity`. Only if ``compute_stationarity``.
     constraint_values_ : dict
         ``"majority_share"``: the share of the others.
     violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_, history_

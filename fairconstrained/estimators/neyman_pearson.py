@@ -106,9 +106,9 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
-    stationarity_report_ : fairconstrained.solvers.Stationarity
-        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding.
-        Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding, by
+        the names of `fairconstrained.solvers.Stationarity`. Only if ``compute_stationarity``.
     status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
     history_
         See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.

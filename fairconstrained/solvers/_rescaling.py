@@ -293,7 +293,8 @@ class _Plane:
     def _room(self, point: np.ndarray) -> np.ndarray:
         """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""
         scores = self.signs * (point[0] * self._standard.numpy() + point[1])
-        return self.slack - np.array([c.exact(scores) for c in self.problem.constraints])
+        room = self.slack - np.array([c.exact(scores) for c in self.problem.constraints])
+        return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
 
     def _holds(self, point: np.ndarray) -> bool:
         return bool((self._room(point) >= 0).all())

@@ -252,9 +252,9 @@ def test_stationarity_on_request(biased):
     rough = MinorityRateClassifier(0.4, compute_stationarity=True, tol=0.1, solver_options={"inner_iter": 1})
     rough.fit(X, y, sensitive_features=group)
     assert 0 <= model.stationarity_ < 0.01 < rough.stationarity_
-    assert model.stationarity_report_.distance == model.stationarity_
-    assert model.stationarity_report_.kkt_residual < rough.stationarity_report_.kkt_residual
-    assert model.stationarity_report_.multipliers["majority_share"] > 0
+    assert model.stationarity_report_["distance"] == model.stationarity_
+    assert model.stationarity_report_["kkt_residual"] < rough.stationarity_report_["kkt_residual"]
+    assert model.stationarity_report_["multipliers"]["majority_share"] > 0
     assert not hasattr(MinorityRateClassifier(0.4).fit(X, y, sensitive_features=group), "stationarity_")
 
 

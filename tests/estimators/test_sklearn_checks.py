@@ -9,6 +9,7 @@ from fairconstrained import (
     MinorityRateClassifier,
     NeymanPearsonClassifier,
     PairwiseParityClassifier,
+    ParityPairClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
     RateParityClassifier,
@@ -35,6 +36,7 @@ from fairconstrained import (
         RegularizedParityClassifier(max_iter=50),
         MinorityRateClassifier(alpha=0.1),
         NeymanPearsonClassifier(),
+        ParityPairClassifier(alpha=0.1),
         RateParityClassifier(),
         AUCFairClassifier(),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit

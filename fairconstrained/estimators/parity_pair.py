@@ -1,0 +1,175 @@
+"""Classification in which no group is accepted while another is turned down, within a ball of coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Real
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.constraints import Constraint, ParityPair
+from fairconstrained.constraints.parity_pair import BoundParityPair
+from fairconstrained.data import FairData
+from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators._stationarity import TellsStationarity
+from fairconstrained.metrics.shares import POSITIVE_RATES
+from fairconstrained.objectives import Objective, TruncatedLogistic
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SolverResult
+
+__all__ = ["ParityPairClassifier"]
+
+
+class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores):
+    r"""Linear classifier that accepts no group while it turns another down.
+
+    .. math:: \min_{\|w\|_2 \le \lambda} \; \frac{1}{n} \sum_i a \log \Bigl( 1 + \tfrac{1}{a}
+              \log \bigl( 1 + e^{-y_i h_w(x_i)} \bigr) \Bigr) \quad \text{s.t.} \quad
+              \mathbb{E}_g \, r(h_w(x)) + \beta \, \mathbb{E}_{g'} \bigl( 1 - r(h_w(x)) \bigr) \le \kappa
+              \quad \text{for all groups } g \ne g'
+
+    with scores :math:`h_w(x) = \langle w, x \rangle + b` and means :math:`\mathbb{E}_g` over the rows of a group. For
+    two groups these are the two constraints of the paper, where :math:`1 - r(s) = r(-s)` for the sigmoid.
+
+    Where both groups have the positive rate p, the left side is :math:`p + \beta (1 - p)`. So with :math:`\beta = 1`
+    and :math:`\kappa = 1 + \epsilon` positive rates are at most :math:`\epsilon` apart, and other :math:`\beta` also
+    bound the rates themselves.
+
+    Parameters
+    ----------
+    kappa : float or None, default=1.05
+        The bound (r in the paper), at least 0, on what `fairconstrained.metrics.parity_pair` measures with this
+        ``beta`` and ``rate`` on the training data. With ``solver="auto"`` the fitted model keeps it, up to 1e-6 for the
+        sigmoid and up to what one row stands for with the indicator, or `fit` warns and ``status_`` says so. None:
+        unconstrained, for comparison.
+    beta : float, default=1.0
+        :math:`\beta`, positive.
+    radius : float or None, default=10.0
+        :math:`\lambda`, a bound on the Euclidean norm of the coefficients; the intercept is free. None: no bound.
+        Features should be on one scale.
+    truncation : float, default=2.0
+        a: losses beyond it grow no faster than a logarithm, which makes outliers count less.
+    rate : {"sigmoid", "indicator"}, default="sigmoid"
+        The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
+    fit_intercept : bool, default=True
+        Whether there is an intercept b. The paper has none.
+    alpha : float, default=0.0
+        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients.
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian". "ipc" is the method of the paper; it and "online_subgradient" bound the
+        sigmoid's rates, whatever ``rate`` is. "exact_penalty" takes no ``radius``.
+    solver_options, max_iter, tol, random_state, verbose, warm_start
+        See `PartialParityClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of shape (2,)
+    groups_ : ndarray of shape (n_groups,)
+    exact_value_ : float
+        The largest left side of the constraints for the predictions themselves, whatever the ``rate`` is; NaN for a
+        single group.
+    stationarity_, stationarity_report_
+        See `MinorityRateClassifier`. Only if ``compute_stationarity``.
+    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
+    history_
+        See `PartialParityClassifier`; values by the name ``"parity_pair"``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
+
+    References
+    ----------
+    Ma, Lin, Yang, Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex Constraints,
+    arXiv:1908.01871, section 1.1, Learning Data-Driven Constraints.
+
+    Examples
+    --------
+    >>> from fairconstrained import ParityPairClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+    >>> model = ParityPairClassifier(1.02, radius=3.0).fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["parity_pair"] <= 1.02 + 1e-6
+    True
+    """
+
+    # Not parameters: one model serves all groups.
+    group_interactions: ClassVar[bool] = False
+    threshold: ClassVar[float] = 0.0
+    _remedy: ClassVar[str] = "Raise kappa, radius or max_iter."
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{
+            name: allowed
+            for name, allowed in LinearScores._parameter_constraints.items()
+            if name != "group_interactions"
+        },
+        "kappa": [Interval(Real, 0, None, closed="left"), None],
+        "beta": [Interval(Real, 0, None, closed="neither")],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "truncation": [Interval(Real, 0, None, closed="neither")],
+        "rate": [StrOptions(set(POSITIVE_RATES))],
+        **TellsStationarity._parameter_constraints,
+    }
+
+    def __init__(
+        self,
+        kappa: float | None = 1.05,
+        *,
+        beta: float = 1.0,
+        radius: float | None = 10.0,
+        truncation: float = 2.0,
+        rate: str = "sigmoid",
+        fit_intercept: bool = True,
+        alpha: float = 0.0,
+        compute_stationarity: bool = False,
+        solver: str = "auto",
+        solver_options: Mapping[str, Any] | None = None,
+        max_iter: int | None = None,
+        tol: float = 5e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        warm_start: bool = False,
+    ) -> None:
+        self.kappa = kappa
+        self.beta = beta
+        self.radius = radius
+        self.truncation = truncation
+        self.rate = rate
+        self.fit_intercept = fit_intercept
+        self.alpha = alpha
+        self.compute_stationarity = compute_stationarity
+        self.solver = solver
+        self.solver_options = solver_options
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.warm_start = warm_start
+
+    def _objective(self) -> Objective:
+        return TruncatedLogistic(self.truncation)
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return [ParityPair(self.kappa, beta=self.beta, rate=self.rate)]
+
+    def _domain(self, data: FairData) -> Domain | None:
+        if self.radius is None:
+            return None
+        return Product(((slice(0, data.n_features), L2Ball(self.radius)),))
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """See `BaseFairEstimator._report`; also the value of the predictions themselves."""
+        excess = super()._report(problem, params, result, target)
+        scores = problem.scores(params)
+        self.exact_value_ = np.nan
+        for constraint in cast(tuple[BoundParityPair, ...], problem.constraints):
+            of_decisions = constraint.of_decisions(scores)  # None where the metric is about them already
+            self.exact_value_ = constraint.metric(scores) if of_decisions is None else of_decisions
+        return excess
