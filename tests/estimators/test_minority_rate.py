@@ -119,8 +119,9 @@ def test_the_published_solvers(biased, solver):
     model = MinorityRateClassifier(0.35, solver=solver, solver_options=options, random_state=0)
     model.fit(X, y, sensitive_features=group)
     assert model.minority_share_ >= 0.35 - 5e-4  # 1e-4, in units of a rate of about 0.4
-    allowed = {"ipc": 0.02, "exact_penalty": 1e-3, "online_subgradient": 0.2}[solver]
-    assert auto.objective_ - 1e-4 <= model.objective_ <= auto.objective_ + allowed
+    allowed = {"ipc": 0.02, "exact_penalty": 1e-3, "online_subgradient": 0.01}[solver]
+    # what the tolerance of the constraint is worth
+    assert auto.objective_ - 1e-3 <= model.objective_ <= auto.objective_ + allowed
 
 
 def test_frames_pickles_and_clones(biased):
