@@ -30,7 +30,7 @@ from fairconstrained.solvers.nupi import NuPI
 from fairconstrained.solvers.online_subgradient import OnlineSubgradient
 from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
 from fairconstrained.solvers.penalty_barrier import PenaltyBarrier
-from fairconstrained.solvers.plada import PLADA
+from fairconstrained.solvers.plada import PLADA, PLagrangian, p_lagrangian
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.proximal_point import IPPSSG, IPPConEx
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
@@ -61,6 +61,7 @@ __all__ = [
     "MultiplierModel",
     "NuPI",
     "OnlineSubgradient",
+    "PLagrangian",
     "PenalizedSubgradient",
     "PenaltyBarrier",
     "ProjectedGradient",
@@ -84,6 +85,7 @@ __all__ = [
     "make_solver",
     "minimise_quadratic",
     "near_stationarity",
+    "p_lagrangian",
     "quadratics_of",
     "solver_class",
     "stationarity",

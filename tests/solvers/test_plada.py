@@ -5,7 +5,8 @@ import pytest
 
 from fairconstrained.constraints import RateGap
 from fairconstrained.domains import Box
-from fairconstrained.solvers import PLADA, SOLVERS
+from fairconstrained.solvers import PLADA, SOLVERS, p_lagrangian
+from fairconstrained.views import FullBatch
 
 START = (1.5, -0.5)
 #: Table 2 of the paper.
@@ -49,10 +50,10 @@ def test_the_steps_are_those_of_the_paper(make_plane, options, domain):
         assert plane.n_drawn == k + 1
 
 
-def test_defaults_are_the_published_parameters():
-    o = PLADA()
-    published = {"alpha": 10.0, "beta": 0.1, "gamma": 0.1, "learning_rate": 1e-3, "slack_rate": 0.1}
-    assert {name: getattr(o, name) for name in published} == published
+def test_the_published_step_of_the_slacks_breaks_the_papers_bound_and_the_default_keeps_it(known):
+    published = PLADA(**PLADA.published(known.problem))
+    assert published.rho == PLADA().rho == 5
+    assert PLADA().slack_rate < 1 / (3 * 5) < published.slack_rate
 
 
 def test_known_optimum_primal_and_dual(known):
@@ -76,3 +77,63 @@ def test_all_rows_or_mini_batches(make_data, make_problem):
     result = batches.solve(problem, None, np.random.default_rng(0))
     assert result.n_evaluations == 3 + 3 + 1
     assert SOLVERS["plada"] is PLADA
+
+
+# --- the Lagrangian, its residuals, and the history
+
+
+def test_the_lagrangian_is_that_of_equation_6(known):
+    """With z and the multipliers put in as they stand there, and no value is larger for other multipliers."""
+    o, rng = PLADA(alpha=3.0, beta=0.4, max_slack=0.3), np.random.default_rng(0)
+    theta, u, mu = rng.normal(size=known.params.size), np.array([0.2, 0.05]), np.array([-0.4, 0.7])
+    point = known.problem.view(FullBatch).at(theta)
+    g = point.constraints
+
+    def equation_6(multipliers):
+        z = (multipliers - mu) / o.alpha
+        products = multipliers @ (g + u - z) + mu @ z
+        return point.objective + products + o.alpha / 2 * z @ z - o.beta / 2 * ((multipliers - mu) ** 2).sum()
+
+    found = p_lagrangian(known.problem, theta, u, mu, o)
+    best = mu + o.alpha / (1 + o.alpha * o.beta) * (g + u)
+    np.testing.assert_allclose(found.multipliers, best, atol=1e-12)
+    assert found.value == pytest.approx(equation_6(best), abs=1e-12)
+    assert all(equation_6(best + rng.normal(size=2)) < found.value for _ in range(20))
+    assert found.dual_distance == pytest.approx(np.sqrt(((best - mu) ** 2).sum()))
+    gradient = point.gradient(1.0, best)
+    away = u - np.minimum(np.maximum(u - best, 0), 0.3)
+    assert found.residual == pytest.approx(np.sqrt(gradient @ gradient + away @ away))
+    assert found.kkt == pytest.approx(max(np.linalg.norm(gradient), *g, *-best, *np.abs(best * g)))
+
+
+def test_residuals_vanish_at_the_solution_alone(known):
+    point = known.problem.view(FullBatch).at(known.params)
+    u, mu = np.maximum(-point.constraints, 0), np.array([0.0, known.multiplier])
+    found = p_lagrangian(known.problem, known.params, u, mu, PLADA())
+    assert max(found.residual, found.kkt, found.dual_distance) < 1e-5
+    assert found.value == pytest.approx(known.objective, abs=1e-6)
+    assert p_lagrangian(known.problem, known.params, u, np.zeros(2), PLADA()).residual > 0.01
+    assert p_lagrangian(known.problem, np.zeros_like(known.params), u, mu, PLADA()).kkt > 0.01
+
+
+def test_what_the_history_has_of_the_lagrangian(known):
+    options = PLADA(max_epochs=200, learning_rate=0.02, slack_rate=0.05, delta=50.0)
+    records = []
+    options.solve(known.problem, None, np.random.default_rng(0), records.append)
+    found = []
+    for record in records[::40] + records[-1:]:
+        u, mu = record["slacks"], record["auxiliary_multipliers"]
+        found.append(p_lagrangian(known.problem, record["params"], u, mu, options))
+        assert record["p_lagrangian"] == pytest.approx(found[-1].value)
+        assert record["dual_distance"] == pytest.approx(found[-1].dual_distance)
+        perturbations = (found[-1].multipliers - mu) / options.alpha
+        np.testing.assert_allclose(record["perturbations"], perturbations, atol=1e-12)
+    assert found[-1].residual < 0.1 * found[0].residual
+    assert records[-1]["dual_distance"] < 0.1 * records[0]["dual_distance"]
+
+
+def test_numbers_for_other_components_are_refused(known):
+    with pytest.raises(ValueError, match=r"slacks must have one number for each of the 2 components; got shape \(3,\)"):
+        p_lagrangian(known.problem, known.params, np.zeros(3), np.zeros(2), PLADA())
+    with pytest.raises(ValueError, match="auxiliary_multipliers must have one number"):
+        p_lagrangian(known.problem, known.params, np.zeros(2), 0.0, PLADA())
