@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
-from benchmarks._common import set_threads
-from benchmarks.rate_parity.cases import CASES, KAPPA
+from benchmarks._common import RESULTS, set_threads
+from benchmarks._runner import Row, read, run_all
+from benchmarks.rate_parity.cases import CASES, KAPPA, Case
 from benchmarks.rate_parity.parameters import LINEAR, SOLVERS
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import make_solver, near_stationarity
 
-__all__ = ["DISTANCE", "VIOLATION", "measure"]
+__all__ = ["COLUMNS", "DISTANCE", "VIOLATION", "Run", "measure", "problem_of", "way_of"]
 
 #: Of the objective to the best one of any method, and of the gap to kappa, within which a method has arrived.
 DISTANCE = 1e-3
@@ -35,20 +37,55 @@ VIOLATION = 1e-4
 _CURVATURE = 1 / (6 * np.sqrt(3))
 #: Points of a run at which near-stationarity is measured.
 _N_ORACLES = 12
+COLUMNS = ("task", "status", "data", "constraint", "method", "seconds", "objective", "violation", "distance")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with its options on one problem."""
+
+    case: Case
+    method: str
+    options: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The options belong to it, so that other options are another run."""
+        return f"{self.case.data}, {self.case.constraint}, {self.method}, {self.options}"
+
+    @property
+    def columns(self) -> Row:
+        """What all its rows share."""
+        return {
+            "task": self.name,
+            "data": self.case.data,
+            "constraint": self.case.constraint,
+            "method": self.method,
+            "status": "ok",
+        }
+
+
+problem_of = cache(Case.problem)
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """The way of every run, and what came of it."""
+    """What came of every run; the way of each is kept beside it, and runs that are there already are not repeated."""
     set_threads(1)
-    cases = CASES[-1:] if quick else CASES
-    runs = [(case, method) for case in cases for method in LINEAR]
-    ways, problems = [], {case: case.problem() for case in cases}
-    for case, method in tqdm(runs, desc="runs"):
-        options = {name: value // 20 if quick and "max" in name else value for name, value in LINEAR[method].items()}
-        way = _way_of(problems[case], method, options)
-        ways.append(way.assign(data=case.data, constraint=case.constraint, method=method))
-    way = pd.concat(ways, ignore_index=True)
-    return {"way": way, "convergence": _summary(way)}
+    cases = CASES[:1] if quick else CASES
+    runs = [Run(case, method, _options(method, quick)) for case in cases for method in LINEAR]
+    path = RESULTS / f"rate_parity{'_quick' if quick else ''}_way.csv"
+    run_all(runs, _rows_of, path, COLUMNS, jobs=1)
+    way = read(path, COLUMNS)
+    return {"convergence": _summary(way[way.task.isin([run.name for run in runs])])}
+
+
+def _options(method: str, quick: bool) -> dict[str, Any]:
+    return {name: value // 20 if quick and "max" in name else value for name, value in LINEAR[method].items()}
+
+
+def _rows_of(run: Run) -> list[Row]:
+    way = way_of(problem_of(run.case), run.method, run.options)
+    return [run.columns | row for row in way.to_dict("records")]
 
 
 class _Trace:
@@ -66,14 +103,18 @@ class _Trace:
         self.visits.append((self.seconds, record["params"].copy()))
 
 
-def _way_of(problem: Problem, method: str, options: dict[str, Any]) -> pd.DataFrame:
+def way_of(
+    problem: Problem, method: str, options: dict[str, Any], n_points: int = 400, n_oracles: int | None = None
+) -> pd.DataFrame:
+    """Objective and violation at some points of a run, and near-stationarity at few of them."""
     solver = make_solver(SOLVERS.get(method, method), options, problem)
     trace = _Trace()
     start = Start(np.zeros(problem.n_params))
     result = solver.solve(problem, start, np.random.default_rng(0), trace)
     trace.visits.append((trace.seconds, result.params))
-    kept = np.unique(np.linspace(0, len(trace.visits) - 1, 400).astype(int))
-    judged = set(np.unique(np.geomspace(1, len(kept), _N_ORACLES).astype(int) - 1))
+    kept = np.unique(np.linspace(0, len(trace.visits) - 1, n_points).astype(int))
+    n_oracles = _N_ORACLES if n_oracles is None else n_oracles
+    judged = set(np.unique(np.geomspace(1, len(kept), n_oracles).astype(int) - 1)) if n_oracles else set()
     view, proximity, rows = FullBatchView(problem), _proximity(problem), []
     for number, (seconds, params) in enumerate(trace.visits[k] for k in kept):
         point = view.at(problem.start(params))
