@@ -48,7 +48,7 @@ def draw_way(way: pd.DataFrame) -> plt.Figure:
     figure.set_figwidth(2.6 * len(cases))
     for column, ((data, constraint), case) in zip(axes.T, cases, strict=True):
         best = case[case.violation <= VIOLATION].objective.min()
-        for color, method in zip(_COLORS, LINEAR, strict=True):
+        for color, method in zip(_COLORS, LINEAR, strict=False):
             run = case[case.method == method]
             for ax, quantity in zip(column, _QUANTITIES, strict=True):
                 own = run.dropna(subset=quantity)

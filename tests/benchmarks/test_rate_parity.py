@@ -38,7 +38,7 @@ def test_a_tiny_run(problem, monkeypatch, method):
     way = way_of(problem, method, options)
     assert (way.violation >= 0).all()
     assert (way.seconds.diff().dropna() >= 0).all()
-    assert way.objective.iloc[-1] <= way.objective.iloc[0] + 1e-9
+    assert way.objective.iloc[-1] <= np.log(2) + 1e-9  # where all begin
     assert np.isfinite(way.distance).sum() >= 1
 
 
@@ -118,7 +118,7 @@ def test_every_method_has_as_many_sets_and_evaluations():
         "proxy_lagrangian": lambda o: o["max_iter"],
     }
     assert {count(options) for name, count in steps.items() for options in SETS[name]} == {2000}
-    assert set(CHOSEN) == set(SETS)
+    assert set(CHOSEN) <= set(SETS)
 
 
 def test_tiny_parts_and_their_figures(tmp_path, monkeypatch, problem):
