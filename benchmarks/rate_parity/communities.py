@@ -144,8 +144,7 @@ def _rows_of(fit: Fit) -> list[Row]:
     def note(epoch: int | None, params: np.ndarray, message: str = "") -> None:
         row = fit.columns | {"epoch": epoch, "seconds": time.process_time() - begin, "message": message}
         for name, part in parts.items():
-            scores = FullBatchView(part.problem).at(part.problem.start(params)).scores
-            row |= {f"{name}_{key}": value for key, value in _judged(part, scores).items()}
+            row |= {f"{name}_{key}": value for key, value in _judged(part, params).items()}
         rows.append(row)
 
     result = solver.solve(
@@ -155,7 +154,10 @@ def _rows_of(fit: Fit) -> list[Row]:
     return rows
 
 
-def _judged(part: _Part, scores: np.ndarray) -> dict[str, float]:
+def _judged(part: _Part, params: np.ndarray) -> dict[str, float]:
+    problem = part.problem
+    scores = np.empty(part.y.size)
+    scores[problem.data.order] = FullBatchView(problem).at(problem.start(params)).scores
     options: dict[str, Any] = {"constraint": "intersectional", "rate": "hinge"}
     excess = {
         f"{how}_excess": rate_gap(part.y, scores, sensitive_features=part.members, agg=how, **options)

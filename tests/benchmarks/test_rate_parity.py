@@ -13,6 +13,7 @@ from benchmarks.rate_parity.convergence import _proximity, _summary, way_of
 from benchmarks.rate_parity.parameters import CHOSEN, LINEAR, SETS
 from benchmarks.rate_parity.reduction import _compared
 from fairconstrained.constraints import RateGap
+from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import AugmentedLagrangian, near_stationarity
 
 
@@ -150,6 +151,12 @@ def test_communities_are_judged_by_epoch(tmp_path, monkeypatch):
     communities._parts.cache_clear()
     fits = [communities.Fit(bound, 0, name, 2) for bound in communities.NETWORKS for name in communities.METHODS]
     epochs = pd.DataFrame([row for fit in fits for row in communities._rows_of(fit)])
+    for bound in communities.NETWORKS:  # scores and labels are in one order
+        part = communities._parts(bound, 0)["test"]
+        params = part.problem.model.init(np.random.default_rng(1))
+        point = FullBatchView(part.problem).at(part.problem.start(params))
+        excess = part.problem.constraints[0].metric(point.scores)
+        assert communities._judged(part, params)[f"{bound}_excess"] == pytest.approx(excess)
     communities._parts.cache_clear()
     table = communities._summary(epochs)
     assert table.method.tolist() == list(communities.METHODS) * 2
