@@ -29,6 +29,8 @@ _UNCONSTRAINED_ITER = 2000
 _NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
 _HOPELESS = 5
+#: Most iterations on a stricter problem to begin with.
+_START_ITER = 12
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
 #: Of sums of shares.
@@ -177,7 +179,9 @@ class AugmentedLagrangian(Solver):
         stricter = run.problem.stricter()
         if stricter is None:
             return
-        found = self.solve(stricter, Start(run.z[: stricter.n_params]), random_state, callback)
+        start = Start(run.z[: stricter.n_params])
+        # a start need not be settled, nor is it worth a second attempt where nothing holds
+        found = replace(self, max_iter=min(self.max_iter, _START_ITER)).solve(stricter, start, random_state, callback)
         run.n_evaluations += found.n_evaluations
         if found.status is not Status.INFEASIBLE and found.start is not None:
             run.resume(found.start)
