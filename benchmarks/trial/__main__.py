@@ -7,7 +7,8 @@ promise is counted; the exit status is 1 if anything does. ``--only`` chooses am
 
 Results go to ``benchmarks/results/trial*.csv`` one after another, and a run does what is missing. Those of other code
 belong in other files: ``--stem after``, or ``--fresh`` to begin again, as ``--quick`` always does. ``--docs`` also puts
-the summary where the documentation takes it from.
+the summary where the documentation takes it from. Two problems at a time slow each other down: ``--again 4 --jobs 1``
+runs those that took more than four seconds once more, one at a time.
 """
 
 from __future__ import annotations
@@ -40,6 +41,12 @@ def _problems(seeds: list[int], path: Path, jobs: int) -> pd.DataFrame:
     return summary(results[results["seed"].isin(seeds)], len(seeds))
 
 
+def forget_slow(path: Path, seconds: float) -> None:
+    """Remove the results of the problems that took longer, so that they run again."""
+    results = read(path, COLUMNS)
+    results[~(results["cpu_seconds"] > seconds)].to_csv(path, index=False)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     choices = ["problems", *PARTS]
@@ -49,6 +56,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--stem", default="trial", help="first part of the names of the results' files")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    parser.add_argument("--again", type=float, metavar="SECONDS", help="run the problems that took longer once more")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
     arguments = parser.parse_args()
     if arguments.docs and arguments.quick:
@@ -58,6 +66,8 @@ def main() -> int:
     if arguments.fresh or arguments.quick:
         for part in arguments.only:
             paths[part].unlink(missing_ok=True)
+    if arguments.again is not None:
+        forget_slow(paths["problems"], arguments.again)
     set_threads(1)
     tables = []
     if "problems" in arguments.only:

@@ -11,6 +11,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks._runner import read, run_all
 from benchmarks.trial import gaps
+from benchmarks.trial.__main__ import forget_slow
 from benchmarks.trial.judgements import COLUMNS, judge, run
 from benchmarks.trial.objectives import of_classes, of_pairs, of_rows, of_target, pairs_of_labels
 from benchmarks.trial.obvious import best_constant, best_rescaling, feasible_constants
@@ -279,3 +280,16 @@ def test_results_resume(tmp_path):
     results = read(path, COLUMNS)
     assert summary(results, 5)["broken"].sum() == 0
     assert summary(results, 6)["broken"].sum() == 1  # one is missing
+
+
+def test_slow_problems_run_again(tmp_path):
+    path, seconds = tmp_path / "trial.csv", iter([1.0, 6.0, 2.0, 3.0])
+
+    def note(task):
+        return [task.columns | {"seconds": (took := next(seconds)), "cpu_seconds": took, "broken": "", "status": ""}]
+
+    run_all([Task(seed) for seed in range(3)], note, path, COLUMNS, jobs=1)
+    forget_slow(path, 4.0)
+    run_all([Task(seed) for seed in range(3)], note, path, COLUMNS, jobs=1)
+    results = read(path, COLUMNS).set_index("seed").sort_index()
+    assert results.cpu_seconds.tolist() == [1.0, 3.0, 2.0]
