@@ -498,9 +498,8 @@ def test_too_long_steps_diverge_with_a_message(make_data, make_problem):
         result = solve(problem, "sgd", learning_rate=1e6, max_epochs=50)
     assert "it met a loss that is 2.8e+88, more than a million times that of the start" in result.message
     assert "lower learning_rate" in result.message
-    assert np.isfinite(result.params).all()
-    assert np.isfinite(result.objective)
-    assert result.status == "infeasible"
+    start = problem.fair_start(None, np.random.default_rng(0))
+    np.testing.assert_array_equal(result.params, start[: problem.n_params])  # the only model with a sensible loss
     assert result.n_iter < 50
 
 
