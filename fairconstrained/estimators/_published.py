@@ -32,7 +32,7 @@ def published_settings(estimator: Any) -> Iterator[None]:
         If nothing is published for its solver.
     """
     estimator.__dict__.pop("published_params_", None)
-    if isinstance(estimator.solver_options, Mapping) or estimator.solver_options != PAPER:
+    if estimator.solver_options != PAPER:
         yield
         return
     if estimator.solver not in estimator._published:

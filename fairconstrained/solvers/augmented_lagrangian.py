@@ -74,7 +74,7 @@ class AugmentedLagrangian(Solver):
     unconstrained optimum is such a point, it is the result.
 
     Where a constraint has a stricter one with fewer local optima (`Problem.stricter`), as partial rates at one
-    threshold have, that is solved first.
+    threshold have, a few iterations on that one come first.
 
     Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
     where these end, with their multipliers.
