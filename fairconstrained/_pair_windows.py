@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained._polynomials import taylor_shifted
+
 __all__ = ["Pieces", "Side", "centre", "group_potentials", "pair_sums"]
 
 #: Points that are summed at once: more do not stay in the cache, fewer are slowed down by the number of calls.
@@ -250,8 +252,9 @@ def _window_sums(points: np.ndarray, others: Others, knots: np.ndarray, tables: 
     prefix = _prefix_moments(others.x - origin, others.weights, size)
     sums = np.zeros((len(tables), *edges[1].shape))
     for piece in (0, last):
-        window = prefix.take(edges[piece], axis=1) - prefix.take(edges[piece + 1], axis=1)
-        sums += np.tensordot(tables[:, piece, :size], _moved(window, points - origin), 1)
+        if tables[:, piece, :size].any():
+            window = prefix.take(edges[piece], axis=1) - prefix.take(edges[piece + 1], axis=1)
+            sums += _of_moments(tables[:, piece, :size], points - origin, window)
     if last < 2:
         return sums
     # The inner windows take moments about the centre of a cell, whose powers are small. The cells are a little
@@ -264,9 +267,8 @@ def _window_sums(points: np.ndarray, others: Others, knots: np.ndarray, tables: 
         cell = _cells(points - knots[piece], width)
         middle = np.clip(others.find(cell + 1, width=width), begins, ends)
         up_to_begin, up_to_middle = prefix.take(begins, axis=1), prefix.take(middle, axis=1)
-        window = _moved(up_to_middle - up_to_begin, points - (cell + 0.5) * width)
-        window += _moved(up_to_end - up_to_middle, points - (cell + 1.5) * width)
-        sums += np.tensordot(tables[:, piece], window, 1)
+        sums += _of_moments(tables[:, piece], points - (cell + 0.5) * width, up_to_middle - up_to_begin)
+        sums += _of_moments(tables[:, piece], points - (cell + 1.5) * width, up_to_end - up_to_middle)
         up_to_end = up_to_begin
     return sums
 
@@ -287,9 +289,19 @@ def _prefix_moments(x: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray
     return prefix
 
 
-def _moved(moments: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Moments of ``shift - x`` from those of ``-x``, in place; both of shape (size, n_points)."""
-    for start in range(1, len(moments)):  # binomial theorem, as in Pascal's triangle
-        for m in reversed(range(start, len(moments))):
-            moments[m] += shift * moments[m - 1]
-    return moments
+def _of_moments(tables: np.ndarray, shift: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """Weighted sums of polynomials in ``shift - x`` over windows of rows x, from the windows' moments of ``-x``.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_tables, size)
+        Coefficients of every polynomial.
+    shift : ndarray of shape (n_points,)
+    moments : ndarray of shape (size, ..., n_points)
+
+    Returns
+    -------
+    sums : ndarray of shape (n_tables, ..., n_points)
+    """
+    shifted = taylor_shifted(np.repeat(tables.T[:, :, None], shift.size, axis=2), shift)
+    return np.einsum("mtp,m...p->t...p", shifted, moments)

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fairconstrained._polynomials import taylor_shifted
 from fairconstrained.data import Cells
 
 __all__ = ["SURROGATES", "Kernel", "LogisticKernel", "PiecewisePolynomial", "QuadraticKernel", "Surrogate"]
@@ -201,7 +202,7 @@ class _Bins:
         shift = (self.origins - thresholds[:, None]) / width
         within = np.concatenate([shift[:, :1] - 1, shift[:, 1:-1], shift[:, -1:] + 1], axis=1)
         piece = kernel.coefficients[np.searchsorted(kernel.knots, within)]
-        self.local = _shifted(piece, shift)
+        self.local = np.moveaxis(taylor_shifted(np.moveaxis(piece, -1, 0), shift), 0, -1)
         self.shape = self.local.shape[1:]
         if n_samples >= _WORTH_A_TABLE:
             self._tabulate()
@@ -263,16 +264,6 @@ class _Binned:
             value += coefficients[self.bin]
         value *= self.weights
         return value
-
-
-def _shifted(coefficients: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Coefficients of ``q(x + shift)``, by Horner's scheme on the last axis (Taylor shift)."""
-    result = coefficients.copy()
-    degree = result.shape[-1] - 1
-    for start in range(degree):
-        for j in reversed(range(start, degree)):
-            result[..., j] += shift * result[..., j + 1]
-    return result
 
 
 @dataclass(frozen=True)

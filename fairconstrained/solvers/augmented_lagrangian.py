@@ -346,7 +346,10 @@ class _Run:
             value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
-        self.z, _ = minimise(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6)
+        # where the last iterations have not come nearer to feasibility, a look is enough to see whether the next do
+        gives_little_hope = self.best is None and self.stalled > 0
+        inner_iter = self.options.inner_iter // 2 if gives_little_hope else self.options.inner_iter
+        self.z, _ = minimise(view, lagrangian, self.z, max(inner_iter, 1), gtol=1e-6)
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1
