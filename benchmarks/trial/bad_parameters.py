@@ -139,6 +139,15 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "compute_stationarity": ["yes"],
         "solver": ["idca"],
     },
+    "ParityPairClassifier": {
+        "kappa": [-0.1, "a", np.nan],
+        "beta": [0, -1.0, "a"],
+        "radius": [0, -1.0, "a"],
+        "truncation": [0],
+        "rate": ["hinge"],
+        "compute_stationarity": ["yes"],
+        "solver": ["idca"],
+    },
     "NeymanPearsonClassifier": {
         "bounds": [{"nobody": 0.1}, {0: "a"}, {0: -1.0}, {0: np.inf}, -0.5, 0.1, "a", [0.1]],
         "priority_class": ["nobody"],

@@ -52,6 +52,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
         fc.LossParityClassifier, 0.2, hidden_layer_sizes=(4,), max_epochs=2, random_state=0
     ),
     "MinorityRateClassifier": partial(fc.MinorityRateClassifier, 0.2, minority=1),
+    "ParityPairClassifier": partial(fc.ParityPairClassifier, 1.05),
     "CorrelationPenaltyClassifier": partial(fc.CorrelationPenaltyClassifier, 0.1),
     "RegularizedParityClassifier": partial(fc.RegularizedParityClassifier, 0.1, max_iter=20),
     "PairwiseParityClassifier": partial(fc.PairwiseParityClassifier, 1.0),
@@ -155,8 +156,10 @@ def _columns(make: Callable[[], Any], data: Data) -> None:
 
 
 def _searched(make: Callable[[], Any], data: Data) -> None:
-    parameter = next(p for p in ("kappa", "weight", "min_share") if p in make().get_params())
-    search = GridSearchCV(make(), {parameter: [0.2, 0.3]}, cv=2, scoring=get_fairness_scorer("neg_independence_gap"))
+    given = make().get_params()
+    parameter = next(p for p in ("kappa", "weight", "min_share") if p in given)
+    grid = {parameter: [given[parameter], 1.5 * given[parameter]]}
+    search = GridSearchCV(make(), grid, cv=2, scoring=get_fairness_scorer("neg_independence_gap"))
     search.fit(data.X, data.y, **data.given)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all(), "scores are NaN"
 
