@@ -1,4 +1,4 @@
-"""The five notions of parity, each beside the metric that its kappa bounds, and the forms of an interval."""
+"""The five notions of parity, each beside the metric that its kappa bounds; forms of an interval, and of ranks."""
 
 import numpy as np
 
@@ -46,3 +46,18 @@ for name, interval in intervals.items():
     # end of the forms
     assert gap <= 0.1 + granularity(group, interval=interval)
     assert np.isclose(gap, model.constraint_values_["statistical_parity"])
+
+# ranks among whom
+for ranks in ("group_and_label", "group"):
+    model = PartialParityClassifier(kappa=0.1, parity="equal_opportunity", interval=(0.0, 0.5), ranks=ranks)
+    scores = model.fit(X, y, sensitive_features=group).decision_function(X)
+    options = {"sensitive_features": group, "interval": (0.0, 0.5)}
+    among_positives = partial_equal_opportunity_gap(y, scores, **options)
+    in_group = partial_equal_opportunity_gap(y, scores, **options, ranks="group")
+    print(f"ranks={ranks!r}: gap {among_positives:.3f} among the positives, {in_group:.3f} in the group")
+    # end of the ranks
+    gap = in_group if ranks == "group" else among_positives
+    assert gap <= 0.1 + model.granularity_["equal_opportunity"]
+    assert np.isclose(gap, model.constraint_values_["equal_opportunity"])
+    assert ranks == "group" or (among_positives, round(in_group, 3)) == (0.0, 0.266)
+    assert ranks == "group_and_label" or (among_positives, round(in_group, 3)) == (0.0, 0.105)

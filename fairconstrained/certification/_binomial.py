@@ -181,6 +181,8 @@ def _majority_share(sample: Sample) -> Comparison:
 
 def _partial(sample: Sample) -> Comparison:
     """Ranks of one threshold; among all rows, the positives, or the rows of each label."""
+    if sample.params.get("ranks", "group_and_label") != "group_and_label":
+        raise NotOffered("'binomial' takes the ends of the interval as given; with ranks='group' they are estimates.")
     scores = check_scores(sample.response)
     groups = check_groups(sample.sensitive_features, None, scores.size).groups
     above = scores > sample.params.get("threshold", 0.0)

@@ -201,8 +201,9 @@ def certify(
     "unconditional"  Exact bounds on the difference of two rates, whatever the rates are. Independence, equal
                      opportunity, separation, and `rate_gap` of indicators, between groups that do not overlap.
     "binomial"       Exact intervals of Clopper and Pearson for every rate. All these metrics, sufficiency, inaccuracy,
-                     `parity_pair` and `minority_share` of indicators, partial gaps at a threshold, and gaps that are
-                     the largest over all thresholds (statistical parity, whole or partial).
+                     `parity_pair` and `minority_share` of indicators, partial gaps at a threshold (but with
+                     ``ranks="group"``, for which there is the bootstrap), and gaps that are the largest over all
+                     thresholds (statistical parity, whole or partial).
     "ustatistic"     Chernoff's bound for U-statistics of two samples. AUC gaps.
     "bernstein"      Empirical Bernstein bounds. `rate_gap` and `parity_pair` of sigmoids; losses with ``loss_bound``.
     "dkw"            Bands around distribution functions. `wasserstein_gap`, `partial_group_auc_gap`; also statistical

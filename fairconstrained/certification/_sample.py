@@ -35,6 +35,11 @@ def _strata_of_sides(params: dict[str, Any]) -> tuple[str, ...]:
     return _BY_GROUP if params.get("protected") is None else ("side",)
 
 
+def _strata_of_ranks(params: dict[str, Any]) -> tuple[str, ...]:
+    """Of the metrics among the rows of a label; ranks in the whole group depend on the labels' shares of it."""
+    return _BY_GROUP if params.get("ranks") == "group" else _BY_CELL
+
+
 def _strata_of_notion(params: dict[str, Any]) -> tuple[str, ...]:
     """Of the metrics that compare means of groups by the name of a notion."""
     constraint = params.get("constraint", "demographic_parity")
@@ -49,8 +54,8 @@ def _strata_of_notion(params: dict[str, Any]) -> tuple[str, ...]:
 _STRATA: dict[Callable[..., Any], Callable[[dict[str, Any]], tuple[str, ...]]] = {
     metrics.equal_opportunity_gap: lambda params: _BY_CELL,
     metrics.separation_gap: lambda params: _BY_CELL,
-    metrics.partial_equal_opportunity_gap: lambda params: _BY_CELL,
-    metrics.partial_equalized_odds_gap: lambda params: _BY_CELL,
+    metrics.partial_equal_opportunity_gap: _strata_of_ranks,
+    metrics.partial_equalized_odds_gap: _strata_of_ranks,
     metrics.group_auc_gap: _strata_of_sides,
     metrics.inter_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),
     metrics.intra_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairconstrained.constraints._rates import RateParity
+from fairconstrained.constraints._rate_parity import RateParity
 
 __all__ = ["DemographicParity"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from fairconstrained.constraints._rates import RateParity
+from fairconstrained.constraints._label_parity import LabelParity
 
 __all__ = ["EqualizedOdds"]
 
 
-class EqualizedOdds(RateParity):
+class EqualizedOdds(LabelParity):
     r"""Bound on the partial equalized odds gap at one threshold.
 
     .. math:: \left| \mathrm{clip}(\bar F_{g, c}(\hat\theta)) - \mathrm{clip}(\bar F_{g', c}(\hat\theta)) \right|
@@ -25,20 +25,29 @@ class EqualizedOdds(RateParity):
         Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
-        the top of a group's rows of one label.
+        the top.
     threshold : float, default=0.0
         The threshold :math:`\hat\theta`, in units of the scores.
     normalize : bool, default=True
         False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
         The surrogate then bounds the difference wherever the ranks lie, which is sufficient.
+    ranks : {"group_and_label", "group"}, default="group_and_label"
+        Whether the ranks are those among the rows of the group and label, or those in the whole group:
+
+        .. math:: \left| P(s > \hat\theta \mid g, y = c, \bar F_g(s) \in I)
+                  - P(s > \hat\theta \mid g', y = c, \bar F_{g'}(s) \in I) \right| \le \kappa
+
+        "group" has neither a difference of convex functions nor unbiased mini-batches to offer, so that solvers which
+        ask for these do not take it. A model that leaves a group without rows of a label at ranks in the interval does
+        not keep any bound: its gap is not defined.
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
     surrogate_width : float or "auto", default="auto"
         Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
 
     References
     ----------
-    He, Huang, Yao, Lin, arXiv:2505.12530: eq. 56, whose ranks are those among the rows of a group with the same
-    label. Definition A.3, eq. 45, takes them in the whole group, which is another gap.
+    He, Huang, Yao, Lin, arXiv:2505.12530: eq. 56 with ``ranks="group_and_label"``, and Definition A.3, eq. 45, with
+    ``ranks="group"``; these are two gaps.
     """
 
     _name: ClassVar[str] = "equalized_odds"

@@ -14,7 +14,7 @@ from torch import Tensor
 from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._offsets import free_offset
-from fairconstrained.constraints._rates import BoundParity, make_surrogate
+from fairconstrained.constraints._rates import BoundSplitParity, make_surrogate
 from fairconstrained.data import FairData
 from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table
@@ -101,7 +101,7 @@ class StatisticalParity(Constraint):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundStatisticalParity(BoundParity):
+class BoundStatisticalParity(BoundSplitParity):
     """See `StatisticalParity`. Components: levels x groups x (lower, upper), levels first.
 
     Attributes

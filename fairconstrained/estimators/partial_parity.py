@@ -20,6 +20,7 @@ from fairconstrained.estimators._parity import (
     PartialParity,
 )
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.metrics._label_ranks import RANKS, Ranks
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import (
     Objective,
@@ -64,8 +65,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
         best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
-        group. Ranks are those among the positives for "equal_opportunity", and among the rows of the same label for
-        "equalized_odds".
+        group. For "equal_opportunity" and "equalized_odds" see ``ranks``.
     parity : {"statistical", "demographic", "group_auc", "equal_opportunity", "equalized_odds"}, default="statistical"
         What is compared, and what ``kappa`` bounds:
 
@@ -78,12 +78,16 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     normalize : bool, default=True
         False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
         the interval. Not used by "group_auc".
+    ranks : {"group_and_label", "group"}, default="group_and_label"
+        Only for "equal_opportunity" and "equalized_odds": whether the rank of a row is the one among the rows of its
+        group and label, as in the problems that the paper solves (eqs. 50 and 56), or the one in its whole group, as in
+        its definitions (eqs. 42 and 45). With the second, ``solver`` cannot be "idca" or one of mini-batches.
     threshold : float, default=0.0
         Score above which the positive class is predicted.
     constraints : list of (str, Constraint), default=None
         Several bounds at once, of `fairconstrained.constraints`, each with a name of its own under which
         ``constraint_values_`` reports it and ``constraints__<name>__kappa`` sets it. ``kappa``, ``interval``,
-        ``parity``, ``normalize``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are then ignored.
+        ``parity``, ``normalize``, ``ranks``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are then ignored.
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
         What is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
         calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's over all
@@ -169,6 +173,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name: that of ``constraints``, or
         "statistical_parity", "demographic_parity", "group_auc", "equal_opportunity" or "equalized_odds".
+        NaN with ``ranks="group"`` where a group has no rows of a label at ranks in the interval; then no bound is kept.
     constraint_values_all_groups_ : dict
         The same gaps with the ignored groups compared as well; NaN where one of them has an empty cell.
     granularity_ : dict
@@ -197,9 +202,9 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     References
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21 (the surrogate problems);
-    appendix A with eqs. 49, 50 and 56 (group AUC, equal opportunity, equalized odds); remark 5.3 (unions, intervals by
-    group); eqs. 81-83 (the AUC objectives); Algorithms 1-3 (solvers "idca" and "switching_subgradient") and section G.9
-    ("stochastic_idca").
+    appendix A with eqs. 49, 50 and 56 (group AUC, equal opportunity, equalized odds), and its Definitions A.2 and A.3
+    (the latter two with ``ranks="group"``); remark 5.3 (unions, intervals by group); eqs. 81-83 (the AUC objectives);
+    Algorithms 1-3 (solvers "idca" and "switching_subgradient") and section G.9 ("stochastic_idca").
 
     Examples
     --------
@@ -227,6 +232,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialParity._parameter_constraints,
         "parity": [StrOptions(set(PARITIES))],
+        "ranks": [StrOptions(set(RANKS))],
         "solver_options": OPTIONS_OR_PAPER,
         "constraints": ["array-like", None],
         **OBJECTIVE_PARAMETERS,
@@ -240,6 +246,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         interval: Any = (0.0, 1.0),
         parity: str = "statistical",
         normalize: bool = True,
+        ranks: Ranks = "group_and_label",
         threshold: float = 0.0,
         constraints: Sequence[tuple[str, Constraint]] | None = None,
         objective: str = "logistic",
@@ -268,6 +275,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         self.interval = interval
         self.parity = parity
         self.normalize = normalize
+        self.ranks = ranks
         self.threshold = threshold
         self.constraints = constraints
         self.objective = objective

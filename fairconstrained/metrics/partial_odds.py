@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._label_ranks import RANKS, CountedRanks, Ranks
 from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
 from fairconstrained.metrics._registry import register
@@ -39,6 +40,7 @@ def partial_equal_opportunity_gap(
     interval: Any = (0.0, 1.0),
     threshold: float = 0.0,
     normalize: bool = True,
+    ranks: Ranks = "group_and_label",
     pos_label: Any = None,
     agg: Aggregate = "max",
     on_empty: OnEmpty = "raise",
@@ -46,9 +48,9 @@ def partial_equal_opportunity_gap(
 ) -> float | tuple[float, pd.DataFrame]:
     r"""Difference of the groups' true positive rates within a percentile interval (pEOP).
 
-    The partial demographic parity gap among the positives. Ranks are taken among the positives of a group,
-    :math:`\bar F_{g,1}(\theta) = P(s > \theta \mid g, y = 1)`; with :math:`I = [\alpha, \beta)` and the
-    threshold :math:`\hat\theta`,
+    The partial demographic parity gap among the positives. With ``ranks="group_and_label"`` the ranks are those among
+    the positives of a group, :math:`\bar F_{g,1}(\theta) = P(s > \theta \mid g, y = 1)`; with
+    :math:`I = [\alpha, \beta)` and the threshold :math:`\hat\theta`,
 
     .. math::
         \max_{g, g'} \left| P(s > \hat\theta \mid g, y = 1, \bar F_{g,1}(s) \in I)
@@ -59,6 +61,17 @@ def partial_equal_opportunity_gap(
     where :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`. With ``normalize=False`` a pair counts
     with :math:`|\bar F_{g,1}(\hat\theta) - \bar F_{g',1}(\hat\theta)|` if either rank lies in the interval, and
     with 0 otherwise.
+
+    With ``ranks="group"`` the ranks are those in the whole group, :math:`\bar F_g(\theta) = P(s > \theta \mid g)`,
+
+    .. math::
+        \max_{g, g'} \left| P(s > \hat\theta \mid g, y = 1, \bar F_g(s) \in I)
+        - P(s > \hat\theta \mid g', y = 1, \bar F_{g'}(s) \in I) \right|.
+
+    The positives of a group at these ranks are those at ranks :math:`[\alpha_g, \beta_g)` among its positives, where
+    :math:`\alpha_g` and :math:`\beta_g` are the shares of its positives in the top :math:`\alpha` and
+    :math:`\beta` of the group. With this interval for each group, the first formula holds, and so does what
+    ``normalize=False`` means.
 
     Parameters
     ----------
@@ -71,19 +84,22 @@ def partial_equal_opportunity_gap(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions of the positives, a union of disjoint ones, or one of these for each
+        Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
         group. The default gives the equal opportunity gap at ``threshold``.
     threshold : float, default=0.0
         A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
         probabilities.
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ).
+    ranks : {"group_and_label", "group"}, default="group_and_label"
+        Whether a row's rank is the one among the positives of its group, or the one among all rows of its group.
     pos_label : object, default=None
         The positive label; None for the larger of the two.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives: raise, or return NaN.
+        What to do if a group has no positives, or with ``ranks="group"`` none at ranks in the interval: raise, or
+        return NaN.
     return_groups : bool, default=False
         Whether to return the table by group as well.
 
@@ -98,20 +114,21 @@ def partial_equal_opportunity_gap(
     Raises
     ------
     ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], the labels are not binary, scores are
-        not finite, lengths differ, a group has no weight, or a group has no positives (the message prints the
-        counts).
+        If the interval is empty, reversed, overlapping or outside [0, 1], ``ranks`` is unknown, the labels are not
+        binary, scores are not finite, lengths differ, a group has no weight, or no positives that count (the
+        message prints the counts).
 
     Notes
     -----
-    Its resolution is :func:`granularity` of the positive rows.
+    Its resolution is :func:`granularity` of the positive rows. With ``ranks="group"`` that is exact where the share of
+    positives is the same in the interval as in the group.
 
     References
     ----------
     .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Eq. (50), where ranks are those among the
-       positives of a group; Definition A.2, eq. (42), takes them in the whole group. Remark 5.3 for unions and
-       intervals by group.
+       Difference-of-Convex Constraints", arXiv:2505.12530. ``ranks="group_and_label"`` is the gap of the
+       problem that the paper solves, eq. (50); ``ranks="group"`` is that of its Definition A.2, eq. (42). Remark 5.3
+       for unions and intervals by group.
 
     Examples
     --------
@@ -121,9 +138,18 @@ def partial_equal_opportunity_gap(
     0.5
     >>> partial_equal_opportunity_gap(y_true, score, sensitive_features=list("aaabbb"), interval=(0, 0.5))
     0.0
+
+    With ``ranks="group"`` and the upper two thirds of each group, a positive of score 2 is compared with two positives
+    of scores 3 and 1:
+
+    >>> options = {"sensitive_features": list("aaabbb"), "interval": (0, 2 / 3), "threshold": 1.5}
+    >>> partial_equal_opportunity_gap(y_true, score, ranks="group", **options)
+    0.5
+    >>> partial_equal_opportunity_gap(y_true, score, **options)
+    0.0
     """
     cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
-    return cells.gap([1], interval, normalize, agg, on_empty, return_groups)
+    return cells.gap([1], interval, ranks, normalize, agg, on_empty, return_groups)
 
 
 @register("decision_function", "pEOD")
@@ -136,6 +162,7 @@ def partial_equalized_odds_gap(
     interval: Any = (0.0, 1.0),
     threshold: float = 0.0,
     normalize: bool = True,
+    ranks: Ranks = "group_and_label",
     pos_label: Any = None,
     agg: Aggregate = "max",
     on_empty: OnEmpty = "raise",
@@ -143,15 +170,18 @@ def partial_equalized_odds_gap(
 ) -> float | tuple[float, pd.DataFrame]:
     r"""Larger difference of the groups' true and false positive rates within a percentile interval (pEOD).
 
-    The larger of the partial demographic parity gaps among the positives and among the negatives. Ranks are
-    taken among the rows of equal group and label, :math:`\bar F_{g,v}(\theta) = P(s > \theta \mid g, y = v)`;
-    with :math:`I = [\alpha, \beta)` and the threshold :math:`\hat\theta`,
+    The larger of the partial demographic parity gaps among the positives and among the negatives. With
+    ``ranks="group_and_label"`` the ranks are those among the rows of equal group and label,
+    :math:`\bar F_{g,v}(\theta) = P(s > \theta \mid g, y = v)`; with :math:`I = [\alpha, \beta)` and the
+    threshold :math:`\hat\theta`,
 
     .. math::
         \max_{g, g'} \max_{v \in \{0, 1\}} \left| P(s > \hat\theta \mid g, y = v, \bar F_{g,v}(s) \in I)
         - P(s > \hat\theta \mid g', y = v, \bar F_{g',v}(s) \in I) \right|.
 
-    See :func:`partial_equal_opportunity_gap` for the form with ranks alone, and for ``normalize=False``.
+    With ``ranks="group"`` they are those in the whole group: :math:`\bar F_g(\theta) = P(s > \theta \mid g)` takes the
+    place of :math:`\bar F_{g,v}`. See :func:`partial_equal_opportunity_gap` for the forms with ranks alone, and for
+    ``normalize=False``.
 
     Parameters
     ----------
@@ -164,19 +194,22 @@ def partial_equalized_odds_gap(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions of the rows of equal group and label, a union of disjoint ones, or one
-        of these for each group. The default gives the equalized-odds difference at ``threshold``.
+        Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
+        group. The default gives the equalized-odds difference at ``threshold``.
     threshold : float, default=0.0
         A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
         probabilities.
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ).
+    ranks : {"group_and_label", "group"}, default="group_and_label"
+        Whether a row's rank is the one among the rows of its group and label, or the one among all rows of its group.
     pos_label : object, default=None
         The positive label; None for the larger of the two.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives: raise, or return NaN.
+        What to do if a group has no positives or no negatives, or with ``ranks="group"`` none at ranks in the
+        interval: raise, or return NaN.
     return_groups : bool, default=False
         Whether to return the table by group as well.
 
@@ -192,51 +225,74 @@ def partial_equalized_odds_gap(
     Raises
     ------
     ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], the labels are not binary, scores are
-        not finite, lengths differ, a group has no weight, or a cell of group and label is empty (the message
-        prints the counts).
+        If the interval is empty, reversed, overlapping or outside [0, 1], ``ranks`` is unknown, the labels are not
+        binary, scores are not finite, lengths differ, a group has no weight, or a cell of group and label has no
+        rows that count (the message prints the counts).
 
     Notes
     -----
-    Its resolution is the larger :func:`granularity` of the positive and of the negative rows.
+    Its resolution is the larger :func:`granularity` of the positive and of the negative rows, with ``ranks="group"`` as
+    in :func:`partial_equal_opportunity_gap`.
 
     References
     ----------
     .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Eq. (56), where ranks are those among the rows
-       of a group with the same label; Definition A.3, eq. (45), takes them in the whole group. Remark 5.3 for unions
-       and intervals by group.
+       Difference-of-Convex Constraints", arXiv:2505.12530. ``ranks="group_and_label"`` is the gap of the
+       problem that the paper solves, eq. (56); ``ranks="group"`` is that of its Definition A.3, eq. (45). Remark 5.3
+       for unions and intervals by group.
     """
     cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
-    return cells.gap([0, 1], interval, normalize, agg, on_empty, return_groups)
+    return cells.gap([0, 1], interval, ranks, normalize, agg, on_empty, return_groups)
 
 
 class _CellRates(NamedTuple):
     """Share of every cell of group and label that scores above the threshold; NaN where a cell is empty."""
 
     rates: np.ndarray
+    scores: np.ndarray
     rows: GroupedRows
     positive: np.ndarray
     names: tuple[str, str]
 
     def gap(
-        self, labels: list[int], interval: Any, normalize: bool, agg: Aggregate, on_empty: OnEmpty, return_groups: bool
+        self,
+        labels: list[int],
+        interval: Any,
+        ranks: Ranks,
+        normalize: bool,
+        agg: Aggregate,
+        on_empty: OnEmpty,
+        return_groups: bool,
     ) -> float | tuple[float, pd.DataFrame]:
         """Partial demographic parity gap within each of the labels, the largest one for each pair of groups."""
-        rows, headings = self.rows, (f"y_true={self.names[0]}", f"y_true={self.names[1]}")
+        rows = self.rows
         intervals = PercentileIntervals.parse(interval, rows.labels)
+        check_option("ranks", ranks, RANKS)
         check_option("agg", agg, AGGREGATES)
-        check_cells(self.rates[:, labels], self.positive, rows, headings, on_empty)
+        counted = RANKS[ranks](intervals, self.scores, self.positive, *rows.arrays)
+        by_label = [self._in_interval(label, counted, on_empty) for label in labels]
         if agg == "max" and rows.n_groups > 1:  # needs no pairs
-            gap = float(gaps_by_threshold(self.rates[:, labels].T, intervals, normalize).max())
+            gap = float(np.max([gaps_by_threshold(rates[None], own, normalize) for rates, own in by_label]))
         else:
-            by_label = [pair_gaps(self.rates[:, label][None, :], intervals, normalize) for label in labels]
-            gap = aggregate_pairs(np.max(by_label, axis=0), agg)
+            gap = aggregate_pairs(np.max([pair_gaps(rates[None], own, normalize) for rates, own in by_label], 0), agg)
         if not return_groups:
             return gap
         columns = {_RATES[label]: self.rates[:, label] for label in labels}
-        partial = {f"partial_{name}": intervals.clip(rates) / intervals.length for name, rates in columns.items()}
+        partial = {
+            f"partial_{_RATES[label]}": own.clip(rates) / own.length
+            for label, (rates, own) in zip(labels, by_label, strict=True)
+        }
         return gap, rows.table(**columns, **partial)
+
+    def _in_interval(
+        self, label: int, counted: CountedRanks, on_empty: OnEmpty
+    ) -> tuple[np.ndarray, PercentileIntervals]:
+        """Rates of a label and the ranks that count; NaN, or an error, where a group has no rows there."""
+        own = counted.intervals[label]
+        rates = np.where(np.isnan(own.length), np.nan, self.rates[:, label])
+        rows = GroupedRows(self.rows.groups, self.rows.weights * counted.shares)
+        check_cells(rates, self.positive, rows, (f"y_true={self.names[0]}", f"y_true={self.names[1]}"), on_empty)
+        return rates, own
 
 
 def _rates_above(
@@ -251,4 +307,4 @@ def _rates_above(
     positive, names = check_true_labels(y_true, pos_label)
     rows = check_groups(sensitive_features, sample_weight, scores.size)
     rates = conditional_rates(scores > check_threshold(threshold), positive, *rows.arrays, n_conditions=2)
-    return _CellRates(rates, rows, positive, names)
+    return _CellRates(rates, scores, rows, positive, names)

@@ -136,11 +136,11 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
         The parameter that takes the ``kappas`` in place of kappa, such as ``"constraints__top__kappa"``.
     n_jobs : int, default=None
         Processes for the folds.
-    interval, parity, normalize, threshold, constraints, objective, group_interactions, fit_intercept, alpha, truncation
+    interval, parity, normalize, ranks, threshold, constraints, objective, group_interactions, fit_intercept, alpha
         See `PartialParityClassifier`.
-    auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels, solver
+    truncation, auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels
         See `PartialParityClassifier`.
-    solver_options, max_iter, tol, random_state
+    solver, solver_options, max_iter, tol, random_state
         See `PartialParityClassifier`.
     verbose : int, default=0
         1: progress bars. More: also a line per iteration.

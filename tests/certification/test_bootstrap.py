@@ -116,6 +116,8 @@ def test_same_state_same_interval(draw):
         ("positive_equality_gap", {}, ["label"]),
         ("loss_parity_gap", {}, ["group"]),
         ("loss_parity_gap", {"constraint": "equalized_odds"}, ["group", "label"]),
+        ("partial_equalized_odds_gap", {}, ["group", "label"]),
+        ("partial_equalized_odds_gap", {"ranks": "group"}, ["group"]),
         ("rate_gap", {"constraint": "intersectional"}, []),
         ("inaccuracy", {}, []),
     ],

@@ -191,6 +191,19 @@ def test_number_of_events(name, params, method, n_events, evidences, draw):
     assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} ", "the difference of one pair"))
 
 
+@pytest.mark.parametrize("name", ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"])
+def test_ranks_in_the_whole_group_have_the_bootstrap_only(name, draw, sample):
+    """The ends of the interval among the rows of a label are estimates then, which binomial bounds take as known."""
+    options = {"interval": (0.1, 0.8), "ranks": "group"}
+    given = sample(name, options, *draw(300))
+    with pytest.raises(ValueError, match="with ranks='group' they are estimates"):
+        evidence_of(given, "binomial")
+    evidence = evidence_of(given)
+    assert evidence.method == "bootstrap"
+    assert evidence.gap < evidence.upper(0.05)
+    assert evidence_of(sample(name, options | {"ranks": "group_and_label"}, *draw(300))).method == "binomial"
+
+
 def test_sums_over_labels_by_hand(draw, sample):
     """One event; four counts of rows."""
     y, scores, groups = draw(300)

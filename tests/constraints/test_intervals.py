@@ -53,6 +53,8 @@ def test_metric_is_the_public_one(notion, data, draw_scores, interval):
     names = {"weighted": data.weights.numpy(), "labels": np.array(data.labels)[data.codes]}
     options = [{}] if notion is GroupAUC else [{"normalize": True}, {"normalize": False}]
     options = [{"threshold": 0.4, **o} for o in options] if notion in RATES else options
+    if notion in (EqualOpportunity, EqualizedOdds):
+        options = [{**o, "ranks": ranks} for o in options for ranks in ("group_and_label", "group")]
     found = []
     for chosen in options:
         constraint = notion(0.4, interval=interval(data.labels), **chosen).unchecked(data)

@@ -14,6 +14,7 @@ from fairconstrained.metrics import (
     partial_group_auc_gap,
     partial_statistical_parity_gap,
 )
+from fairconstrained.model_selection import get_fairness_scorer
 
 GAPS = {
     "statistical": partial_statistical_parity_gap,
@@ -194,3 +195,34 @@ def test_zero_one_under_equal_opportunity_is_the_best_pair_of_thresholds(classes
     assert model.score(x, y, sensitive_features=groups) == pytest.approx(best / y.size)
     assert model.constraint_values_["equal_opportunity"] <= kappa + 1e-12
     assert model.n_iter_ == 1
+
+
+@pytest.mark.parametrize("interval", [(0.2, 0.7), [(0.2, 0.4), (0.5, 0.8)]], ids=["interval", "union"])
+@pytest.mark.parametrize("parity", ["equal_opportunity", "equalized_odds"])
+def test_ranks_in_the_whole_group(parity, interval):
+    """The bound is that of the public metric with the same ranks, and says nothing about the other one."""
+    X, y, groups = make_biased_classification(1500, 4, group_shift=(0.0, -1.0), random_state=0)
+    options = {"parity": parity, "interval": interval, "ranks": "group"}
+    free = PartialParityClassifier(None, **options).fit(X, y, sensitive_features=groups)
+    assert free.constraint_values_[parity] > 0.15
+    model = PartialParityClassifier(0.08, **options, tol=TOL).fit(X, y, sensitive_features=groups)
+    scores, row = model.decision_function(X), resolution(parity, y, groups, interval)
+    value = GAPS[parity](y, scores, sensitive_features=groups, interval=interval, ranks="group")
+    assert model.constraint_values_[parity] == pytest.approx(value, abs=1e-9)
+    assert model.constraint_values(X, y, sensitive_features=groups)[parity] == pytest.approx(value, abs=1e-9)
+    assert value <= 0.08 + row + 1e-9
+    assert model.status_ in {"optimal", "max_iter"}
+    scorer = get_fairness_scorer(f"neg_{GAPS[parity].__name__}", ranks="group", interval=interval)
+    assert scorer(model, X, y, sensitive_features=groups) == pytest.approx(-value, abs=1e-9)
+    plain = GAPS[parity](y, scores, sensitive_features=groups, interval=interval)
+    assert plain != pytest.approx(value, abs=1e-3)
+    default = PartialParityClassifier(None, parity=parity, interval=interval).fit(X, y, sensitive_features=groups)
+    assert default.constraint_values_[parity] != pytest.approx(free.constraint_values_[parity], abs=1e-3)
+
+
+def test_solvers_that_split_or_sample_do_not_take_ranks_in_the_whole_group():
+    X, y, groups = make_biased_classification(500, 4, random_state=0)
+    for solver in ("idca", "stochastic_idca"):
+        model = PartialParityClassifier(parity="equal_opportunity", ranks="group", solver=solver)
+        with pytest.raises(ValueError, match=r"'equal_opportunity' does not offer(.|\n)*'augmented_lagrangian'"):
+            model.fit(X, y, sensitive_features=groups)

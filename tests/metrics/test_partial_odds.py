@@ -131,8 +131,95 @@ def test_a_constant_score_and_a_single_group_are_fair(metric):
     for threshold in (0.0, 0.3, 1.0):
         options = {"interval": (0.1, 0.4), "threshold": threshold}
         assert metric(LABEL, [0.3] * 12, sensitive_features=GROUP, **options) == 0.0
+        assert metric(LABEL, [0.3] * 12, sensitive_features=GROUP, **options, ranks="group") == 0.0
     assert metric(LABEL, SCORE, sensitive_features=["a"] * 12, threshold=6.5) == 0.0
     assert metric([0, 0], [1, 2], sensitive_features=["a", "a"]) == 0.0
+
+
+# --- ranks in the whole group
+
+
+def brute_force(y_true, y_score, groups, weights, interval, threshold, labels):
+    """Eqs. 42 and 45 row by row: the part of a row, or of its tie, whose rank in its group lies in the interval."""
+    rates = []
+    for group in np.unique(groups):
+        own = groups == group
+        score, weight, label = y_score[own], weights[own], y_true[own]
+        pieces = interval[group] if isinstance(interval, dict) else interval
+        parts = []
+        for s in score:
+            above = weight[score > s].sum() / weight.sum()
+            reached = weight[score >= s].sum() / weight.sum()
+            inside = sum(max(0.0, min(reached, b) - max(above, a)) for a, b in np.atleast_2d(pieces))
+            parts.append(inside / (reached - above))
+        counted = weight * np.array(parts)
+        rates.append([counted[(label == v) & (score > threshold)].sum() / counted[label == v].sum() for v in labels])
+    return float(np.ptp(np.array(rates), axis=0).max())
+
+
+@pytest.mark.parametrize(
+    "interval", [(0, 1), (0.1, 0.4), [(0, 0.2), (0.5, 0.9)], {"a": (0, 0.5), "b": [(0, 1)], "c": (0.3, 0.6)}]
+)
+def test_ranks_in_the_whole_group_restated(interval):
+    found = []
+    for seed in range(4):
+        data = draw(seed)
+        options = {"interval": interval, "threshold": 0.1 * seed}
+        restated = [*data.values(), interval, 0.1 * seed]
+        value = partial_equal_opportunity_gap(**data, **options, ranks="group")
+        assert value == pytest.approx(brute_force(*restated, [1]), abs=1e-12)
+        odds = partial_equalized_odds_gap(**data, **options, ranks="group")
+        assert odds == pytest.approx(brute_force(*restated, [1, 0]), abs=1e-12)
+        found.append(abs(value - partial_equal_opportunity_gap(**data, **options)))
+    # on the whole interval both are the equal opportunity gap
+    assert max(found) > 0.01 if interval != (0, 1) else max(found) < 1e-12
+
+
+def test_the_two_ranks_by_hand():
+    """The upper halves: positives 8 and 7 of a, one of which is above 7.5, and the only positive 8 of b.
+
+    Among the positives alone, the upper halves are {8, 7} and {8, 3}: one of two above 7.5 in both groups.
+    """
+    score = [8, 7, 6, 5, 4, 3, 2, 1] * 2
+    label = [1, 1, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1]
+    options = {"sensitive_features": [*"aaaaaaaabbbbbbbb"], "interval": (0, 0.5), "threshold": 7.5}
+    assert partial_equal_opportunity_gap(label, score, **options, ranks="group") == pytest.approx(0.5)
+    assert partial_equal_opportunity_gap(label, score, **options) == pytest.approx(0.0)
+    # negatives: {6, 5} of a and {7, 6, 5} of b, none above
+    gap, table = partial_equalized_odds_gap(label, score, **options, ranks="group", return_groups=True)
+    assert gap == pytest.approx(0.5)
+    assert table["partial_true_positive_rate"].tolist() == pytest.approx([0.5, 1.0])
+    assert table["partial_false_positive_rate"].tolist() == [0.0, 0.0]
+    assert table["true_positive_rate"].tolist() == pytest.approx([0.25, 0.25])
+
+
+def test_a_large_sample_of_known_gaps():
+    """Scores of a group are uniform on (0, 1); the share of positives at score s is 1/2 in group a, and s in group b.
+
+    The upper half of the ranks are the scores above 1/2. Above 3/4 are 1/2 of a's positives there, and of b's
+    (1 - 9/16) / (1 - 1/4) = 7/12. Among the positives of b, the upper half are the scores above sqrt(1/2), so that
+    (1 - 9/16) / (1/2) = 7/8 of them are above 3/4.
+    """
+    n = 20000
+    score = np.tile((np.arange(n) + 0.5) / n, 2)
+    # rows and not draws: in group b the positives are where the rounded sum of the shares goes up
+    of_b = np.diff(np.round(np.cumsum(score[n:])), prepend=0)
+    label = np.concatenate([np.arange(n) % 2, of_b]).astype(int)
+    options = {"sensitive_features": np.repeat(["a", "b"], n), "interval": (0, 0.5), "threshold": 0.75}
+    assert partial_equal_opportunity_gap(label, score, **options, ranks="group") == pytest.approx(1 / 12, abs=1e-3)
+    assert partial_equal_opportunity_gap(label, score, **options) == pytest.approx(7 / 8 - 1 / 2, abs=1e-3)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_no_positives_at_ranks_in_the_interval(normalize):
+    """Group b has positives, but none in its upper half: the gap is not defined."""
+    label, score, group = [1, 1, 0, 0, 0, 0, 1, 1], [4, 3, 2, 1] * 2, list("aaaabbbb")
+    options = {"sensitive_features": group, "interval": (0, 0.5), "ranks": "group", "normalize": normalize}
+    with pytest.raises(ValueError, match=r"no rows(.|\n)*y_true=0 +y_true=1(.|\n)*a +0 +2\nb +2 +0"):
+        partial_equal_opportunity_gap(label, score, **options)
+    for agg in ("max", "mean"):
+        assert np.isnan(partial_equal_opportunity_gap(label, score, **options, on_empty="nan", agg=agg))
+    assert partial_equal_opportunity_gap(label, score, sensitive_features=group, interval=(0, 0.5)) == 0.0
 
 
 class TestEmptyCells:
@@ -166,3 +253,5 @@ def test_errors(metric):
         metric(LABEL, SCORE, sensitive_features=GROUP, agg="median")
     with pytest.raises(ValueError, match="on_empty must be one of"):
         metric(LABEL, SCORE, sensitive_features=GROUP, on_empty="ignore")
+    with pytest.raises(ValueError, match=r"ranks must be one of \['group', 'group_and_label'\]; got 'label'"):
+        metric(LABEL, SCORE, sensitive_features=GROUP, ranks="label")

@@ -1,0 +1,152 @@
+"""Parity of the rates among the rows of a label, whose ranks are those among such rows or in the whole group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._rate_parity import BoundRateParity, BoundThresholdParity, RateParity
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._label_ranks import RANKS, Ranks
+from fairconstrained.metrics._validation import check_option
+from fairconstrained.pairwise import interval_weights
+
+__all__ = ["BoundGroupRanks", "LabelParity"]
+
+#: The score at a rank is the mean of the scores at ranks up to so far from it.
+_REACH = 0.05
+
+
+class LabelParity(RateParity):
+    """`RateParity` among the rows of a label: the common part of `EqualOpportunity` and `EqualizedOdds`."""
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        interval: Any = (0.0, 1.0),
+        threshold: float = 0.0,
+        normalize: bool = True,
+        ranks: Ranks = "group_and_label",
+        surrogate: str = "smoothstep",
+        surrogate_width: float | str = "auto",
+    ) -> None:
+        super().__init__(
+            kappa,
+            interval=interval,
+            threshold=threshold,
+            normalize=normalize,
+            surrogate=surrogate,
+            surrogate_width=surrogate_width,
+        )
+        self.ranks = ranks
+
+    @property
+    def _bound_class(self) -> Callable[..., BoundThresholdParity]:
+        check_option("ranks", self.ranks, _BOUND)
+        return _BOUND[self.ranks]
+
+
+@dataclass(frozen=True, eq=False)
+class BoundGroupRanks(BoundThresholdParity):
+    r"""`LabelParity` with ranks in the whole group (eqs. 42 and 45).
+
+    The rows of a label at ranks :math:`[\alpha, \beta)` of their group g are those at ranks
+    :math:`[\bar F_{g,c}(t_\alpha), \bar F_{g,c}(t_\beta))` among the rows of g and the label c, where :math:`t_p` is
+    the score at rank p of the group. So the surrogate is that of eqs. 50 and 56 with these ends, which depend on the
+    scores. :math:`t_p` is the mean score at ranks next to p: differentiable almost everywhere, by all rows there.
+
+    There is no `DifferenceOfConvex` view, since the length of these intervals divides, and no `Stochastic` one, since
+    the ranks in a mini-batch are not those in the data.
+
+    A gap that is not defined, since a group has no rows of a label at ranks that count, is one as far as ``kappa`` is
+    concerned; `metric` is NaN.
+    """
+
+    @property
+    def scale(self) -> float:
+        """See `BoundConstraint.scale`; the components are differences of rates within the interval."""
+        return 1.0
+
+    def exact(self, scores: np.ndarray) -> float:
+        """See `Exact.exact`."""
+        gap = self.metric(scores)
+        return (1.0 if np.isnan(gap) else gap) - self.kappa
+
+    def complaint(self, value: float) -> str:
+        """See `BoundConstraint.complaint`."""
+        undefined = " A gap counts as 1 where a group has no rows of a label at the ranks of the interval."
+        return super().complaint(value) + (undefined if value >= 1 else "")
+
+    @cached_property
+    def _is_positive(self) -> np.ndarray:
+        return self.data.y.numpy() > 0
+
+    def _intervals_at(self, scores: np.ndarray) -> list[PercentileIntervals]:
+        rows = self.data.codes, self.data.weights.numpy(), self.data.n_groups
+        counted = RANKS["group"](self.intervals, scores, self._is_positive, *rows)
+        return [counted.intervals[target > 0] for target in self.targets or ()]
+
+    def _rates_and_ends(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        table = self._smooth_table(scores) + self.correction
+        n_pieces = len(self.intervals.alpha)
+        alpha, beta = table[:, 1 : 1 + n_pieces], table[:, 1 + n_pieces :]
+        # Less than one row at ranks that count is as good as one: there is no dividing by nothing.
+        missing = (self._one_row - (beta - alpha).sum(dim=1)).clamp(min=0.0) / n_pieces
+        return table[:, 0], alpha, beta + missing[:, None]
+
+    def _smooth_table(self, scores: Tensor) -> Tensor:
+        """Smooth share of every cell above the threshold and above its group's ends of the interval.
+
+        Tensor of shape (n_cells, 1 + 2 n_pieces): the threshold, the upper ends, the lower ends.
+        """
+        ends = self._scores_at_ends(scores)
+        shares = self._smooth_rates(scores, torch.cat([self._thresholds(), ends.flatten()]))
+        groups = torch.arange(self.data.n_groups).repeat(len(self.blocks))
+        own = 1 + groups[:, None] * ends.shape[1] + torch.arange(ends.shape[1])
+        ranks = self._ranks_of_ends[groups]
+        inner = (ranks > 0) & (ranks < 1)
+        return torch.cat([shares[:, :1], torch.where(inner, shares.gather(1, own), ranks)], dim=1)
+
+    def _scores_at_ends(self, scores: Tensor) -> Tensor:
+        """Score at every end of the interval, zero where the end is none; Tensor of shape (n_groups, 2 n_pieces)."""
+        data, ranks = self.data, self._ranks_of_ends.numpy()
+        columns = []
+        for at in ranks.T:
+            reach = np.minimum(_REACH, np.minimum(at, 1 - at))
+            if not reach.any():
+                columns.append(scores.new_zeros(data.n_groups))
+                continue
+            parts = interval_weights(scores, data.group_weights, (at - reach)[None], (at + reach)[None], data.codes)
+            sums = torch.stack([parts[rows] @ scores[rows] for rows in data.slices])
+            columns.append(sums / torch.from_numpy(np.where(reach > 0, 2 * reach, 1.0)))
+        return torch.stack(columns, dim=1)
+
+    def _correction_at(self, scores: np.ndarray) -> Tensor:
+        rates = self.exact_rates(scores, np.array([self.threshold]))
+        ends = [np.concatenate([own.alpha, own.beta]).T for own in self._intervals_at(scores)]
+        difference = (
+            np.concatenate([rates, np.concatenate(ends)], axis=1) - self._smooth_table(torch.from_numpy(scores)).numpy()
+        )
+        # the ends that no row lies between are not known
+        return torch.from_numpy(np.nan_to_num(difference, nan=0.0))
+
+    @cached_property
+    def _ranks_of_ends(self) -> Tensor:
+        """Ranks of the upper and of the lower ends of every group; Tensor of shape (n_groups, 2 n_pieces)."""
+        ends = np.concatenate([self.intervals.alpha, self.intervals.beta]).T
+        return torch.from_numpy(np.broadcast_to(ends, (self.data.n_groups, ends.shape[1])).copy())
+
+    @cached_property
+    def _one_row(self) -> Tensor:
+        """Share of its cell that the heaviest row has; Tensor of shape (n_cells,)."""
+        return torch.from_numpy(self.compared_cells().shares)
+
+
+_BOUND: dict[str, type[BoundThresholdParity]] = {"group_and_label": BoundRateParity, "group": BoundGroupRanks}

@@ -1,0 +1,235 @@
+"""Parity of the groups' positive rates at one threshold, among all rows or among those of one label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints._base import check_kappa
+from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._offsets import group_offsets, shared_offset
+from fairconstrained.constraints._rates import BoundParity, BoundSplitParity, make_surrogate
+from fairconstrained.data import FairData
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._ranks import gaps_by_threshold
+
+__all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity"]
+
+
+class RateParity(Constraint):
+    """Parity of the groups' positive rates at one threshold, among all rows or among those of one label.
+
+    The common part of `DemographicParity`, `EqualOpportunity` and `EqualizedOdds`.
+    """
+
+    #: Name of the notion, and the targets within which groups are compared (None: all rows).
+    _name: ClassVar[str]
+    _targets: ClassVar[tuple[float, ...] | None]
+
+    @property
+    def _bound_class(self) -> Callable[..., BoundThresholdParity]:
+        """What the constraint is on data."""
+        return BoundRateParity
+
+    def __init__(
+        self,
+        kappa: float | None = 0.05,
+        *,
+        interval: Any = (0.0, 1.0),
+        threshold: float = 0.0,
+        normalize: bool = True,
+        surrogate: str = "smoothstep",
+        surrogate_width: float | str = "auto",
+    ) -> None:
+        self.kappa = kappa
+        self.interval = interval
+        self.threshold = threshold
+        self.normalize = normalize
+        self.surrogate = surrogate
+        self.surrogate_width = surrogate_width
+
+    def _bind(self, data: FairData) -> BoundThresholdParity:
+        """See `Constraint.bind`."""
+        return self._bound_class(
+            data=data,
+            kappa=check_kappa(self.kappa),
+            intervals=PercentileIntervals.parse(self.interval, data.labels),
+            normalize=self.normalize,
+            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
+            fixed_width=self.surrogate_width != "auto",
+            targets=self._targets,
+            name=self._name,
+            threshold=float(self.threshold),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class BoundThresholdParity(BoundParity):
+    """Rates at one threshold, clipped to the ranks that count. Components: ordered pairs of groups, for every target.
+
+    Attributes
+    ----------
+    threshold : float
+        Score above which a row counts as positive.
+    has_way_back : bool
+        Whether `values` lead back from where no rank that counts is at one of two rates, see `with_way_back`.
+    """
+
+    threshold: float = 0.0
+    has_way_back: bool = False
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """The two cells of every component."""
+        labels = [label for cells in self.blocks for label in cells.labels]
+        first, second = self._pairs
+        return tuple(f"{self.name}[{labels[a]} - {labels[b]}]" for a, b in zip(first, second, strict=True))
+
+    def metric(self, scores: np.ndarray) -> float:
+        """The largest gap over pairs of groups (and targets)."""
+        return float(self._gaps(scores, np.array([self.threshold]))[0])
+
+    @property
+    def decision_threshold(self) -> float:
+        """See `BoundConstraint.decision_threshold`."""
+        return self.threshold
+
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        """See `BoundConstraint.values_at_cuts`."""
+        return self._gaps(scores, cuts)
+
+    def _gaps(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """Largest gap at every threshold; ndarray of shape (n_thresholds,)."""
+        rates = self.exact_rates(scores, thresholds).reshape(len(self.blocks), -1, thresholds.size)
+        gaps = [
+            gaps_by_threshold(np.where(np.isnan(own.length), np.nan, block.T), own, self.normalize)
+            for block, own in zip(rates, self._intervals_at(scores), strict=True)
+        ]
+        return np.max(gaps, axis=0)
+
+    def _intervals_at(self, scores: np.ndarray) -> list[PercentileIntervals]:
+        """The ranks that count, exactly, for every target; NaN where a group has no row of the target there."""
+        return [self.intervals] * len(self.blocks)
+
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with a way back, more where they are violated."""
+        rates, alpha, beta = self._rates_and_ends(scores)
+        first, second = self._pairs
+        if not self.normalize:
+            return rates[first] - rates[second] - self.slack
+        parts = rates[:, None]
+        shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * (self.scale / (beta - alpha).sum(dim=1))
+        excess = shares[first] - shares[second] - self.slack
+        if not self.has_way_back:
+            return excess
+        # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
+        # rates is at ranks that count.
+        inside = ((parts >= alpha) & (parts <= beta)).any(dim=1)
+        if inside.all() or not (excess > 0).any():
+            return excess
+        down = torch.where(parts > beta, parts - beta, np.inf).amin(dim=1)
+        up = torch.where(parts < alpha, alpha - parts, np.inf).amin(dim=1)
+        down, up = (torch.where(inside | d.isinf(), 0.0, d) for d in (down, up))
+        return excess + torch.where(excess > 0, torch.minimum(down[first], up[second]), 0.0)
+
+    def _rates_and_ends(self, scores: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Rate of every cell, of shape (n_cells,), and both ends of its pieces, of shape (n_cells, n_pieces)."""
+        return self.rates(scores, self._thresholds())[:, 0], *self._ends
+
+    def with_way_back(self) -> Self:
+        """See `BoundConstraint.with_way_back`; `plus` and `minus`, where there are any, stay those of the equations."""
+        return replace(self, has_way_back=True)
+
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """See `BoundConstraint.offsets`; zero where two targets bind the same offsets, or the gap is not defined."""
+        n_groups, own = self.data.n_groups, self._intervals_at(scores)[0]
+        if shared:
+            allowed = shared_offset(scores, gains, lambda at: self._gaps(scores, at) <= self.kappa, threshold)
+            return np.full(n_groups, allowed)
+        if len(self.blocks) > 1 or np.isnan(own.length).any():
+            return np.zeros(n_groups)
+        weights = self.blocks[0].weights.numpy()
+        rows = self.data.slices
+        values = [self._share_of(group, own) for group in range(n_groups)]
+        by_group = [[column[part] for part in rows] for column in (scores, weights, gains)]
+        return group_offsets(by_group[0], by_group[1], by_group[2], values, self.kappa, threshold)
+
+    def _share_of(self, group: int, intervals: PercentileIntervals) -> Any:
+        """The function of a group's rate whose values the constraint compares."""
+        if not self.normalize:
+            return lambda rates: rates
+        column = group % intervals.alpha.shape[1]
+        own = PercentileIntervals(intervals.alpha[:, [column]], intervals.beta[:, [column]])
+        return lambda rates: own.clip(rates[:, None])[:, 0] / own.length[0]
+
+    def _thresholds(self, scores: np.ndarray | None = None) -> Tensor:
+        return torch.full((1,), self.threshold, dtype=torch.float64)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the cells of all ordered pairs of different groups, block by block."""
+        first, second = np.nonzero(~np.eye(self.data.n_groups, dtype=bool))
+        blocks = np.arange(len(self.blocks))[:, None] * self.data.n_groups
+        return (blocks + first).ravel(), (blocks + second).ravel()
+
+    @cached_property
+    def _ends(self) -> tuple[Tensor, Tensor]:
+        """Ends of the pieces of every cell's interval; two Tensors of shape (n_cells, n_pieces)."""
+        alpha, beta = (
+            torch.from_numpy(np.tile(np.broadcast_to(end.T, (self.data.n_groups, len(end))), (len(self.blocks), 1)))
+            for end in (self.intervals.alpha, self.intervals.beta)
+        )
+        return alpha, beta
+
+
+@dataclass(frozen=True, eq=False)
+class BoundRateParity(BoundThresholdParity, BoundSplitParity):
+    """See `RateParity`; the ranks that count are those among the rows that are compared."""
+
+    def stricter(self) -> Self | None:
+        """Rates that differ by ``kappa (beta - alpha)`` at most, wherever they lie.
+
+        Under eq. 21 a rate outside of the interval has no slope, so that a solver moves the rates of other groups there
+        even where the way back to the interval would cost less.
+        """
+        if not self.normalize or self.intervals.alpha.shape[1] > 1 or self.scale == 1:
+            return None
+        narrower = replace(self, normalize=False, kappa=self.kappa * self.scale)
+        return narrower if narrower.granularity <= narrower.resolution else None
+
+    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Convex part of Example D.5 (with the factor 1/n_g that its maximum needs), see `minus`."""
+        return self._part(scores, 0)
+
+    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
+        """Concave part with the opposite sign.
+
+        ``min(m, a) = m+ + a - max(m- + a, m+)`` for a rate ``m = m+ - m-``; the ``m+`` that both ends of an
+        interval share is left out, which makes the convex model tighter.
+        """
+        return self._part(scores, 1)
+
+    def _part(self, scores: Tensor, part: int) -> Tensor:
+        plus, minus = (r[:, 0] for r in self.split_rates(scores, self._thresholds()))
+        first, second = self._pairs
+        if not self.normalize:
+            return (plus[first] + minus[second], minus[first] + plus[second] + self.slack)[part]
+        at_alpha, at_beta = (
+            torch.maximum(minus[:, None] + end, plus[:, None]).sum(dim=1) * self._per_length for end in self._ends
+        )
+        return (
+            at_alpha[first] + at_beta[second],
+            at_alpha[second] + at_beta[first] + self.slack,
+        )[part]
+
+    @cached_property
+    def _per_length(self) -> Tensor:
+        """What turns the clipped rate of every cell into units of the components; Tensor of shape (n_cells,)."""
+        lengths = np.broadcast_to(self.lengths, self.data.n_groups)
+        return torch.from_numpy(np.tile(self.scale / lengths, len(self.blocks)))
