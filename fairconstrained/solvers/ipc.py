@@ -172,6 +172,7 @@ class IPC(Solver):
         n_iter = self.max_iter if drawn is None else drawn
         ended = proximal_steps(problem, begin.z, oracle, n_iter, recorder, view, n_evaluations, certify, tol)
         result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations(), recorder)
+        result = replace(result, message=ended.message)
         if self.stationarity_tol is None or result.status.is_infeasible:
             return result
         return replace(result, status=Status.OPTIMAL if ended.distance <= tol else Status.MAX_ITER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -53,11 +53,15 @@ class ProximalPoint:
 
 
 class Stepped(NamedTuple):
-    """Where `proximal_steps` ended, after how many of them, and the certified distance to a stationary point there."""
+    """Where `proximal_steps` ended, after how many of them, and the certified distance to a stationary point there.
+
+    ``message`` says what went wrong, if anything did.
+    """
 
     z: np.ndarray
     n_iter: int
     distance: float
+    message: str = ""
 
 
 def proximal_steps(
@@ -72,6 +76,8 @@ def proximal_steps(
     tol: float = 0.0,
 ) -> Stepped:
     """Algorithm 1: from every point to the approximate solution of its subproblem, each with a record.
+
+    It ends before a solution that is not finite, and the message says so.
 
     Parameters
     ----------
@@ -93,7 +99,11 @@ def proximal_steps(
     """
     z, distance = start, np.inf
     for t in range(max_iter):
-        moved = oracle(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved = oracle(z)
+        if not np.isfinite(moved).all():
+            message = f"subproblem {t + 1} diverged, and the parameters before it are kept. Standardise X or lower"
+            return Stepped(z, max(t, 1), distance, f"{message} the solver's steps.")
         step, z = float(np.linalg.norm(moved - z)), moved
         point, distance = view.at(z), certify(z, step)
         recorder.add(
@@ -182,7 +192,8 @@ class InexactProximalPoint(Solver):
 
         begin = problem.fair_start(start, random_state)
         ended = proximal_steps(problem, begin, oracle, self.max_iter, recorder, view, lambda: view.n_evaluations)
-        return surrogate_result(problem, ended.z, ended.n_iter, view.n_evaluations, recorder)
+        result = surrogate_result(problem, ended.z, ended.n_iter, view.n_evaluations, recorder)
+        return replace(result, message=ended.message)
 
     @abstractmethod
     def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:

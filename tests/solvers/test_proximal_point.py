@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from fairconstrained import ConvergenceWarning, RateParityClassifier
+from fairconstrained.datasets import make_biased_classification
 from fairconstrained.domains import Box
 from fairconstrained.points import worst_gradient
 from fairconstrained.problem import FullBatchView
@@ -131,3 +133,13 @@ def test_from_an_infeasible_start_the_nearest_iterate_is_taken(known):
     found = options._solve_subproblem(Subproblem(view, start, 0.1), start, known.problem)
     before, after = (view.at(z).constraints.max() for z in (start, found))
     assert 0 < after < before
+
+
+def test_a_subproblem_that_diverges_ends_the_run():
+    X, y, group = make_biased_classification(n_samples=600, random_state=0)
+    options = {"learning_rate": 100.0, "proximity": 0.3, "tau": 1e-3}
+    model = RateParityClassifier(0.05, solver="ipp_conex", solver_options=options)
+    with pytest.warns(ConvergenceWarning, match="subproblem 1 diverged, and the parameters before it are kept"):
+        model.fit(X, y, sensitive_features=group)
+    assert np.isfinite(model.coef_).all()
+    assert model.constraint_values_["demographic_parity"] <= 0.05
