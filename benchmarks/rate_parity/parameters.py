@@ -41,8 +41,16 @@ SETS: dict[str, list[dict[str, Any]]] = {
     "proxy_lagrangian": _sets({"max_iter": BUDGET}, step=(0.1, 0.3, 1.0, 3.0), multiplier_step=(1.0, 3.0)),
     "multiplier_model": _sets(_MINI_BATCHES, learning_rate=(0.005, 0.02, 0.05, 0.1), multiplier_rate=(0.005, 0.02)),
 }
-#: Places in `SETS` of what `benchmarks.rate_parity.tuning` chose, for the methods that it has been run for.
-CHOSEN: dict[str, int] = {"plada": 7}
+#: Places in `SETS` of what `benchmarks.rate_parity.tuning` chose.
+CHOSEN: dict[str, int] = {
+    "plada": 7,
+    "plada, mini-batches": 6,
+    "ssg": 6,
+    "ipp_ssg": 6,
+    "ipp_conex": 6,
+    "proxy_lagrangian": 7,
+    "multiplier_model": 4,
+}
 #: Options by method; `SOLVERS` says of which solver.
 LINEAR: dict[str, dict[str, Any]] = {
     "auto": {},
