@@ -1,9 +1,9 @@
-"""Three solvers on one problem, each with some hundred evaluations, and an option of one of them."""
+"""Three solvers on one problem, an option of one of them, and how near solutions are to a KKT point."""
 
 import time
 import warnings
 
-from fairconstrained import PartialParityClassifier
+from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.datasets import make_biased_classification
 
 X, y, group = make_biased_classification(1500, random_state=0)
@@ -25,4 +25,20 @@ with warnings.catch_warnings():
 # options
 model = PartialParityClassifier(kappa=0.1, solver_options={"patience": 5})
 model.fit(X, y, sensitive_features=group)
+# end of options
 assert model.status_ == "optimal"
+
+# how near
+found = {}
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the bound is on probabilities here, and decisions are further apart
+    for solver in ("augmented_lagrangian", "ssg", "plada"):
+        model = RateParityClassifier(kappa=0.02, rate="sigmoid", solver=solver, compute_stationarity=True)
+        report = model.fit(X, y, sensitive_features=group).stationarity_report_
+        print(
+            f"{solver:22s} eps {report['eps']:.0e}, residual {report['residual']:.0e}, violation {report['violation']:.0e}"
+        )
+        # end of how near
+        found[solver] = report
+        assert model.stationarity_ == report["nearly_eps"] <= report["eps"]
+assert found["augmented_lagrangian"]["eps"] < 0.001 < found["ssg"]["eps"] < found["plada"]["eps"]

@@ -20,6 +20,7 @@ from fairconstrained.constraints import (
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import ModuleScores
+from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.objectives import (
     PAIR_LOSSES,
     Hinge,
@@ -88,11 +89,12 @@ PARITY_PARAMETERS: dict[str, list[Any]] = {
 }
 
 
-class PartialParity(ModuleScores):
+class PartialParity(TellsKKT, ModuleScores):
     """The constraints that both estimators share."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
+        **TellsKKT._parameter_constraints,
         **PARITY_PARAMETERS,
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
     }

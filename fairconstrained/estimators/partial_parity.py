@@ -129,6 +129,9 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         What becomes of groups with a cell of rows in which one row counts more than ``max(kappa, 0.02)`` in a gap that
         is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
         "(small groups)", and "ignore" leaves them out of the constraints.
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit, and
+        with ``surrogate="ramp"`` several times as long.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
         gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
@@ -189,6 +192,14 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     prices_ : dict
         The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
         NaN where ``multipliers_`` is None: the price is not known then.
+    stationarity_ : float
+        An :math:`\epsilon` with which the parameters are a nearly :math:`\epsilon`-KKT point (Definition 6.2) of the
+        paper's problem: with the surrogate of width ``surrogate_width`` (1 where that is "auto") at ``n_levels``
+        levels, which "idca" and "switching_subgradient" solve. "auto" narrows the surrogate and follows the exact
+        metric, so that it ends at no KKT point of this problem. Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        The least :math:`\epsilon` of Definition 6.1 and its parts too, by the names of
+        `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
     n_iter_, n_evaluations_ : int
         Outer iterations and full-batch evaluations.
     history_ : list of dict
@@ -203,8 +214,9 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: definitions 4.2 and 4.3 (the gaps), eqs. 15 and 21 (the surrogate problems);
     appendix A with eqs. 49, 50 and 56 (group AUC, equal opportunity, equalized odds), and its Definitions A.2 and A.3
-    (the latter two with ``ranks="group"``); remark 5.3 (unions, intervals by group); eqs. 81-83 (the AUC objectives);
-    Algorithms 1-3 (solvers "idca" and "switching_subgradient") and section G.9 ("stochastic_idca").
+    (the latter two with ``ranks="group"``); remark 5.3 (unions, intervals by group); Definitions 6.1 and 6.2
+    (``stationarity_``); eqs. 81-83 (the AUC objectives); Algorithms 1-3 (solvers "idca" and "switching_subgradient")
+    and section G.9 ("stochastic_idca").
 
     Examples
     --------
@@ -263,6 +275,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
         small_groups: str = "error",
+        compute_stationarity: bool = False,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | str | None = None,
         max_iter: int | None = None,
@@ -292,6 +305,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
         self.small_groups = small_groups
+        self.compute_stationarity = compute_stationarity
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter
@@ -336,7 +350,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         Width of the surrogate in units of ``y``.
     solver_options : dict, optional
         Options of the solver, see its class.
-    surrogate, n_levels, small_groups, solver, max_iter, tol, random_state, verbose, warm_start
+    surrogate, n_levels, small_groups, compute_stationarity, solver, max_iter, tol, random_state, verbose, warm_start
         As in `PartialParityClassifier`.
 
     Attributes
@@ -348,9 +362,8 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
     module_ : torch.nn.Module
         The trained module, whose outputs are the standardised predictions. Only of models with a module.
     groups_, ignored_groups_, status_, constraint_values_, constraint_values_all_groups_, granularity_, violation_,
-    objective_, multipliers_, prices_, n_iter_,
-    n_evaluations_, history_
-        As in `PartialParityClassifier`; multipliers refer to the standardised target.
+    objective_, multipliers_, prices_, stationarity_, stationarity_report_, n_iter_, n_evaluations_, history_
+        As in `PartialParityClassifier`; multipliers and stationarity refer to the standardised target.
 
     References
     ----------
@@ -394,6 +407,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         surrogate_width: float | str = "auto",
         n_levels: int | str = "auto",
         small_groups: str = "error",
+        compute_stationarity: bool = False,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | None = None,
         max_iter: int | None = None,
@@ -418,6 +432,7 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
         self.small_groups = small_groups
+        self.compute_stationarity = compute_stationarity
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter

@@ -24,6 +24,7 @@ from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES
 from fairconstrained.metrics._validation import check_groups
@@ -45,7 +46,7 @@ _EXACT: dict[str, Callable[[Any], Constraint]] = {
 _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 
 
-class RateParityClassifier(FairClassifierMixin, ModuleScores):
+class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
     r"""Classifier with bounds on the gaps between the rates of groups.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
@@ -86,6 +87,8 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
         out of the constraint.
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
         surrogate of the indicator, or the smooth rates up to their own accuracy.
@@ -110,6 +113,13 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
+    stationarity_ : float
+        An :math:`\epsilon` with which the parameters are a nearly :math:`\epsilon`-KKT point, as
+        `fairconstrained.solvers.kkt_conditions` defines it. With ``rate="sigmoid"`` or "hinge" that is about the
+        problem itself; with "indicator" about the one with its surrogate as it stands before a solver narrows it.
+        Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        What it is made of, by the names of `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
     ignored_groups_, constraint_values_all_groups_
         See `PartialParityClassifier`.
     status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
@@ -157,6 +167,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         "truncation": [Interval(Real, 0, None, closed="neither")],
         "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
         "small_groups": [StrOptions({"error", "merge", "ignore"})],
+        **TellsKKT._parameter_constraints,
     }
 
     def __init__(
@@ -176,6 +187,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         activation: str = "relu",
         min_group_size: int | str = AUTO,
         small_groups: str = "error",
+        compute_stationarity: bool = False,
         solver: str = "auto",
         solver_options: Mapping[str, Any] | str | None = None,
         max_iter: int | None = None,
@@ -198,6 +210,7 @@ class RateParityClassifier(FairClassifierMixin, ModuleScores):
         self.activation = activation
         self.min_group_size = min_group_size
         self.small_groups = small_groups
+        self.compute_stationarity = compute_stationarity
         self.solver = solver
         self.solver_options = solver_options
         self.max_iter = max_iter

@@ -140,7 +140,7 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
         See `PartialParityClassifier`.
     truncation, auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels
         See `PartialParityClassifier`.
-    solver, solver_options, max_iter, tol, random_state
+    small_groups, compute_stationarity, solver, solver_options, max_iter, tol, random_state
         See `PartialParityClassifier`.
     verbose : int, default=0
         1: progress bars. More: also a line per iteration.

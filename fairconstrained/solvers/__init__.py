@@ -12,6 +12,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._curvature import weak_convexity
+from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
 from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
@@ -56,6 +57,7 @@ __all__ = [
     "Callback",
     "ExactPenalty",
     "IPPConEx",
+    "KKTConditions",
     "LevelSet",
     "MomentSolver",
     "MultiplierModel",
@@ -82,6 +84,7 @@ __all__ = [
     "StochasticSwitching",
     "SwitchingSubgradient",
     "best_rescaled",
+    "kkt_conditions",
     "make_solver",
     "minimise_quadratic",
     "near_stationarity",

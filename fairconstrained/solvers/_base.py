@@ -81,6 +81,8 @@ class SolverResult:
         Why it ended early, if the user should know.
     candidates : tuple of ndarray of shape (n_params,)
         Other parameters whose scores may be worth rescaling into the bounds.
+    aux : ndarray of shape (n_aux,), or None
+        Auxiliary variables of the problem at ``params``; None: those that suit the scores, see `Problem.start`.
     """
 
     params: np.ndarray
@@ -95,6 +97,7 @@ class SolverResult:
     start: Start | None = None
     message: str = ""
     candidates: tuple[np.ndarray, ...] = ()
+    aux: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -233,6 +236,7 @@ def surrogate_result(
         surrogate_violation=float(point.constraints.max(initial=0.0)),
         multipliers=None,
         history=tuple(recorder.records),
+        aux=z[problem.n_params :],
     )
 
 
