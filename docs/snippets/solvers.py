@@ -35,9 +35,7 @@ with warnings.catch_warnings():
     for solver in ("augmented_lagrangian", "ssg", "plada"):
         model = RateParityClassifier(kappa=0.02, rate="sigmoid", solver=solver, compute_stationarity=True)
         report = model.fit(X, y, sensitive_features=group).stationarity_report_
-        print(
-            f"{solver:22s} eps {report['eps']:.0e}, residual {report['residual']:.0e}, violation {report['violation']:.0e}"
-        )
+        print(f"{solver:22s} eps {report['eps']:.0e}, violation {report['violation']:.3f}")
         # end of how near
         found[solver] = report
         assert model.stationarity_ == report["nearly_eps"] <= report["eps"]
