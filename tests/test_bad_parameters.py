@@ -67,6 +67,7 @@ SHARED: dict[str, list[Any]] = {
     "interval": INTERVAL,
     "parity": NAME,
     "normalize": FLAG,
+    "ranks": NAME,
     "group_interactions": FLAG,
     "fit_intercept": FLAG,
     "surrogate": NAME,

@@ -54,6 +54,8 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "interval": _INTERVALS,
         "parity": ["x", None, 3],
         "normalize": ["yes", None],
+        "ranks": ["x", None],
+        "compute_stationarity": ["yes"],
         "threshold": [_NAN, "a", np.inf, None],
         "constraints": [
             "abc",

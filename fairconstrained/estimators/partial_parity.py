@@ -196,7 +196,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         An :math:`\epsilon` with which the parameters are a nearly :math:`\epsilon`-KKT point (Definition 6.2) of the
         paper's problem: with the surrogate of width ``surrogate_width`` (1 where that is "auto") at ``n_levels``
         levels, which "idca" and "switching_subgradient" solve. "auto" narrows the surrogate and follows the exact
-        metric, so that it ends at no KKT point of this problem. Only if ``compute_stationarity``.
+        metric, so that it need not end at a KKT point of this problem. Only if ``compute_stationarity``.
     stationarity_report_ : dict
         The least :math:`\epsilon` of Definition 6.1 and its parts too, by the names of
         `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
