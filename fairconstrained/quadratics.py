@@ -92,6 +92,12 @@ class PairTerms:
     c1: float = 0.5
     c2: float = 1.0
 
+    @classmethod
+    def none(cls, shares: Tensor) -> Self:
+        """One component without terms, which is zero."""
+        no_terms = np.empty(0, dtype=int)
+        return cls((), shares, np.empty((0, 0)), no_terms, no_terms, no_terms, np.zeros(1))
+
     def plus(self, constant: float) -> Self:
         """The same with a constant added to every component."""
         return replace(self, constant=self.constant + constant)

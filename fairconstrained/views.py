@@ -18,7 +18,16 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.quadratics import CellQuadratics, PairTerms
 
-__all__ = ["ConvexQuadratic", "DifferenceOfConvex", "Exact", "FullBatch", "RowLosses", "SaddleMoments", "Stochastic"]
+__all__ = [
+    "ConvexQuadratic",
+    "DifferenceOfConvex",
+    "Exact",
+    "FullBatch",
+    "RowLosses",
+    "SaddleMoments",
+    "SingleRows",
+    "Stochastic",
+]
 
 
 class FullBatch(ABC):
@@ -167,16 +176,39 @@ class ConvexQuadratic(ABC):
         """Coefficients of every component; no auxiliary variables enter."""
 
 
-class SaddleMoments(ConvexQuadratic):
-    """Components that are sums of quadratic losses over pairs of rows.
+class SingleRows(ABC):
+    """Components that take one row at a time: quadratic losses over pairs, plus the mean of a loss over the rows.
 
-    A linear model needs no more than the moments of X for them, and in saddle form (Lemma 1 of the AUC fairness paper)
-    they take one row at a time.
+    In saddle form (Lemma 1 of the AUC fairness paper) the losses over pairs are such a mean too.
     """
 
     @abstractmethod
     def pair_terms(self) -> PairTerms:
         """The sets of rows that are paired, in every component; no auxiliary variables enter."""
+
+    def row_mean(self, scores: np.ndarray, data: FairData) -> tuple[float, np.ndarray]:
+        """Return the mean over some rows of what is no loss over pairs, zero unless an objective overrides it.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_rows,)
+        data : FairData
+            The rows; they count by their weights.
+
+        Returns
+        -------
+        mean : float
+        slopes : ndarray of shape (n_rows,)
+            Derivatives in the scores.
+        """
+        return 0.0, np.zeros(len(scores))
+
+
+class SaddleMoments(ConvexQuadratic, SingleRows):
+    """Components that are sums of quadratic losses over pairs of rows, and of nothing else.
+
+    A linear model needs no more than the moments of X for them.
+    """
 
     def quadratics(self) -> CellQuadratics:
         """See `ConvexQuadratic.quadratics`."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData
+from fairconstrained.quadratics import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SaddleMoments, Stochastic
 
 __all__ = ["compared_rows_only"]
@@ -179,8 +182,10 @@ class _Stochastic(_ComparedRows, Stochastic):
 
 
 class _SaddleMoments(_ComparedRows, SaddleMoments):
-    def pair_terms(self) -> Any:
-        return cast(SaddleMoments, self.inner).pair_terms()
+    def pair_terms(self) -> PairTerms:
+        terms = cast(SaddleMoments, self.inner).pair_terms()
+        others = self.data.n_samples - terms.shares.numel()
+        return replace(terms, shares=torch.cat([terms.shares, terms.shares.new_zeros(others)]))
 
 
 #: How every view is handed on; of two that say the same, the first one is taken.

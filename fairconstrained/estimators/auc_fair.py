@@ -76,8 +76,8 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         What stands in for the gap while training, see above. The ramp narrows until the exact gap is within ``kappa``.
     solver : str, default="auto"
         "auto" is "moments" where objective and constraint are quadratic and the scores are linear, and
-        "augmented_lagrangian" otherwise. "level_set", "iqrc" and "moments" need ``surrogate="quadratic"`` and
-        ``objective="auc"``, and all but "iqrc" linear scores; "proxy_lagrangian" takes everything.
+        "augmented_lagrangian" otherwise. "level_set", "iqrc" and "moments" need ``surrogate="quadratic"``, and
+        all but "iqrc" linear scores; "moments" also needs ``objective="auc"``. "proxy_lagrangian" takes everything.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "level_set" or "iqrc": in place of this estimator's own, ``surrogate="quadratic"``, ``objective="auc"`` and

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from fairconstrained.data import FairData
-from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, Stochastic
+from fairconstrained.quadratics import PairTerms
+from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SingleRows, Stochastic
 
 __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
@@ -118,7 +119,7 @@ class Loss(Objective):
 
 
 @dataclass(frozen=True)
-class BoundLoss(BoundObjective, RowLosses, Stochastic):
+class BoundLoss(BoundObjective, RowLosses, SingleRows, Stochastic):
     """``sum_i weights_i l(s_i, y_i)`` (the empirical loss, eq. 79 of the partial fairness paper)."""
 
     loss: Loss
@@ -148,6 +149,16 @@ class BoundLoss(BoundObjective, RowLosses, Stochastic):
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
         """See `DifferenceOfConvex.minus`."""
         return (self.shares @ self.row_loss.split(scores, self.data.y)[1]).reshape(1)
+
+    def pair_terms(self) -> PairTerms:
+        """Return a component without any pairs."""
+        return PairTerms.none(self.shares)
+
+    def row_mean(self, scores: np.ndarray, data: FairData) -> tuple[float, np.ndarray]:
+        """See `SingleRows.row_mean`."""
+        shares, values = self.on(data).shares, torch.from_numpy(scores)
+        slopes = shares * self.row_loss.slope(values, data.y)
+        return float(shares @ self.row_loss.of(values, data.y)), slopes.numpy()
 
     @property
     def gains(self) -> Tensor | None:

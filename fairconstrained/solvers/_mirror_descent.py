@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ import torch
 from fairconstrained.data import FairData
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._saddle import DualSet, SaddleSample
+from fairconstrained.views import SingleRows
 
 __all__ = ["Averages", "MirrorDescent"]
 
@@ -108,6 +110,7 @@ class MirrorDescent:
     def __post_init__(self) -> None:
         self._cumulative = torch.cumsum(self.problem.data.weights, 0).numpy()
         self._coordinates, self._n_params = self.problem.coordinates, self.problem.n_params
+        self._objective = cast(SingleRows, self.problem.objective)
         self.restart(self.x)
 
     def restart(self, x: np.ndarray) -> None:
@@ -150,16 +153,20 @@ class MirrorDescent:
         scores, pullback = model.forward(params, batch)
         sample = self.dual.form.sample(scores.numpy(), weights, x[n_params:].reshape(2, -1), y, self._alpha)
         penalty, slope = model.penalty(params)
-        sample.u[0] += penalty - level
+        row_mean, row_slopes = self._objective.row_mean(scores.numpy(), batch)
+        sample.u[0] += row_mean + penalty - level
+        d_scores = torch.from_numpy(sample.scores + y[0] * row_slopes)
         gradient = np.empty_like(x)
-        gradient[:n_params] = self._coordinates.pull(pullback(torch.from_numpy(sample.scores)) + y[0] * slope)
+        gradient[:n_params] = self._coordinates.pull(pullback(d_scores) + y[0] * slope)
         gradient[n_params:] = sample.ab.ravel()
         eta = self.step / math.sqrt(self._t + 1)
         tau = self.dual.diameter * eta
         averages.add(x, y, sample, tau, self.proximal(x))
         steps = np.empty_like(x)
         trial = model.forward(self.params(x - eta * gradient), batch)[0].numpy()
-        steps[:n_params] = eta * self._shortening(trial - scores.numpy(), sample.curvature, gradient[:n_params], eta)
+        change = trial - scores.numpy()
+        bends = sample.curvature * change + y[0] * (self._objective.row_mean(trial, batch)[1] - row_slopes)
+        steps[:n_params] = eta * self._shortening(change, bends, gradient[:n_params], eta)
         steps[n_params:] = eta / np.maximum(1.0, eta * sample.ab_curvature.ravel())
         moved = x - steps * gradient
         if self.proximity:
@@ -170,9 +177,12 @@ class MirrorDescent:
         self._t += 1
 
     @staticmethod
-    def _shortening(change: np.ndarray, curvature: np.ndarray, gradient: np.ndarray, eta: float) -> float:
-        """What a step that changes the scores like this has to be multiplied by, not to pass the batch's minimum."""
-        rise = float(curvature @ (change * change))
+    def _shortening(change: np.ndarray, bends: np.ndarray, gradient: np.ndarray, eta: float) -> float:
+        """Return the factor of a step that would not pass the batch's minimum along it, at most 1.
+
+        The step changes the scores by ``change``, and the slopes in them by ``bends``.
+        """
+        rise = float(bends @ change)
         fall = eta * float(gradient @ gradient)
         return fall / rise if rise > fall else 1.0
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairconstrained.problem import Problem
 from fairconstrained.quadratics import PairTerms
-from fairconstrained.views import SaddleMoments
+from fairconstrained.views import SingleRows
 
 __all__ = ["DualSet", "SaddleForm", "SaddleSample"]
 
@@ -93,8 +93,11 @@ class SaddleForm:
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """The objective, without its penalty, and all constraints of a problem whose terms offer `SaddleMoments`."""
-        forms = [cast(SaddleMoments, term).pair_terms() for term in (problem.objective, *problem.constraints)]
+        """The objective, without its penalty, and all constraints of a problem whose terms offer `SingleRows`.
+
+        Of the objective only the losses over pairs, without the mean over the rows.
+        """
+        forms = [cast(SingleRows, term).pair_terms() for term in (problem.objective, *problem.constraints)]
         components = np.cumsum([0] + [form.constant.size for form in forms])
         sets = np.cumsum([0] + [len(form.sets) for form in forms])
         probability = problem.data.weights.numpy()
@@ -235,14 +238,14 @@ class DualSet:
     @cached_property
     def entropy(self) -> float:
         """K, see above."""
-        most = np.bincount(self.form.component).max()
-        return 2 * (1 + np.sqrt(most) * float(self.interval.max())) ** 2
+        most = np.bincount(self.form.component).max(initial=0)
+        return 2 * (1 + np.sqrt(most) * float(self.interval.max(initial=0.0))) ** 2
 
     @cached_property
     def diameter(self) -> float:
-        """What the distance generating function varies by; D_y squared in Theorem 1."""
+        """What the distance generating function varies by, D_y squared in Theorem 1; 1 without dual variables."""
         most = self.form.total(self.form.c1 * self.interval**2).max()
-        return self.entropy * math.log(self.form.constant.size) + float(most)
+        return self.entropy * math.log(self.form.constant.size) + float(most) or 1.0
 
     def step(
         self, log_y: np.ndarray, alpha: np.ndarray, u: np.ndarray, v: np.ndarray, tau: float

@@ -18,8 +18,15 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
-from fairconstrained.solvers.level_set import Levels, feasible_point, infeasible_start, start_saddle
-from fairconstrained.views import Exact, FullBatch, SaddleMoments
+from fairconstrained.solvers.level_set import (
+    Choice,
+    ChooseWithin,
+    Levels,
+    feasible_point,
+    infeasible_start,
+    start_saddle,
+)
+from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = ["IQRC"]
 
@@ -58,7 +65,7 @@ class IQRC(Solver):
         How often T is doubled within a subproblem. When that did not help, the method ends.
     proximity : float, default=1e-5
         :math:`\hat\rho`, the value of the paper. In theory it exceeds the modulus of weak convexity.
-    step, batch_size, theta, restart
+    step, batch_size, theta, restart, choose_within
         See `LevelSet`.
     radius : float, default=100.0
         Of the ball in which the parameters, a and b are kept; at least twice the length of the first ones.
@@ -72,7 +79,7 @@ class IQRC(Solver):
     """
 
     name: ClassVar[str] = "iqrc"
-    requires: ClassVar[tuple[type, ...]] = (SaddleMoments, FullBatch, Exact)
+    requires: ClassVar[tuple[type, ...]] = (SingleRows, FullBatch, Exact)
     projects: ClassVar[bool] = False
 
     max_iter: Count = 10
@@ -86,6 +93,7 @@ class IQRC(Solver):
     theta: AtLeastOne = 1.0
     radius: Positive = 100.0
     restart: bool = False
+    choose_within: ChooseWithin = "surrogate"
 
     def solve(
         self,
@@ -107,14 +115,15 @@ class IQRC(Solver):
         )
         levels = Levels(oracle, view, self.tol, self.theta, self.inner_iter, self.max_doublings, self.restart)
         best = found = levels.first(params)
-        outer = 0
+        choice, outer = Choice(view, self.choose_within, found), 0
         for outer in range(1, self.max_iter + 1):
             anchor = best
             oracle.anchor = anchor.x
             for found in islice(levels.steps(anchor), self.level_iter):
                 best = min(best, found, key=lambda step: step.objective)
+                choice.see(found)
                 recorder.add(found.params, n_iter=outer, n_evaluations=levels.n_evaluations, **found.record())
             if best is anchor:  # no feasible point below its objective was found: nearly stationary, or out of steps
                 break
-        result = surrogate_result(problem, best.params, outer, levels.n_evaluations, recorder)
+        result = surrogate_result(problem, choice.best.params, outer, levels.n_evaluations, recorder)
         return replace(result, multipliers=named_multipliers(problem.component_names, found.multipliers))

@@ -100,9 +100,18 @@ def test_linear_models_work_too(data):
     assert result.objective < 0.5
 
 
+def test_a_loss_of_rows(data):
+    pairs = make_problem(data)
+    problem = Problem(pairs.model, Logistic().bind(data), pairs.constraints, data)
+    result = solve(problem, step=1.0)
+    assert result.surrogate_violation <= 0
+    share = float(data.weights @ (data.y > 0).double())
+    assert result.objective < -share * np.log(share) - (1 - share) * np.log(1 - share) - 0.02  # of the best constant
+
+
 def test_readable_errors(data):
     problem = make_problem(data)
-    with pytest.raises(IncompatibleProblem, match=r"'iqrc' needs the view SaddleMoments"):
-        solve(Problem(problem.model, Logistic().bind(data), problem.constraints, data))
+    with pytest.raises(IncompatibleProblem, match=r"'iqrc' needs the view SingleRows"):
+        solve(Problem(problem.model, PairwiseAUC(loss="logistic").bind(data), problem.constraints, data))
     with pytest.raises(ValueError, match=r"solver 'iqrc' has no option \['c'\]; its options are"):
         solve(problem, c=1.0)

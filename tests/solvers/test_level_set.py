@@ -1,16 +1,20 @@
 """The level-set method: feasible at every level, near the optimum of the moment solver, honest about the rest."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
+from fairconstrained import AUCFairClassifier
 from fairconstrained.constraints import QuadraticAUCGap
+from fairconstrained.datasets import make_biased_classification
 from fairconstrained.domains import L2Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import LinearModel
 from fairconstrained.models.module import ModuleModel, mlp
-from fairconstrained.objectives import Logistic, PairwiseAUC
+from fairconstrained.objectives import GroupLoss, Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status, make_solver
 from fairconstrained.views import FullBatch
@@ -55,6 +59,58 @@ def test_it_comes_near_the_optimum_of_the_moment_solver(make_auc_problem, kappa,
     assert optimum.objective - 1e-9 <= result.objective <= optimum.objective + 0.006
     for name in problem.component_names:
         assert result.multipliers[name] == pytest.approx(optimum.multipliers.get(name, 0.0), abs=0.1)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), GroupLoss(Logistic(), (0.5, 1.5))], ids=["logistic", "group"])
+def test_losses_of_rows_come_near_the_optimum_of_a_convex_solver(make_auc_problem, loss):
+    pairs = make_auc_problem(0.3)
+    problem = replace(pairs, objective=loss.bind(pairs.data))
+    view = problem.view(FullBatch)
+    zero = np.zeros(len(problem.component_names))
+    optimum = minimize(
+        lambda w: (view.at(w).objective, view.at(w).gradient(1.0, zero)),
+        np.zeros(problem.n_params),
+        jac=True,
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda w: -view.at(w).constraints},
+        options={"ftol": 1e-12, "maxiter": 200},
+    )
+    free = minimize(lambda w: view.at(w).objective, optimum.x)
+    assert optimum.success
+    assert optimum.fun > free.fun + 0.005  # the constraint is active
+    result = solve(problem, inner_iter=300, step=1.0, batch_size=100)
+    assert result.surrogate_violation <= 0
+    assert optimum.fun - 1e-7 <= result.objective <= optimum.fun + 0.006
+
+
+@pytest.mark.parametrize(("name", "options"), [("level_set", {}), ("iqrc", {"inner_iter": 100, "max_iter": 3})])
+def test_the_choice_among_iterates_by_the_exact_gap(make_auc_problem, name, options):
+    problem, seen = make_auc_problem(0.1, c1=0.25), []
+
+    def gap_of(params):
+        return problem.constraints[0].metric(problem.scores(params))
+
+    def keep(record):
+        seen.append((record["objective"], gap_of(record["params"])))
+
+    plain = solve(problem, name=name, callback=keep, **options)
+    assert gap_of(plain.params) > 0.1  # the surrogate promises nothing about the gap
+    within = solve(problem, name=name, choose_within="metric", **options)
+    assert gap_of(within.params) <= 0.1
+    start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
+    kept = [objective for objective, gap in seen if gap <= 0.1]
+    assert within.objective == pytest.approx(min([*kept, start.objective]), rel=1e-12)
+    assert plain.objective == pytest.approx(min(objective for objective, _ in seen), rel=1e-12)
+    assert within.status in (Status.COMPLETED, Status.MAX_ITER)
+
+
+def test_without_constraints_it_minimises_a_loss_of_rows(make_auc_problem):
+    pairs = make_auc_problem()
+    problem = replace(pairs, objective=Logistic().bind(pairs.data), constraints=())
+    view = problem.view(FullBatch)
+    optimum = minimize(lambda w: view.at(w).objective, np.zeros(problem.n_params))
+    result = solve(problem, inner_iter=300, step=1.0)
+    assert result.objective == pytest.approx(optimum.fun, abs=0.005)
 
 
 def test_without_constraints_it_minimises_the_objective(make_auc_problem):
@@ -168,11 +224,27 @@ def test_readable_errors(make_auc_problem, make_data, mean_gap):
     network = make_auc_problem(model=ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 3))
     with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view LinearMoments, .*'iqrc'"):
         solve(network)
-    logistic = Problem(problem.model, Logistic().bind(data), problem.constraints, data)
-    with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view SaddleMoments"):
-        solve(logistic)
+    logistic_pairs = Problem(problem.model, PairwiseAUC(loss="logistic").bind(data), problem.constraints, data)
+    with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view SingleRows"):
+        solve(logistic_pairs)
     other = Problem(problem.model, problem.objective, (mean_gap(data, 0.1),), data)
-    with pytest.raises(IncompatibleProblem, match=r"SaddleMoments, which 'mean_gap' does not offer"):
+    with pytest.raises(IncompatibleProblem, match=r"SingleRows, which 'mean_gap' does not offer"):
         solve(other)
     with pytest.raises(IncompatibleProblem, match=r"does not take the domain"):
         solve(Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0)))
+
+
+@pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")  # few levels
+@pytest.mark.parametrize(("objective", "solver"), [("auc", "level_set"), ("logistic", "iqrc"), ("auc", "moments")])
+def test_groups_that_are_not_compared_only_count_in_the_objective(objective, solver):
+    X, y, group = make_biased_classification(n_samples=600, random_state=0)
+    group = group.astype(object)
+    group[:3] = "rare"
+    options = {} if solver == "moments" else {"max_iter": 2, "inner_iter": 50}
+    model = AUCFairClassifier(
+        0.4, surrogate="quadratic", objective=objective, solver=solver, solver_options=options, small_groups="ignore"
+    )
+    model.set_params(random_state=0).fit(X, y, sensitive_features=group)
+    assert list(model.ignored_groups_) == ["rare"]
+    assert model.status_ in ("optimal", "completed", "max_iter")
+    assert model.violation_ <= 1e-6

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.models.module import ModuleModel, mlp
-from fairconstrained.objectives import PairwiseAUC
+from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.solvers._mirror_descent import MirrorDescent
 from fairconstrained.solvers._saddle import DualSet, SaddleForm
 from fairconstrained.views import FullBatch
@@ -325,3 +325,28 @@ def test_modules_take_the_same_steps_as_the_linear_model_that_they_are(make_auc_
         method.run(0.3, 50, method.averages())
         ends.append(method.x)
     np.testing.assert_allclose(*ends, atol=1e-10)
+
+
+def test_a_step_with_a_loss_of_rows(make_auc_problem):
+    pairs = make_auc_problem(alpha=0.1)
+    problem = replace(pairs, objective=Logistic().bind(pairs.data))
+    form = SaddleForm.of(problem)
+    x = np.random.default_rng(5).normal(size=problem.n_params + 2 * form.c1.size) / 3
+    descent = MirrorDescent(problem, DualSet.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
+    averages = descent.averages()
+    ((batch, weights),) = descent._draw(1)
+    again = MirrorDescent(problem, DualSet.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
+    again.run(0.2, 1, averages)
+
+    n, w = problem.n_params, descent.params(x)
+    features = np.column_stack([batch.X, np.ones(6)])
+    margins = batch.y.numpy() * (features @ w)
+    alone = form.sample(features @ w, weights, x[n:].reshape(2, -1), np.ones(3) / 3, np.zeros(form.c1.size))
+    # the first component is the mean logistic loss, the penalty and minus the level; no pairs
+    assert averages.u[0] / averages.tau == pytest.approx(
+        np.log1p(np.exp(-margins)).mean() + 0.05 * (w[:-1] @ w[:-1]) - 0.2
+    )
+    np.testing.assert_allclose(averages.u[1:] / averages.tau, alone.u[1:])
+    slopes = alone.scores - batch.y.numpy() / (1 + np.exp(margins)) / 6 / 3
+    gradient = features.T @ slopes + 0.1 / 3 * np.append(w[:-1], 0.0)
+    np.testing.assert_allclose(again.x[:n], x[:n] - 1e-3 * problem.coordinates.pull(gradient), atol=1e-12)
