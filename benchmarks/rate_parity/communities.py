@@ -206,7 +206,7 @@ def _two(data: Communities) -> np.ndarray:
 def _iteration(model: Any, X: np.ndarray, y: np.ndarray, members: pd.DataFrame) -> Callable[[], Any]:
     groups = Groups.of(members, overlapping=True)
     data = FairData.from_arrays(X, y.astype(float), groups.codes, groups.labels, unions=groups.unions)
-    constraint = RateGap(KAPPA, constraint="intersectional", rate="hinge").bind(data)
+    constraint = RateGap(KAPPA, constraint="intersectional", rate="hinge").unchecked(data)
     problem = Problem(model, Logistic().bind(data), (constraint,), data)
     view, z = FullBatchView(problem), problem.start(model.init(np.random.default_rng(0)))
     multipliers = np.full(len(problem.component_names), 1 / len(problem.component_names))

@@ -11,6 +11,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.ticker import NullFormatter
 
 from benchmarks.partial_fairness.figures import one_legend, panels
 from benchmarks.rate_parity.convergence import VIOLATION
@@ -94,22 +95,31 @@ def draw_duals(way: pd.DataFrame) -> plt.Figure:
     axes[0, 2].legend(fontsize=6)
     for ax in axes[-1]:
         ax.set_xlabel("iterations")
+        ax.xaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
 def draw_epochs(epochs: pd.DataFrame) -> plt.Figure:
-    """Figure 3 of the paper: means over the splits against epochs, on the training part and on new communities."""
+    """Figure 3 of the paper: medians over the splits against epochs, on the training part and on new communities.
+
+    A method that a message stopped on some splits ends where the last split does.
+    """
     figure, axes = panels(2, 4, 2.3)
     epochs = epochs.dropna(subset="epoch")
+    colors = dict(zip(dict.fromkeys(epochs.method), _COLORS, strict=False))
     for line, (bound, runs) in zip(axes, epochs.groupby("bound", sort=False), strict=True):
         values = {"log loss": "log_loss", f"{bound} excess": f"{bound}_excess"}
         panels_of = [(part, label, name) for label, name in values.items() for part in ("train", "test")]
         for ax, (part, label, name) in zip(line, panels_of, strict=True):
-            for color, (method, own) in zip(_COLORS, runs.groupby("method", sort=False), strict=False):
-                curve = own.groupby("epoch")[f"{part}_{name}"].mean()
-                ax.plot(curve.index, curve, color=color, label=method, lw=1.2)
+            for method, own in runs.groupby("method", sort=False):
+                curve = own.groupby("epoch")[f"{part}_{name}"].median()
+                ax.plot(curve.index, curve, color=colors[method], label=method, lw=1.2)
             ax.set_title(f"{label}, {part}", fontsize=9)
             ax.set_xlabel("epochs")
+            if "excess" in name:
+                ax.set_yscale("symlog", linthresh=0.1)
+            else:
+                ax.set_yscale("log")
     one_legend(figure, axes.flat)
     return figure
 
