@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.metrics import roc_auc_score
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
+from benchmarks._common import load_a9a, load_bank_table, load_compas_table, load_law_school_table
 from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor, RateParityClassifier
 from fairconstrained.datasets import load_law_school
 from fairconstrained.groups import threshold_groups
@@ -206,3 +208,23 @@ def test_communities_and_crime_with_many_groups(real_folder):
     by_hand = [abs(rates[members[name]].mean() - rates.mean()) for name in members]
     assert max(by_hand) == pytest.approx(model.constraint_values_["intersectional"])
     assert model.score(X, y) > 0.6
+
+
+@pytest.mark.usefixtures("real_folder")
+@pytest.mark.parametrize("metric", ["group", "inter_group"])
+@pytest.mark.parametrize("load", [load_compas_table, load_a9a, load_bank_table, load_law_school_table])
+def test_no_optimum_of_the_quadratic_surrogate_is_better_at_the_same_gap(load, metric):
+    """The default ends at a local solution; the convex problem of the AUC fairness paper leads to no better one."""
+    table = load()
+    rows = np.random.default_rng(0).permutation(table.y.size)[:5000]
+    X = StandardScaler(with_mean=not sp.issparse(table.X)).fit_transform(table.X[rows])
+    y, groups = table.y[rows], table.groups[rows]
+    for kappa in (0.01, 0.05, 0.3):
+        quadratic = AUCFairClassifier(kappa, metric=metric, surrogate="quadratic", objective="auc")
+        scores = quadratic.fit(X, y, sensitive_features=groups).decision_function(X)[:, None]
+        (gap,) = quadratic.constraint_values_.values()
+        # its gap is that of all positive multiples, so compare with the best of them
+        loss = log_loss(y, LogisticRegression(C=np.inf).fit(scores, y).predict_proba(scores))
+        default = AUCFairClassifier(gap, metric=metric).fit(X, y, sensitive_features=groups)
+        assert default.status_ in ("optimal", "max_iter")
+        assert default.objective_ <= (1 + 1e-4) * loss
