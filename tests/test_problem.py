@@ -26,7 +26,15 @@ from fairconstrained.objectives import (
 )
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
-from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
+from fairconstrained.views import (
+    ConvexQuadratic,
+    DifferenceOfConvex,
+    Exact,
+    FullBatch,
+    RowLosses,
+    SingleRows,
+    Stochastic,
+)
 
 
 @pytest.fixture(scope="module", params=["logistic", "ramp", "smoothstep"])
@@ -427,7 +435,11 @@ def test_an_incompatible_problem_is_a_value_error():
 
 
 def test_problems_of_the_package_work_with_every_solver(problem):
-    others = {name for name, s in SOLVERS.items() if any(issubclass(view, ConvexQuadratic) for view in s.requires)}
+    others = {
+        name
+        for name, s in SOLVERS.items()
+        if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
+    }
     assert {"projected_gradient", "moments"} <= others
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
 

@@ -29,21 +29,28 @@ Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
 def minimise(
-    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float, gain: float = 0.0
+    view: FullBatchView,
+    function: Function,
+    start: np.ndarray,
+    max_iter: int,
+    gtol: float,
+    gain: float = 0.0,
+    per_iteration: float = 2.0,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
-    ``gain`` is the fraction of the value that has to be gained in fifty iterations: near a kink, slopes stay large.
+    ``gain`` is the fraction of the value that has to be gained in fifty iterations: near a kink, slopes stay large, and
+    line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter`` iterations.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem = view.problem
     if problem.domain is None:
-        return _minimise_freely(view, function, start, max_iter, gtol, gain)
+        return _minimise_freely(view, function, start, max_iter, gtol, gain, per_iteration)
     grown = (1 + _INSIDE) * start
     if np.array_equal(problem.project(grown), grown):
-        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain)
+        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain, per_iteration)
         if np.array_equal(problem.project(found), found):
             return found, settled
     return _minimise_within(view, problem.domain, function, start, max_iter, gtol)
@@ -80,11 +87,17 @@ def _minimise_within(
 
 
 def _minimise_freely(
-    view: FullBatchView, function: Function, start: np.ndarray, max_iter: int, gtol: float, gain: float
+    view: FullBatchView,
+    function: Function,
+    start: np.ndarray,
+    max_iter: int,
+    gtol: float,
+    gain: float,
+    per_iteration: float,
 ) -> tuple[np.ndarray, bool]:
     """L-BFGS in the well-scaled coordinates of the problem."""
     # ftol=0: on flat objectives scipy's relative decrease stops far from where the gradient would
-    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "maxcor": 20, "ftol": 0.0, "gtol": gtol}
+    options = {"maxiter": max_iter, "maxfun": int(per_iteration * max_iter), "maxcor": 20, "ftol": 0.0, "gtol": gtol}
     n_params, coordinates = view.problem.n_params, view.problem.penalised_coordinates
 
     def moved(z: np.ndarray, through: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:

@@ -31,6 +31,8 @@ _NEGLIGIBLE = 1e-10
 _HOPELESS = 5
 #: Most iterations on a stricter problem to begin with.
 _START_ITER = 12
+#: Evaluations for each inner iteration, at most on average, without and with a feasible iterate.
+_HASTY, _THOROUGH = 1.5, 2.0
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
 #: Of sums of shares.
@@ -346,10 +348,9 @@ class _Run:
             value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
-        # where the last iterations have not come nearer to feasibility, a look is enough to see whether the next do
-        gives_little_hope = self.best is None and self.stalled > 0
-        inner_iter = self.options.inner_iter // 2 if gives_little_hope else self.options.inner_iter
-        self.z, _ = minimise(view, lagrangian, self.z, max(inner_iter, 1), gtol=1e-6)
+        # without a feasible iterate so far, long line searches are not worth their evaluations
+        per_iteration = _HASTY if self.best is None else _THOROUGH
+        self.z, _ = minimise(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6, per_iteration=per_iteration)
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations
         self.n_iter += 1

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairconstrained import ConvergenceWarning, FairnessWarning, PartialParityClassifier, PartialParityRegressor
 from fairconstrained.problem import SOLVER_REQUIREMENTS
 from fairconstrained.solvers import SOLVERS, Solver, SolverResult, Status, StochasticSolver
-from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
+from fairconstrained.views import ConvexQuadratic, Exact, FullBatch, SingleRows
 
 FITTED = [
     "coef_",
@@ -40,7 +40,7 @@ SHORT |= {name: {"batch_size": 200} for name, solver in SOLVERS.items() if issub
 SOLVER_OPTIONS = {
     name: SHORT.get(name)
     for name, solver in sorted(SOLVERS.items())
-    if not any(issubclass(view, ConvexQuadratic) for view in solver.requires)
+    if not any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in solver.requires)
 }
 each_solver = pytest.mark.parametrize(("solver", "solver_options"), SOLVER_OPTIONS.items(), ids=SOLVER_OPTIONS.keys())
 

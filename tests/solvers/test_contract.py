@@ -12,7 +12,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
-from fairconstrained.views import ConvexQuadratic, FullBatch
+from fairconstrained.views import ConvexQuadratic, FullBatch, SingleRows
 
 #: Options with which every solver is quick on small problems.
 QUICK = {
@@ -47,7 +47,9 @@ LONG_ENOUGH = {
     "ssl_alm": {"max_epochs": 40, "dual_rate": 0.5},
 }
 #: These take convex quadratic constraints only; their own files have their contract.
-ELSEWHERE = {name for name, s in SOLVERS.items() if any(issubclass(view, ConvexQuadratic) for view in s.requires)}
+ELSEWHERE = {
+    name for name, s in SOLVERS.items() if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
+}
 NAMES = sorted(set(SOLVERS) - ELSEWHERE)
 each_solver = pytest.mark.parametrize("name", NAMES)
 #: Methods that never weigh a constraint by a multiplier of its own that they would return.
