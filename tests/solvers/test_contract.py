@@ -40,7 +40,8 @@ QUICK = {
     "stochastic_idca": {"max_outer": 2, "max_inner": 20, "step": 4.0},
     "stochastic_switching": {"max_epochs": 2, "batch_size": 16, "output": "last"},
     "switching_subgradient": {"max_iter": 100},
-}  #: Options with which the multipliers of the active constraint are above zero at the end.
+}
+#: Options with which the multipliers of the active constraint are above zero at the end.
 LONG_ENOUGH = {
     "alm": {"max_epochs": 40, "dual_rate": 0.5},
     "multiplier_model": {"max_epochs": 60, "multiplier_rate": 0.05},
