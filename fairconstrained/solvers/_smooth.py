@@ -12,7 +12,7 @@ from fairconstrained.domains import Domain
 from fairconstrained.problem import FullBatchView, Point
 from fairconstrained.solvers._spectral import descend
 
-__all__ = ["minimise"]
+__all__ = ["PER_ITERATION", "minimise"]
 
 #: What scipy's L-BFGS-B returns when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
@@ -25,6 +25,9 @@ _PATIENCE = 50
 #: A start that could grow by this fraction is inside its domain.
 _INSIDE = 1e-3
 
+#: Evaluations for each iteration of L-BFGS, at most on average.
+PER_ITERATION = 2.0
+
 Function = Callable[[Point], tuple[float, np.ndarray]]
 
 
@@ -35,7 +38,7 @@ def minimise(
     max_iter: int,
     gtol: float,
     gain: float = 0.0,
-    per_iteration: float = 2.0,
+    per_iteration: float = PER_ITERATION,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 

@@ -14,7 +14,7 @@ from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResu
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
 from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
-from fairconstrained.solvers._smooth import minimise
+from fairconstrained.solvers._smooth import PER_ITERATION, minimise
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]
@@ -31,8 +31,8 @@ _NEGLIGIBLE = 1e-10
 _HOPELESS = 5
 #: Most iterations on a stricter problem to begin with.
 _START_ITER = 12
-#: Evaluations for each inner iteration, at most on average, without and with a feasible iterate.
-_HASTY, _THOROUGH = 1.5, 2.0
+#: `PER_ITERATION` as long as there is no feasible iterate: long line searches are not worth their evaluations then.
+_PER_ITERATION_BEFORE = 1.5
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
 #: Of sums of shares.
@@ -348,8 +348,7 @@ class _Run:
             value = point.objective + float(updated @ updated - multipliers @ multipliers) / (2 * penalty)
             return value, point.gradient(1.0, updated)
 
-        # without a feasible iterate so far, long line searches are not worth their evaluations
-        per_iteration = _HASTY if self.best is None else _THOROUGH
+        per_iteration = _PER_ITERATION_BEFORE if self.best is None else PER_ITERATION
         self.z, _ = minimise(view, lagrangian, self.z, self.options.inner_iter, gtol=1e-6, per_iteration=per_iteration)
         point = view.at(self.z)
         self.n_evaluations += view.n_evaluations

@@ -15,7 +15,6 @@ from fairconstrained.solvers._base import (
     Solver,
     SolverResult,
     Status,
-    surrogate_result,
 )
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
@@ -24,7 +23,7 @@ from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._smooth_oracles import augmented_lagrangian, level_set
 from fairconstrained.solvers._source import Source
 from fairconstrained.solvers._stationarity import proximal_distance
-from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, switching
+from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, stepped_result, switching
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["IPC"]
@@ -171,8 +170,7 @@ class IPC(Solver):
         }[self.oracle]()
         n_iter = self.max_iter if drawn is None else drawn
         ended = proximal_steps(problem, begin.z, oracle, n_iter, recorder, view, n_evaluations, certify, tol)
-        result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations(), recorder)
-        result = replace(result, message=ended.message)
+        result = stepped_result(problem, ended, n_evaluations(), recorder)
         if self.stationarity_tol is None or result.status.is_infeasible:
             return result
         return replace(result, status=Status.OPTIMAL if ended.distance <= tol else Status.MAX_ITER)

@@ -15,7 +15,7 @@ from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResu
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "proximal_steps", "switching"]
+__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "proximal_steps", "stepped_result", "switching"]
 
 
 class Subproblem:
@@ -121,6 +121,12 @@ def proximal_steps(
     return Stepped(z, max_iter, distance)
 
 
+def stepped_result(problem: Problem, ended: Stepped, n_evaluations: int, recorder: Recorder) -> SolverResult:
+    """Return the result where `proximal_steps` ended, with its message."""
+    result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations, recorder)
+    return replace(result, message=ended.message)
+
+
 def switching(
     subproblem: Subproblem,
     start: np.ndarray,
@@ -192,8 +198,7 @@ class InexactProximalPoint(Solver):
 
         begin = problem.fair_start(start, random_state)
         ended = proximal_steps(problem, begin, oracle, self.max_iter, recorder, view, lambda: view.n_evaluations)
-        result = surrogate_result(problem, ended.z, ended.n_iter, view.n_evaluations, recorder)
-        return replace(result, message=ended.message)
+        return stepped_result(problem, ended, view.n_evaluations, recorder)
 
     @abstractmethod
     def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
