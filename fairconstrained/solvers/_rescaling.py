@@ -29,7 +29,8 @@ _NEXT = 4
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
 _GAIN = 1e-9
-#: By how much a metric may be further from kappa than that of the solver's result, for its rounding.
+#: By how much a metric may be further from kappa than that of the solver's result, for its rounding. Points of the
+#: plane may use half of it, as the scores of their parameters are rounded once more.
 _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
@@ -293,7 +294,8 @@ class _Plane:
     def _room(self, point: np.ndarray) -> np.ndarray:
         """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""
         scores = self.signs * (point[0] * self._standard.numpy() + point[1])
-        room = self.slack - np.array([c.exact(scores) for c in self.problem.constraints])
+        most = self.slack - np.minimum(self.slack, _ROUNDING) / 2
+        room = most - np.array([c.exact(scores) for c in self.problem.constraints])
         return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
 
     def _holds(self, point: np.ndarray) -> bool:

@@ -388,3 +388,17 @@ def test_many_scores_are_cut_at_some_of_them():
     found = best_rescaled(problem, [params])
     assert is_within(problem, found)
     assert loss_of(problem, found) <= on_a_grid(problem, params, 16, 41) + 1e-4
+
+
+@pytest.mark.parametrize("seed", [4, 8, 27])
+def test_the_corner_of_two_curved_bounds_is_reached_in_spite_of_rounding(make_data, seed):
+    """Features far from zero: the scores of some parameters are rounded otherwise than those of the search."""
+    rng, plain, offset = np.random.default_rng(seed), make_data((120, 100, 140), seed=seed), 30.0
+    codes, y = plain.groups.codes.numpy(), plain.y.numpy()
+    data = FairData.from_arrays(plain.X + offset, y, codes, ("a", "b", "c"), None)
+    kappas = zip(("demographic_parity", "equalized_odds"), rng.uniform(0.05, 0.2, 2), strict=True)
+    problem = problem_of(data, *(RateGap(kappa, constraint=name, rate="hinge") for name, kappa in kappas))
+    direction = rng.normal(size=3)
+    starts = [factor * np.append(direction, -offset * direction.sum()) for factor in (0.01, 0.02, 0.03, 0.05)]
+    losses = [loss_of(problem, best_rescaled(problem, [start])) for start in starts]
+    np.testing.assert_allclose(losses, min(losses), atol=1e-6)
