@@ -12,8 +12,9 @@ import argparse
 from benchmarks._common import RESULTS, names_of, publish, save
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
+from benchmarks.auc_fairness.methods import METHODS, MODELS
 from benchmarks.auc_fairness.promises import PROMISES
-from benchmarks.auc_fairness.tasks import COLUMNS, MODELS, N_SEEDS, all_tasks, run_task
+from benchmarks.auc_fairness.tasks import COLUMNS, N_SEEDS, all_tasks, run_task
 
 
 def main() -> None:
@@ -22,7 +23,8 @@ def main() -> None:
     parser.add_argument("--only", type=names_of(choices), default=choices, help=", ".join(choices))
     parser.add_argument("--quick", action="store_true", help="few rows, one seed, few parameters: to see that it works")
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
-    parser.add_argument("--models", type=lambda names: names.split(","), default=list(MODELS))
+    parser.add_argument("--models", type=names_of(MODELS), default=list(MODELS), help=", ".join(MODELS))
+    parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
@@ -34,9 +36,8 @@ def main() -> None:
             if name in arguments.only and not arguments.quick:
                 save(PROMISES[name](), f"auc_fairness_{name}")
         if "fronts" in arguments.only:
-            run_all(
-                all_tasks(arguments.seeds, arguments.models, arguments.quick), run_task, path, COLUMNS, arguments.jobs
-            )
+            tasks = all_tasks(arguments.seeds, arguments.models, arguments.methods, arguments.quick)
+            run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     results = read(path, COLUMNS)
     figures = [*draw_fronts(results, RESULTS, stem), *draw_rows(RESULTS)]
     if len(results):

@@ -10,9 +10,9 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from scipy.stats import t as student
 
-from benchmarks.auc_fairness.tasks import CASES, GAPS, METHODS, UNCONSTRAINED
+from benchmarks.auc_fairness.fronts import choose, costs, means
+from benchmarks.auc_fairness.methods import CASES, GAPS, METHODS, UNCONSTRAINED
 from benchmarks.partial_fairness.figures import one_legend, panels
 from fairconstrained.plotting import ParetoFrontDisplay
 
@@ -20,39 +20,34 @@ COLORS = dict(
     zip(METHODS, ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#E69F00", "#009E73", "#CC79A7", "#777777"), strict=True)
 )
 TITLES = {"group": "group", "inter_group": "inter-group", "intra_group": "intra-group"}
-POINT = ["data", "metric", "model", "method", "parameter"]
-
-
-def means(results: pd.DataFrame) -> pd.DataFrame:
-    """Means over the seeds, and half the widths of their 95 % intervals (Student's t; 0 for one seed)."""
-    grouped = results.groupby(POINT, sort=False)
-    table = grouped[["test_auc", "test_gap", "train_gap", "seconds"]].mean()
-    count = grouped.test_auc.count()
-    for name in ("test_auc", "test_gap"):
-        factor = student.ppf(0.975, (count - 1).clip(lower=1)) / count**0.5
-        table[f"{name}_ci"] = (grouped[name].std() * factor).fillna(0.0)
-    return table.assign(seeds=count).reset_index()
 
 
 def draw_fronts(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
-    """One PNG for every model: AUC against the gap on the test part, metrics below each other."""
+    """One PNG for every model: AUC against the gap on the test part, metrics below each other.
+
+    The legend tells over how many splits the points are means; a point that not all of them have is left out.
+    """
     paths = []
-    for model, rows in means(results).groupby("model"):
+    for model, rows in means(choose(results)).groupby("model"):
         figure, axes = panels(len(GAPS), len(CASES), 2.9)
+        splits = rows.groupby("method").of_seeds.agg(["min", "max"])
         for line, metric in zip(axes, GAPS, strict=True):
             for ax, data in zip(line, CASES, strict=True):
-                here = rows[(rows.metric == metric) & (rows.data == data)]
+                here = rows[(rows.metric == metric) & (rows.data == data) & (rows.seeds == rows.of_seeds)]
                 for method, color in COLORS.items():
                     points = here[here.method == method]
                     if len(points):
+                        few, many = splits.loc[method]
+                        count = str(many) if few == many else f"{few} to {many}"
+                        name = f"{method} ({count} split{'' if many == 1 else 's'})"
                         ParetoFrontDisplay(
                             points.test_auc,
                             1 - points.test_gap,
-                            performance_std=points.test_auc_ci,
-                            fairness_std=points.test_gap_ci,
+                            performance_std=points.test_auc_ci.fillna(0.0),
+                            fairness_std=points.test_gap_ci.fillna(0.0),
                             performance_name="AUC, test",
                             fairness_name="1 - gap, test",
-                        ).plot(ax, step=False, error_bars=True, name=method, color=color, markersize=4)
+                        ).plot(ax, step=False, error_bars=many > 1, name=name, color=color, markersize=4)
                 ax.set(title=f"{data}, {TITLES[metric]}", xlabel="1 - gap, test")
         one_legend(figure, axes.flat)
         paths.append(folder / f"{stem}_{model}.png")
@@ -80,7 +75,8 @@ def draw_rows(folder: Path) -> list[Path]:
 
 
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
-    """The means as a CSV, "none" for no bound."""
-    table = means(results)
-    table["parameter"] = table.parameter.map(lambda value: "none" if value == UNCONSTRAINED else f"{value:g}")
+    """The means, with "none" for no bound, and the seconds of a fit, each as a CSV."""
+    table = means(choose(results))
+    table["bound"] = table.bound.map(lambda value: "none" if value == UNCONSTRAINED else f"{value:g}")
     table.round(4).to_csv(folder / f"{stem}_fronts.csv", index=False)
+    costs(results).round(2).to_csv(folder / f"{stem}_costs.csv", index=False)

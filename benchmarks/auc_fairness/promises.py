@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from sklearn.metrics import roc_auc_score
 
 from benchmarks._common import load_a9a, load_acs_income
-from benchmarks.auc_fairness.tasks import GAPS, QUADRATIC
+from benchmarks.auc_fairness.methods import GAPS, QUADRATIC
 from fairconstrained import AUCFairClassifier
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.data import FairData

@@ -1,10 +1,10 @@
-"""A task: one fit of one method on one split, and the AUC and the gap on every part."""
+"""A task: one fit of one method on one split, and the AUC and the gap of the models that it leads to."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from itertools import product
@@ -12,32 +12,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
 
-from benchmarks._common import Table, load_a9a, load_bank_table, load_compas_table
+from benchmarks._common import Table
 from benchmarks._runner import Row
-from benchmarks.partial_fairness.cases import Case, split, standardised
-from fairconstrained import AUCFairClassifier, CorrelationPenaltyClassifier
+from benchmarks.auc_fairness.methods import CASES, GAPS, METHODS, MODELS, Scores, Setting, scores_of
+from benchmarks.partial_fairness.cases import split, standardised
+from fairconstrained import AUCFairClassifier
+from fairconstrained.constraints import AUCGap
+from fairconstrained.data import FairData
 from fairconstrained.exceptions import ConvergenceWarning
-from fairconstrained.metrics import group_auc_gap, inter_group_auc_gap, intra_group_auc_gap
-from fairconstrained.postprocessing import ScoreShiftPostprocessor
+from fairconstrained.groups import GroupEncoder
 
 N_SEEDS = 5
-GAPS = {"group": group_auc_gap, "inter_group": inter_group_auc_gap, "intra_group": intra_group_auc_gap}
-#: The splits of the paper (appendix E.1).
-CASES: dict[str, Case] = {
-    "a9a": Case(load_a9a, (0.0, 1.0), (0.9, 0.1), {}),
-    "bank": Case(load_bank_table, (0.0, 1.0), (0.6, 0.2), {}),
-    "compas": Case(load_compas_table, (0.0, 1.0), (0.6, 0.2), {}),
-}
-#: One hidden layer of ten sigmoid units (section 6). Without a penalty it learns the few rows by heart.
-MODELS: dict[str, dict[str, Any]] = {"linear": {}, "network": {"hidden_layer_sizes": (10,), "alpha": 1e-3}}
-#: Rows of every part, at most: five seeds of all baselines on networks take hours as it is.
-ROWS = {"linear": None, "network": 3_000}
-#: The parameter that stands for "no constraint".
-UNCONSTRAINED = 1e9
-
+QUICK_ROWS = 2000
+PARTS = ("train", "val", "test")
 COLUMNS = (
     "task",
     "data",
@@ -45,11 +34,13 @@ COLUMNS = (
     "model",
     "method",
     "parameter",
+    "step",
     "seed",
     "status",
     "seconds",
     "evaluations",
-    *(f"{part}_{value}" for part in ("train", "val", "test") for value in ("auc", "gap", "accuracy")),
+    "granularity",
+    *(f"{part}_{value}" for part in PARTS for value in ("auc", "gap")),
 )
 
 
@@ -62,6 +53,7 @@ class Task:
     model: str
     method: str
     parameter: float
+    step: float
     seed: int
     rows: int | None = None
 
@@ -73,78 +65,20 @@ class Task:
     @property
     def columns(self) -> Row:
         """See `benchmarks._runner.Task`."""
-        shared = ("data", "metric", "model", "method", "parameter", "seed")
+        shared = ("data", "metric", "model", "method", "parameter", "step", "seed")
         return {"task": self.name} | {name: getattr(self, name) for name in shared}
 
 
-def _ours(task: Task, **params: Any) -> Any:
-    if task.parameter == UNCONSTRAINED and not params:
-        return FrozenEstimator(_unconstrained(task.data, task.model, task.seed, task.rows))
-    kappa = None if task.parameter == UNCONSTRAINED else task.parameter
-    return AUCFairClassifier(kappa, metric=task.metric, random_state=task.seed, **(MODELS[task.model] | params))
-
-
-@lru_cache(maxsize=8)
-def _unconstrained(data: str, model: str, seed: int, rows: int | None) -> AUCFairClassifier:
-    """The fit that all metrics share, and of networks the dearest: no constraint ends it early."""
-    X, table, parts = _prepared(data, seed, rows)
-    train = parts["train"]
-    estimator = AUCFairClassifier(None, random_state=seed, **MODELS[model])
-    return estimator.fit(X[train], table.y[train], sensitive_features=table.groups[train])
-
-
-def _correlation(task: Task) -> Any:
-    network = {**MODELS[task.model], "activation": "logistic"}
-    return CorrelationPenaltyClassifier(task.parameter, random_state=task.seed, **network)
-
-
-def _score_shift(task: Task) -> Any:
-    unconstrained = _unconstrained(task.data, task.model, task.seed, task.rows)
-    return ScoreShiftPostprocessor(FrozenEstimator(unconstrained), kappa=task.parameter, metric=task.metric)
-
-
-#: What the paper runs: quadratic losses in objective and constraints.
-QUADRATIC = {"surrogate": "quadratic", "objective": "auc"}
-BOUNDS = (0.0, 0.01, 0.02, 0.05, 0.1)
-SURROGATE_BOUNDS = (0.05, 0.1, 0.2, 0.5, 1.0, 3.0)
-
-
-@dataclass(frozen=True)
-class Method:
-    """How a method is built, its parameters, and the metrics and models that it is for."""
-
-    build: Callable[[Task], Any]
-    parameters: tuple[float, ...]
-    metrics: tuple[str, ...] = tuple(GAPS)
-    models: tuple[str, ...] = tuple(MODELS)
-
-
-METHODS = {
-    "ours": Method(_ours, (UNCONSTRAINED, *BOUNDS)),
-    "ours, AUC objective": Method(partial(_ours, objective="auc"), (UNCONSTRAINED, *BOUNDS), models=("linear",)),
-    "quadratic, moments": Method(partial(_ours, **QUADRATIC), SURROGATE_BOUNDS, models=("linear",)),
-    "level set": Method(
-        partial(_ours, solver="level_set", validation_fraction=0.1, **QUADRATIC), (0.1, 0.5, 3.0), models=("linear",)
-    ),
-    "IQRC": Method(
-        # the iterate that is best on rows set aside: no penalty is needed
-        partial(_ours, solver="iqrc", validation_fraction=0.1, alpha=0.0, **QUADRATIC),
-        (0.1, 3.0),
-        models=("network",),
-    ),
-    "proxy-Lagrangian": Method(partial(_ours, solver="proxy_lagrangian"), (0.01, 0.05)),
-    "correlation penalty": Method(_correlation, (0.1, 0.3, 1.0, 3.0), metrics=("group",)),
-    "score shift": Method(_score_shift, (0.01, 0.02, 0.05, 0.1), metrics=("group", "inter_group")),
-}
-
-
-def all_tasks(seeds: int, models: list[str], quick: bool = False) -> Iterator[Task]:
+def all_tasks(seeds: int, models: Sequence[str], methods: Sequence[str], quick: bool = False) -> Iterator[Task]:
     """Every method on every data set, metric and model, seed 0 first."""
     for seed, model, metric, data in product(range(1 if quick else seeds), models, GAPS, CASES):
-        for name, method in METHODS.items():
-            if metric in method.metrics and model in method.models:
-                for parameter in method.parameters[:: 3 if quick else 1]:
-                    yield Task(data, metric, model, name, parameter, seed, 2000 if quick else ROWS[model])
+        for name in methods:
+            method = METHODS[name]
+            plan = method.plans.get(model)
+            if plan is None or metric not in method.metrics or data not in plan.data or seed >= plan.n_seeds:
+                continue
+            for parameter, step in plan.parameters[:: 3 if quick else 1]:
+                yield Task(data, metric, model, name, parameter, step, seed, QUICK_ROWS if quick else None)
 
 
 @lru_cache(maxsize=1)
@@ -156,22 +90,56 @@ def _prepared(data: str, seed: int, rows: int | None) -> tuple[Any, Table, dict[
     return standardised(table.X, parts["train"]), table, parts
 
 
+@lru_cache(maxsize=8)
+def _unconstrained(data: str, model: str, seed: int, rows: int | None, **params: Any) -> AUCFairClassifier:
+    """The fit that all metrics share."""
+    X, table, parts = _prepared(data, seed, rows)
+    train = parts["train"]
+    estimator = AUCFairClassifier(None, random_state=seed, **(MODELS[model] | params))
+    return estimator.fit(X[train], table.y[train], sensitive_features=table.groups[train])
+
+
 def run_task(task: Task) -> list[Row]:
-    """Fit on the training part and measure on every part."""
+    """Fit on the training part; a row for every model of which none has a smaller gap there and a better validation."""
     torch.set_num_threads(1)
     X, table, parts = _prepared(task.data, task.seed, task.rows)
     train = parts["train"]
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the status tells
-        model = METHODS[task.method].build(task)
-        model.fit(X[train], table.y[train], sensitive_features=table.groups[train])
-    row = task.columns | {"seconds": time.process_time() - begin, "status": model.status_}
-    row["evaluations"] = getattr(model, "n_evaluations_", np.nan)
-    for part, rows in parts.items():
-        scores = model.decision_function(X[rows], sensitive_features=table.groups[rows])
-        y, groups = table.y[rows], table.groups[rows]
-        row[f"{part}_auc"] = roc_auc_score(y, scores)
-        row[f"{part}_gap"] = GAPS[task.metric](y, scores, sensitive_features=groups)
-        row[f"{part}_accuracy"] = np.mean((scores > 0) == (y > 0))
-    return [row]
+        shared = partial(_unconstrained, task.data, task.model, task.seed, task.rows)
+        setting = Setting(task.data, task.metric, task.model, task.parameter, task.step, task.seed, shared)
+        fitted = METHODS[task.method].build(setting)
+        fitted.fit(X[train], table.y[train], sensitive_features=table.groups[train])
+    known = task.columns | {
+        "seconds": time.process_time() - begin,
+        "status": fitted.status_,
+        "evaluations": getattr(fitted, "n_evaluations_", np.nan),
+        "granularity": _granularity(task.metric, table.y[train], table.groups[train]),
+    }
+
+    def measure(scores: Scores, part: str) -> Row:
+        y, groups = table.y[parts[part]], table.groups[parts[part]]
+        found = scores(X[parts[part]], groups)
+        gap = GAPS[task.metric](y, found, sensitive_features=groups)
+        return {f"{part}_auc": roc_auc_score(y, found), f"{part}_gap": gap}
+
+    measured = [(scores, measure(scores, "train") | measure(scores, "val")) for scores in scores_of(fitted)]
+    return [known | row | measure(scores, "test") for scores, row in _undominated(measured)]
+
+
+def _granularity(metric: str, y: np.ndarray, groups: np.ndarray) -> float:
+    """Change of the gap that one training row can make: by so much may the gap exceed its bound."""
+    encoder = GroupEncoder(groups)
+    data = FairData.from_arrays(np.zeros((y.size, 1)), y.astype(float), encoder.codes, encoder.labels)
+    return AUCGap(None, metric=metric).bind(data).granularity
+
+
+def _undominated(models: list[tuple[Scores, Row]]) -> list[tuple[Scores, Row]]:
+    """Those that a bound on the training gap and the best validation AUC can lead to."""
+    kept, best = [], -np.inf
+    for scores, row in sorted(models, key=lambda model: (model[1]["train_gap"], -model[1]["val_auc"])):
+        if row["val_auc"] > best:
+            kept.append((scores, row))
+            best = row["val_auc"]
+    return kept
