@@ -43,7 +43,7 @@ BOUNDS = (0.003, 0.01, 0.02, 0.05, 0.1)
 #: Bounds on the surrogate, problem (10) of the paper. On COMPAS, group, .01 to .06 lead to exact gaps of .003 to .11.
 SURROGATE_BOUNDS = tuple(np.geomspace(0.003, 3.0, 25).round(4).tolist())
 LEVEL_BOUNDS = (0.01, 0.02, 0.04, 0.1, 0.3, 1.0)
-WEIGHTS = (0.03, 0.1, 0.2, 0.3, 0.5, 1.0, 3.0)
+WEIGHTS = (0.03, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 1.0)
 #: c of the steps (appendix E.3): .01, .1 and 1, the shortest at one parameter only. The proxy-Lagrangian method also
 #: has one between them, as it diverges with 1 on a9a and bank.
 SHORT_STEP = 0.01
@@ -185,7 +185,7 @@ METHODS = {
     ),
     "correlation penalty": Method(
         _correlation,
-        {"linear": Plan(_plain(WEIGHTS), 5), "network": Plan(_plain((0.1, 0.3, 1.0)), 1, data=("compas",))},
+        {"linear": Plan(_plain(WEIGHTS), 5), "network": Plan(_plain((0.3, 0.6, 1.0)), 1, data=("compas",))},
         metrics=("group",),
     ),
     "score shift": Method(
