@@ -12,7 +12,7 @@ import argparse
 from benchmarks._common import RESULTS, names_of, publish, save
 from benchmarks._runner import read, run_all
 from benchmarks.auc_fairness.figures import draw_fronts, draw_rows, write_tables
-from benchmarks.auc_fairness.methods import METHODS, MODELS
+from benchmarks.auc_fairness.methods import CASES, METHODS, MODELS
 from benchmarks.auc_fairness.promises import PROMISES
 from benchmarks.auc_fairness.tasks import COLUMNS, N_SEEDS, all_tasks, run_task
 
@@ -25,6 +25,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=N_SEEDS)
     parser.add_argument("--models", type=names_of(MODELS), default=list(MODELS), help=", ".join(MODELS))
     parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
+    parser.add_argument("--data", type=names_of(CASES), default=list(CASES), help=", ".join(CASES))
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
@@ -36,7 +37,7 @@ def main() -> None:
             if name in arguments.only and not arguments.quick:
                 save(PROMISES[name](), f"auc_fairness_{name}")
         if "fronts" in arguments.only:
-            tasks = all_tasks(arguments.seeds, arguments.models, arguments.methods, arguments.quick)
+            tasks = all_tasks(arguments.seeds, arguments.models, arguments.methods, arguments.data, arguments.quick)
             run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
     results = read(path, COLUMNS)
     figures = [*draw_fronts(results, RESULTS, stem), *draw_rows(RESULTS)]

@@ -10,8 +10,9 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.figure import Figure
 
-from benchmarks.auc_fairness.fronts import choose, costs, means
+from benchmarks.auc_fairness.fronts import choose, costs, means, same_splits
 from benchmarks.auc_fairness.methods import CASES, GAPS, METHODS, UNCONSTRAINED
 from benchmarks.partial_fairness.figures import one_legend, panels
 from fairconstrained.plotting import ParetoFrontDisplay
@@ -23,37 +24,42 @@ TITLES = {"group": "group", "inter_group": "inter-group", "intra_group": "intra-
 
 
 def draw_fronts(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
-    """One PNG for every model: AUC against the gap on the test part, metrics below each other.
+    """PNGs for every model, of all splits and of the first: AUC against the gap on the test part, metrics in rows.
 
-    The legend tells over how many splits the points are means; a point that not all of them have is left out.
+    A point that not all splits have is left out.
     """
     paths = []
-    for model, rows in means(choose(results)).groupby("model"):
-        figure, axes = panels(len(GAPS), len(CASES), 2.9)
-        splits = rows.groupby("method").of_seeds.agg(["min", "max"])
-        for line, metric in zip(axes, GAPS, strict=True):
-            for ax, data in zip(line, CASES, strict=True):
-                here = rows[(rows.metric == metric) & (rows.data == data) & (rows.seeds == rows.of_seeds)]
-                for method, color in COLORS.items():
-                    points = here[here.method == method]
-                    if len(points):
-                        few, many = splits.loc[method]
-                        count = str(many) if few == many else f"{few} to {many}"
-                        name = f"{method} ({count} split{'' if many == 1 else 's'})"
-                        ParetoFrontDisplay(
-                            points.test_auc,
-                            1 - points.test_gap,
-                            performance_std=points.test_auc_ci.fillna(0.0),
-                            fairness_std=points.test_gap_ci.fillna(0.0),
-                            performance_name="AUC, test",
-                            fairness_name="1 - gap, test",
-                        ).plot(ax, step=False, error_bars=many > 1, name=name, color=color, markersize=4)
-                ax.set(title=f"{data}, {TITLES[metric]}", xlabel="1 - gap, test")
-        one_legend(figure, axes.flat)
-        paths.append(folder / f"{stem}_{model}.png")
-        figure.savefig(paths[-1], dpi=110)
-        plt.close(figure)
+    for name, part in same_splits(results).items():
+        for model, rows in means(choose(part)).groupby("model"):
+            end = "" if name == "fronts" else f"_{name}"
+            paths.append(folder / f"{stem}_{model}{end}.png")
+            _draw(rows[rows.seeds == rows.of_seeds]).savefig(paths[-1], dpi=110)
+            plt.close()
     return paths
+
+
+def _draw(rows: pd.DataFrame) -> Figure:
+    """A panel for every metric and data set."""
+    figure, axes = panels(len(GAPS), len(CASES), 2.9)
+    n_splits = int(rows.of_seeds.max())
+    for line, metric in zip(axes, GAPS, strict=True):
+        for ax, data in zip(line, CASES, strict=True):
+            here = rows[(rows.metric == metric) & (rows.data == data)]
+            for method, color in COLORS.items():
+                points = here[here.method == method]
+                if len(points):
+                    ParetoFrontDisplay(
+                        points.test_auc,
+                        1 - points.test_gap,
+                        performance_std=points.test_auc_ci.fillna(0.0),
+                        fairness_std=points.test_gap_ci.fillna(0.0),
+                        performance_name="AUC, test",
+                        fairness_name="1 - gap, test",
+                    ).plot(ax, step=False, error_bars=n_splits > 1, name=method, color=color, markersize=4)
+            ax.set(title=f"{data}, {TITLES[metric]}", xlabel="1 - gap, test")
+    figure.suptitle("one split" if n_splits == 1 else f"means of {n_splits} splits, 95 % intervals")
+    one_legend(figure, axes.flat)
+    return figure
 
 
 def draw_rows(folder: Path) -> list[Path]:
@@ -76,7 +82,8 @@ def draw_rows(folder: Path) -> list[Path]:
 
 def write_tables(results: pd.DataFrame, folder: Path, stem: str) -> None:
     """The means, with "none" for no bound, and the seconds of a fit, each as a CSV."""
-    table = means(choose(results))
-    table["bound"] = table.bound.map(lambda value: "none" if value == UNCONSTRAINED else f"{value:g}")
-    table.round(4).to_csv(folder / f"{stem}_fronts.csv", index=False)
+    for name, part in same_splits(results).items():
+        table = means(choose(part))
+        table["bound"] = table.bound.map(lambda value: "none" if value == UNCONSTRAINED else f"{value:g}")
+        table.round(4).to_csv(folder / f"{stem}_{name}.csv", index=False)
     costs(results).round(2).to_csv(folder / f"{stem}_costs.csv", index=False)

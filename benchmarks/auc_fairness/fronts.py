@@ -6,11 +6,30 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from benchmarks.auc_fairness.methods import BOUNDS, UNCONSTRAINED
+from benchmarks.auc_fairness.methods import BOUNDS
 
 #: A front: those of several splits are averaged.
 FRONT = ["data", "metric", "model", "method"]
 VALUES = ["test_auc", "test_gap", "train_auc", "train_gap", "val_auc"]
+
+
+def same_splits(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Results that may be compared, as they are of the same splits, for every kind of model.
+
+    "fronts": all splits, of the methods that have most of them; "first_split": the first one, of all methods, where not
+    all have as many. Splits that a run has not come through yet are left out.
+    """
+    panels = (results.data + results.metric).groupby([results[name] for name in ("model", "method", "seed")])
+    done = panels.transform("nunique")
+    most = done.groupby([results.model, results.method]).transform("max")
+    results = results[done == most]
+    splits = results.groupby(["model", "method"]).seed.transform("nunique")
+    by_model = splits.groupby(results.model)
+    fewer = by_model.transform("min") < by_model.transform("max")
+    return {
+        "fronts": results[splits == by_model.transform("max")],
+        "first_split": results[fewer & (results.seed == 0)],
+    }
 
 
 def choose(results: pd.DataFrame) -> pd.DataFrame:
@@ -21,9 +40,11 @@ def choose(results: pd.DataFrame) -> pd.DataFrame:
     scores, with which most iterations begin, are no model.
     """
     models = results[results.val_auc > 0.5]
+    if results.empty:
+        return results.assign(bound=[])
     chosen = []
-    for bound in (*BOUNDS, UNCONSTRAINED):
-        within = models[models.train_gap <= bound + models.granularity]
+    for name, bound in ((name, bound) for name, bounds in BOUNDS.items() for bound in bounds):
+        within = models[(models.model == name) & (models.train_gap <= bound + models.granularity)]
         best = within.groupby([*FRONT, "seed"], sort=False).val_auc.idxmax()
         chosen.append(within.loc[best].assign(bound=bound))
     return pd.concat(chosen, ignore_index=True)
@@ -45,8 +66,9 @@ def means(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def costs(results: pd.DataFrame) -> pd.DataFrame:
-    """Fits, splits, and the mean seconds of processor time of a fit that has a parameter."""
+    """Splits, fits, and by data set the mean seconds of processor time of a fit that has a parameter."""
     fits = results.drop_duplicates("task")
     fits = fits[np.isfinite(fits.parameter)]
-    grouped = fits.groupby(["model", "method", "data"], sort=False)
-    return grouped.agg(seconds=("seconds", "mean"), fits=("task", "size"), seeds=("seed", "nunique")).reset_index()
+    by = ["model", "method"]
+    table = fits.groupby(by, sort=False).agg(splits=("seed", "nunique"), fits=("task", "size"))
+    return table.join(fits.pivot_table(index=by, columns="data", values="seconds").add_prefix("seconds_")).reset_index()

@@ -69,9 +69,11 @@ class Task:
         return {"task": self.name} | {name: getattr(self, name) for name in shared}
 
 
-def all_tasks(seeds: int, models: Sequence[str], methods: Sequence[str], quick: bool = False) -> Iterator[Task]:
+def all_tasks(
+    seeds: int, models: Sequence[str], methods: Sequence[str], cases: Sequence[str] = tuple(CASES), quick: bool = False
+) -> Iterator[Task]:
     """Every method on every data set, metric and model, seed 0 first."""
-    for seed, model, metric, data in product(range(1 if quick else seeds), models, GAPS, CASES):
+    for seed, model, metric, data in product(range(1 if quick else seeds), models, GAPS, cases):
         for name in methods:
             method = METHODS[name]
             plan = method.plans.get(model)

@@ -9,10 +9,11 @@ pytest.importorskip("tqdm")
 from benchmarks._common import Table
 from benchmarks.auc_fairness import tasks
 from benchmarks.auc_fairness.figures import write_tables
-from benchmarks.auc_fairness.fronts import choose, costs, means
+from benchmarks.auc_fairness.fronts import choose, costs, means, same_splits
 from benchmarks.auc_fairness.methods import (
     BOUNDS,
     CASES,
+    GAPS,
     METHODS,
     MODELS,
     UNCONSTRAINED,
@@ -62,9 +63,22 @@ def test_means_say_in_how_many_splits_there_was_a_model():
     assert table.loc[0.01, "test_auc_ci"] == pytest.approx(12.7062 * 0.1 / 2**0.5 / 2**0.5, rel=1e-4)
 
 
+def test_methods_are_compared_on_the_same_splits():
+    rows = [_result(0.01, 0.6, 0.6, seed=seed) for seed in range(3)]
+    rows += [_result(0.01, 0.6, 0.6, seed=seed, method="moments") for seed in range(3)]
+    rows += [_result(0.01, 0.6, 0.6, method="level set")]
+    # of seed 3 there is one data set of two
+    rows += [_result(0.01, 0.6, 0.6, seed=seed) | {"data": "bank"} for seed in range(4)]
+    parts = same_splits(pd.DataFrame(rows))
+    found = {name: set(zip(part.method, part.seed, strict=True)) for name, part in parts.items()}
+    many = {(method, seed) for method in ("ours", "moments") for seed in range(3)}
+    assert found == {"fronts": many, "first_split": {("ours", 0), ("moments", 0), ("level set", 0)}}
+    assert same_splits(pd.DataFrame(rows[:6]))["first_split"].empty
+
+
 def test_a_fit_of_many_models_costs_its_seconds_once(tmp_path):
     rows = pd.DataFrame([_result(0.01, 0.6, 0.6), _result(0.02, 0.7, 0.7), _result(0.02, 0.7, 0.7, task="b")])
-    assert costs(rows)[["seconds", "fits", "seeds"]].to_numpy().tolist() == [[2.0, 2, 1]]
+    assert costs(rows)[["splits", "fits", "seconds_a9a"]].to_numpy().tolist() == [[1, 2, 2.0]]
     write_tables(rows, tmp_path, "it")
     assert pd.read_csv(tmp_path / "it_fronts.csv", keep_default_na=False).bound.tolist()[-1] == "none"
 
@@ -79,7 +93,7 @@ def test_tasks_are_unique_and_begin_with_seed_0():
 
 def test_every_front_of_ours_has_every_bound():
     found = {(t.data, t.metric, t.model, t.parameter) for t in all_tasks(1, list(MODELS), ["ours"])}
-    assert len(found) == len(CASES) * 3 * len(MODELS) * (len(BOUNDS) + 1)
+    assert found == {(d, g, m, bound) for d in CASES for g in GAPS for m in MODELS for bound in BOUNDS[m]}
 
 
 @pytest.fixture
