@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
@@ -11,12 +11,45 @@ import numpy as np
 from fairconstrained.constraints._auc_sets import both_ways
 from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._quadratic import pair_terms, quadratic_components
-from fairconstrained.metrics._auc_sets import auc_differences
-from fairconstrained.models import Moments
+from fairconstrained.metrics._auc_sets import AUCDifference, auc_differences
+from fairconstrained.models import LinearModel, Model, Moments
 from fairconstrained.quadratics import PairTerms
-from fairconstrained.solvers import QuadraticOptimum, Quadratics, minimise_quadratic, quadratics_of
+from fairconstrained.solvers import Quadratics, Status, minimise_quadratic, quadratics_of
 
-__all__ = ["MomentStream", "StreamFit"]
+__all__ = ["MomentStream", "StreamFit", "StreamSettings", "normal_threshold"]
+
+
+class StreamSettings(NamedTuple):
+    """What an estimator asks of a stream.
+
+    Attributes
+    ----------
+    metric : str
+    protected : int or None
+        Code of the protected group.
+    kappa : float or None
+    alpha : float
+    fit_intercept : bool
+    objective_is_auc : bool
+        Whether the objective is the loss of pairs, otherwise one of rows.
+    """
+
+    metric: str
+    protected: int | None
+    kappa: float | None
+    alpha: float
+    fit_intercept: bool
+    objective_is_auc: bool
+
+    def differences(self, n_groups: int) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
+        """Sides and sets of the differences that the metric compares, see `auc_differences`."""
+        return auc_differences(self.metric, n_groups, self.protected)
+
+    def has_rows(self, cells: Collection[int], n_groups: int) -> bool:
+        """Whether both classes and all sets that are compared have rows, if these cells have."""
+        both = len({cell < n_groups for cell in cells}) == 2
+        _, differences = self.differences(n_groups)
+        return both and all(set(compared) & set(cells) for difference in differences for compared in difference)
 
 
 class StreamFit(NamedTuple):
@@ -24,20 +57,44 @@ class StreamFit(NamedTuple):
 
     Attributes
     ----------
-    coefficients : ndarray of shape (n_features,)
-    intercept : float
-    optimum : QuadraticOptimum
+    model : Model
+    params : ndarray of shape (n_params,)
+    status : Status
+    objective : float
+    violation : float
+        Of the surrogate.
     surrogate : float
-        Largest component of the surrogate, of which ``kappa`` is not subtracted.
+        Its largest component, of which ``kappa`` is not subtracted.
+    multipliers : ndarray of shape (n_components,)
     components : tuple of (int, int or None)
         Codes of the two sides of every component; None stands for all others.
+    n_iter : int
     """
 
-    coefficients: np.ndarray
-    intercept: float
-    optimum: QuadraticOptimum
+    model: Model
+    params: np.ndarray
+    status: Status
+    objective: float
+    violation: float
     surrogate: float
+    multipliers: np.ndarray
     components: tuple[tuple[int | None, int | None], ...]
+    n_iter: int
+
+
+def normal_threshold(means: np.ndarray, variance: float, weights: np.ndarray) -> float:
+    """Return the shift after which normal scores of positives and negatives are classified at 0 with fewest errors.
+
+    Parameters
+    ----------
+    means, weights : ndarray of shape (2,)
+        Of the positives and the negatives.
+    variance : float
+        Of both.
+    """
+    gap = means[0] - means[1]
+    shift = variance / gap * np.log(weights[0] / weights[1]) if gap > 0 else 0.0
+    return float(shift - means.sum() / 2)
 
 
 @dataclass
@@ -48,11 +105,14 @@ class MomentStream:
     ----------
     labels : tuple
         Of all the groups that may come.
+    settings : StreamSettings
+        They may change: no row is looked at for them.
     cells : dict of int to Moments
         Numbered as in `fairconstrained.metrics._auc_sets`.
     """
 
     labels: tuple[Hashable, ...]
+    settings: StreamSettings
     cells: dict[int, Moments] = field(default_factory=dict)
 
     def add(self, X: Any, codes: np.ndarray, positive: np.ndarray, weights: np.ndarray) -> None:
@@ -67,30 +127,40 @@ class MomentStream:
         """A stream of its own; moments are never changed in place."""
         return replace(self, cells=dict(self.cells))
 
-    def is_complete(self, metric: str, protected: int | None) -> bool:
-        """Whether both classes and all sets that are compared have rows."""
-        _, differences = auc_differences(metric, len(self.labels), protected)
-        both = all(any(self._positive(cell) is sign for cell in self.cells) for sign in (True, False))
-        return both and all(set(cells) & set(self.cells) for difference in differences for cells in difference)
+    def under(self, settings: StreamSettings) -> Self:
+        """Return the same moments under other settings."""
+        return replace(self, settings=settings)
 
-    def solve(self, metric: str, protected: int | None, kappa: float | None, alpha: float) -> StreamFit:
+    @property
+    def is_complete(self) -> bool:
+        """Whether both classes and all sets that are compared have rows."""
+        return self.settings.has_rows(self.cells, len(self.labels))
+
+    def solve(self) -> StreamFit:
         """The optimum for the rows so far."""
+        settings = self.settings
         numbers = sorted(self.cells)
         mass = np.array([self.cells[cell].weight for cell in numbers])
         place = {cell: k for k, cell in enumerate(numbers)}
-        sides, differences = auc_differences(metric, len(self.labels), protected)
+        sides, differences = settings.differences(len(self.labels))
         components = quadratic_components([difference.renumbered(place) for difference in differences])
         classes = [tuple(place[cell] for cell in numbers if self._positive(cell) is sign) for sign in (True, False)]
         objective = self._quadratics(pair_terms([[(classes[0], classes[1])]], mass, 0.0), numbers)
         surrogate = self._quadratics(pair_terms(components, mass, -1.0), numbers)
+        kappa = settings.kappa
         bounded = surrogate._replace(c=surrogate.c - check_bound(kappa)) if kappa is not None else _none_of(surrogate)
-        optimum = minimise_quadratic(objective, np.full(objective.b.shape[1], alpha), bounded)
+        optimum = minimise_quadratic(objective, np.full(objective.b.shape[1], settings.alpha), bounded)
+        intercept = [self._intercept(optimum.w)] if settings.fit_intercept else []
         return StreamFit(
-            coefficients=optimum.w,
-            intercept=self._intercept(optimum.w),
-            optimum=optimum,
+            model=LinearModel(optimum.w.size, 1, settings.fit_intercept, settings.alpha),
+            params=np.append(optimum.w, intercept),
+            status=Status.OPTIMAL if optimum.converged else Status.MAX_ITER,
+            objective=optimum.objective,
+            violation=optimum.violation,
             surrogate=float(surrogate.values(optimum.w).max(initial=0.0)),
+            multipliers=optimum.multipliers,
             components=both_ways(sides) if kappa is not None else (),
+            n_iter=optimum.n_iter,
         )
 
     def _positive(self, cell: int) -> bool:
@@ -112,9 +182,7 @@ class MomentStream:
         for cell, moments in self.cells.items():
             between = float(moments.mean @ w) - mean[int(self._positive(cell))]
             variance += moments.weight / weight.sum() * (float(w @ moments.covariance @ w) + between**2)
-        gap = mean[1] - mean[0]
-        shift = variance / gap * np.log(weight[1] / weight[0]) if gap > 0 else 0.0
-        return float(shift - mean.sum() / 2)
+        return normal_threshold(mean[::-1], variance, weight[::-1])
 
 
 def _none_of(quadratics: Quadratics) -> Quadratics:

@@ -11,21 +11,23 @@ from sklearn.utils.metaestimators import available_if
 
 from fairconstrained._protected import protected_code
 from fairconstrained.constraints._auc_sets import side_names
+from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted
 from fairconstrained.estimators._grouping import as_labels
-from fairconstrained.estimators._moment_stream import MomentStream, StreamFit
-from fairconstrained.estimators._rows import checked_rows
-from fairconstrained.models import LinearModel
+from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
+from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._saddle_stream import SaddleStream
 from fairconstrained.problem import Start
-from fairconstrained.solvers import Status
+from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent
 
-__all__ = ["MomentStreaming"]
+__all__ = ["AUCStreaming"]
 
 #: What `partial_fit` leaves to be found when it is asked for.
 _SOLVED = (
     "coef_",
     "intercept_",
+    "module_",
     "status_",
     "constraint_values_",
     "granularity_",
@@ -41,23 +43,23 @@ _SOLVED = (
 )
 
 
-def _can_stream(estimator: MomentStreaming) -> bool:
+#: Solvers that `partial_fit` knows, the exact one first.
+_STREAMING = (MomentSolver.name, StochasticMirrorDescent.name)
+
+
+def _can_stream(estimator: AUCStreaming) -> bool:
     """Whether `partial_fit` is there; raises AttributeError, with the reason, if not."""
-    linear = estimator.module is None and estimator.hidden_layer_sizes is None
-    if (
-        linear
-        and (estimator.surrogate, estimator.objective) == ("quadratic", "auc")
-        and isinstance(estimator.metric, str)
-    ):
+    quadratic = estimator.surrogate == "quadratic" and isinstance(estimator.metric, str)
+    if quadratic and estimator.solver in ("auto", *_STREAMING):
         return True
     raise AttributeError(
-        "partial_fit keeps moments in place of rows, which suffice for surrogate='quadratic', objective='auc', a "
-        "metric by name and linear scores only."
+        "partial_fit needs surrogate='quadratic', whose losses are means over single rows or follow from moments, a "
+        f"metric by name, and 'auto' or one of {list(_STREAMING)} as the solver."
     )
 
 
-class MomentStreaming(BaseFairEstimator):
-    """Estimators of which the moments of a stream are enough; the parameters are those of `AUCFairClassifier`."""
+class AUCStreaming(BaseFairEstimator):
+    """Estimators with quadratic losses over pairs, on a stream; the parameters are those of `AUCFairClassifier`."""
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
@@ -70,8 +72,9 @@ class MomentStreaming(BaseFairEstimator):
     hidden_layer_sizes: Any
     fit_intercept: bool
     alpha: float
+    random_state: Any
     classes_: np.ndarray
-    _stream: MomentStream | None
+    _stream: MomentStream | SaddleStream | None
 
     @available_if(_can_stream)
     @_fit_context(prefer_skip_nested_validation=True)
@@ -87,10 +90,19 @@ class MomentStreaming(BaseFairEstimator):
     ) -> Self:
         """Take in more rows of a stream: single points in any order, or groups one after the other.
 
-        Only with ``surrogate="quadratic"``, ``objective="auc"``, linear scores and a metric by name. What is kept is
-        the mean and the covariance of the features for every group and class, not the rows. From these the coefficients
-        are the optimum for all rows so far, as ``solver="moments"`` finds it, not the state of a stochastic method;
-        they are found when they are asked for. `fit` begins anew, and so does the first call after it.
+        Only with ``surrogate="quadratic"`` and a metric by name. `fit` begins anew, and so does the first call after
+        it.
+
+        *Linear scores and the AUC as the objective:* what is kept is the mean and the covariance of the features for
+        every group and class, not the rows. From these the coefficients are the optimum for all rows so far, as
+        ``solver="moments"`` finds it, not the state of a stochastic method; they are found when they are asked for.
+
+        *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows are a step of
+        stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`.
+        Nothing is kept of rows once every compared set has had one. The order should be random, or that of time:
+        groups one after the other unlearn each other. ``objective_`` and ``constraint_values_`` are means over late
+        rows, of each before the step on it; nothing is promised about ``kappa``, which ``violation_`` compares them
+        with. A stream goes on with the settings of its first call.
 
         Parameters
         ----------
@@ -126,8 +138,8 @@ class MomentStreaming(BaseFairEstimator):
         X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=stream is None)
         weights = np.ones(len(y)) if weights is None else weights
         self._remember_rows(X, among_others=stream is not None)
-        stream = self._begin_stream(classes, sensitive_features, groups) if stream is None else stream.copy()
-        self._protected(stream)  # an error, if it is one, now and not when the coefficients are asked for
+        stream = self._begin_stream(X, classes, sensitive_features, groups) if stream is None else stream.copy()
+        self._settings(stream.labels)  # an error, if it is one, now and not when the coefficients are asked for
         codes = codes_of(y, sensitive_features, self.classes_, stream.labels)
         stream.add(X, codes, y == self.classes_[1], weights)
         self._stream = stream
@@ -138,48 +150,63 @@ class MomentStreaming(BaseFairEstimator):
         """What the rows of a stream lead to, found when it is asked for."""
         stream = self.__dict__.get("_stream")
         if name in _SOLVED and stream is not None and self.__sklearn_is_fitted__():
-            found = stream.solve(self.metric, self._protected(stream), self.kappa, self.alpha)
-            self.__dict__ |= self._solved(stream.labels, found)
+            self.__dict__ |= self._solved(stream.labels, stream.under(self._settings(stream.labels)).solve())
         return self.__getattribute__(name)  # raises the error anew that led here, with its reason
 
     def __sklearn_is_fitted__(self) -> bool:
         stream = getattr(self, "_stream", None)
         if stream is None:
             return super().__sklearn_is_fitted__()
-        return stream.is_complete(self.metric, self._protected(stream))
+        return stream.under(self._settings(stream.labels)).is_complete
 
-    def _protected(self, stream: MomentStream) -> int | None:
-        """Code of the protected group; there is none among a single one."""
-        given = self.protected is not None and len(stream.labels) > 1
-        return protected_code(stream.labels, self.protected) if given else None
+    def _settings(self, labels: tuple) -> StreamSettings:
+        """What this estimator asks of a stream; a single group has no protected one."""
+        given = self.protected is not None and len(labels) > 1
+        return StreamSettings(
+            metric=self.metric,
+            protected=protected_code(labels, self.protected) if given else None,
+            kappa=self.kappa,
+            alpha=self.alpha,
+            fit_intercept=self.fit_intercept,
+            objective_is_auc=self.objective == "auc",
+        )
 
-    def _begin_stream(self, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream:
+    def _begin_stream(self, X: Any, classes: Any, sensitive_features: Any, groups: Any) -> MomentStream | SaddleStream:
         self.classes_ = announced_classes(classes, getattr(self, "classes_", None))
         labels = announced_groups(sensitive_features, groups, bounded=self.kappa is not None, depth=6)
         self.groups_ = as_labels(() if labels == (None,) else labels)
-        return MomentStream(labels)
+        settings = self._settings(labels)
+        linear = self.module is None and self.hidden_layer_sizes is None
+        if self.solver != StochasticMirrorDescent.name and linear and settings.objective_is_auc:
+            return MomentStream(labels, settings)
+        if self.solver == MomentSolver.name:
+            raise ValueError(
+                "solver='moments' needs linear scores and objective='auc'; solver='mirror_descent' takes a stream for "
+                "networks and for the logistic objective."
+            )
+        row = FairData.from_arrays(X[:1], np.ones(1), np.zeros(1, dtype=int), labels)
+        model = self._model(row).portable()
+        params = model.init(np.random.default_rng(seed_of(self.random_state)))
+        solver = StochasticMirrorDescent(**(self.solver_options or {}))
+        return SaddleStream(labels, settings, solver, model, params, self._objective())
 
     def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:
         """The fitted attributes; there are no rows to measure the exact gap on."""
         names = {None: "others"} | {g: str(label) for g, label in enumerate(labels)}
         components = side_names(self.metric, [(names[a], names[b]) for a, b in found.components])
-        optimum, intercept = found.optimum, found.intercept if self.fit_intercept else 0.0
-        params = np.append(found.coefficients, intercept) if self.fit_intercept else found.coefficients
         name = f"{self.metric}_surrogate"
-        model = LinearModel(found.coefficients.size, 1, self.fit_intercept, self.alpha)
-        return {
-            "coef_": found.coefficients[None],
-            "intercept_": np.array([intercept]),
-            "status_": (Status.OPTIMAL if optimum.converged else Status.MAX_ITER).value,
+        attributes = found.model.attributes(found.params, 0.0, 1.0)
+        return attributes | {
+            "status_": found.status.value,
             "constraint_values_": {name: found.surrogate},
             "granularity_": {name: 0.0},
-            "violation_": optimum.violation,
-            "objective_": optimum.objective,
-            "multipliers_": {n: m for n, m in zip(components, optimum.multipliers.tolist(), strict=True) if m > 0},
-            "prices_": {name: float(optimum.multipliers.sum())},
-            "n_iter_": optimum.n_iter,
+            "violation_": found.violation,
+            "objective_": found.objective,
+            "multipliers_": {n: m for n, m in zip(components, found.multipliers.tolist(), strict=True) if m > 0},
+            "prices_": {name: float(found.multipliers.sum())},
+            "n_iter_": found.n_iter,
             "n_evaluations_": 0,
             "history_": [],
-            "_model_attributes": ("coef_", "intercept_"),
-            "_fitted": Fitted(model, labels, Start(params), 0.0, 1.0),
+            "_model_attributes": tuple(attributes),
+            "_fitted": Fitted(found.model, labels, Start(found.params), 0.0, 1.0),
         }

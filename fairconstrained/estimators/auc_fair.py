@@ -14,7 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._held_out import HoldsOut
 from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
-from fairconstrained.estimators._partial_fit import MomentStreaming
+from fairconstrained.estimators._partial_fit import AUCStreaming
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.metrics._auc_sets import AUC_METRICS
 from fairconstrained.models.module import ModuleSpec
@@ -39,7 +39,7 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
 _PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 
-class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
+class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
     r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
@@ -76,8 +76,9 @@ class AUCFairClassifier(MomentStreaming, HoldsOut, FairClassifierMixin, ModuleSc
         What stands in for the gap while training, see above. The ramp narrows until the exact gap is within ``kappa``.
     solver : str, default="auto"
         "auto" is "moments" where objective and constraint are quadratic and the scores are linear, and
-        "augmented_lagrangian" otherwise. "level_set", "iqrc" and "moments" need ``surrogate="quadratic"``, and
-        all but "iqrc" linear scores; "moments" also needs ``objective="auc"``. "proxy_lagrangian" takes everything.
+        "augmented_lagrangian" otherwise. "level_set", "iqrc", "mirror_descent" and "moments" need
+        ``surrogate="quadratic"``; "level_set" and "moments" also need linear scores, "moments" ``objective="auc"`` as
+        well. "proxy_lagrangian" takes everything.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "level_set" or "iqrc": in place of this estimator's own, ``surrogate="quadratic"``, ``objective="auc"`` and

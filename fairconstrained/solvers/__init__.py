@@ -25,6 +25,7 @@ from fairconstrained.solvers.idca import IDCA
 from fairconstrained.solvers.ipc import IPC
 from fairconstrained.solvers.iqrc import IQRC
 from fairconstrained.solvers.level_set import LevelSet
+from fairconstrained.solvers.mirror_descent import StochasticMirrorDescent
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.multiplier_model import MultiplierModel
 from fairconstrained.solvers.nupi import NuPI
@@ -79,6 +80,7 @@ __all__ = [
     "StochasticALM",
     "StochasticGhost",
     "StochasticIDCA",
+    "StochasticMirrorDescent",
     "StochasticPenalty",
     "StochasticSolver",
     "StochasticSwitching",

@@ -1,8 +1,8 @@
-"""Pairwise quadratic losses as saddle functions of single rows, and their dual variables."""
+"""Pairwise quadratic losses as saddle functions of single rows."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self, cast
@@ -13,7 +13,7 @@ from fairconstrained.problem import Problem
 from fairconstrained.quadratics import PairTerms
 from fairconstrained.views import SingleRows
 
-__all__ = ["DualSet", "SaddleForm", "SaddleSample"]
+__all__ = ["SaddleForm", "SaddleSample"]
 
 
 class SaddleSample(NamedTuple):
@@ -80,7 +80,7 @@ class SaddleForm:
     constant : ndarray of shape (n_components,)
         Added to the sums of the terms.
     rows : tuple of _Rows
-        Where the rows stand, for every term of the problem.
+        Where the rows stand, for every term of the problem; none on a stream.
     """
 
     component: np.ndarray
@@ -98,9 +98,14 @@ class SaddleForm:
         Of the objective only the losses over pairs, without the mean over the rows.
         """
         forms = [cast(SingleRows, term).pair_terms() for term in (problem.objective, *problem.constraints)]
+        probability = problem.data.weights.numpy()
+        return cls.joined(forms, tuple(_cell_rows(form, probability) for form in forms))
+
+    @classmethod
+    def joined(cls, forms: Sequence[PairTerms], rows: tuple[_Rows, ...] = ()) -> Self:
+        """The components of several terms, of which the first is the objective; the sets are numbered on and on."""
         components = np.cumsum([0] + [form.constant.size for form in forms])
         sets = np.cumsum([0] + [len(form.sets) for form in forms])
-        probability = problem.data.weights.numpy()
         return cls(
             component=np.concatenate([form.component + j for form, j in zip(forms, components, strict=False)]),
             first=np.concatenate([form.first + k for form, k in zip(forms, sets, strict=False)]),
@@ -108,7 +113,7 @@ class SaddleForm:
             c1=np.concatenate([np.full(form.component.size, form.c1) for form in forms]),
             c2=np.concatenate([np.full(form.component.size, form.c2) for form in forms]),
             constant=np.concatenate([form.constant for form in forms]),
-            rows=tuple(_cell_rows(form, probability) for form in forms),
+            rows=rows,
         )
 
     def set_weights(self, rows: np.ndarray) -> np.ndarray:
@@ -184,7 +189,7 @@ class SaddleForm:
     @cached_property
     def _incidence(self) -> np.ndarray:
         """Which set the A and then the B of every term is; ndarray of shape (2 n_terms, n_sets)."""
-        n_sets = sum(place.sets.shape[1] for place in self.rows)
+        n_sets = self._sets.max(initial=-1) + 1
         return (np.arange(n_sets) == self._sets.reshape(-1, 1)).astype(float)
 
 
@@ -195,98 +200,3 @@ def _cell_rows(form: PairTerms, probability: np.ndarray) -> _Rows:
     outside = np.zeros((1, len(form.sets)))
     shares = form.shares.numpy()
     return _Rows(codes, shares, shares / probability, np.vstack([form.sets.T, outside]))
-
-
-@dataclass(frozen=True, eq=False)
-class DualSet:
-    r"""The dual variables: weights of the components in a simplex, and one ``alpha`` for every term.
-
-    With :math:`\tilde\alpha_k = \tilde y_{j(k)} \alpha_k` the dual function is concave, and
-
-    .. math:: d_y = \sum_k c_{1k} \tilde\alpha_k^2 / \tilde y_{j(k)}, \qquad
-              V_y = K \sum_j \tilde y_j \ln (\tilde y_j / \tilde y_j')
-                    + \sum_k c_{1k} \tilde y_{j(k)} (\alpha_k - \alpha_k')^2
-
-    (eqs. 25 and 28, with the factor :math:`c_1` that the paper leaves out; see `SaddleForm`). With p terms in a
-    component, :math:`K = 2 (1 + \sqrt{p} I)^2` makes the distance strongly convex with modulus
-    :math:`\min(1, c_1)`; the paper has p = 2.
-
-    Attributes
-    ----------
-    form : SaddleForm
-    interval : ndarray of shape (n_terms,)
-        :math:`|\alpha_k| \le I_k`.
-    """
-
-    form: SaddleForm
-    interval: np.ndarray
-
-    @classmethod
-    def of(cls, form: SaddleForm, level: float) -> Self:
-        r"""The smallest intervals for points whose objective is at most ``level`` and that are feasible.
-
-        There every component is bounded by some :math:`B_j`, which no term exceeds, as none is negative:
-        :math:`c_1 (\bar s_A - \bar s_B - c_2)^2 \le B_j`, so that :math:`I_k = c_2 + \sqrt{B_j / c_1}` holds the best
-        alpha. Where alpha would leave the interval, the component still exceeds :math:`B_j`: the intervals change
-        neither the feasible set nor the root of H. They hold for any model.
-        """
-        bounds = -form.constant
-        bounds[0] += level
-        interval = form.c2 + np.sqrt(np.maximum(bounds[form.component], 0.0) / form.c1)
-        return cls(form, interval)
-
-    @cached_property
-    def entropy(self) -> float:
-        """K, see above."""
-        most = np.bincount(self.form.component).max(initial=0)
-        return 2 * (1 + np.sqrt(most) * float(self.interval.max(initial=0.0))) ** 2
-
-    @cached_property
-    def diameter(self) -> float:
-        """What the distance generating function varies by, D_y squared in Theorem 1; 1 without dual variables."""
-        most = self.form.total(self.form.c1 * self.interval**2).max()
-        return self.entropy * math.log(self.form.constant.size) + float(most) or 1.0
-
-    def step(
-        self, log_y: np.ndarray, alpha: np.ndarray, u: np.ndarray, v: np.ndarray, tau: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        r"""The mirror step (29), in closed form (Lemma 3).
-
-        .. math::
-            \alpha_k^\# &= \arg\min_{|\alpha| \le I_k} \; -\alpha v_k + c_1 \alpha^2
-                           + \tfrac{c_1}{\tau} (\alpha - \alpha_k')^2
-                         = \mathrm{clip}\left( \frac{\tau v_k / (2 c_1) + \alpha_k'}{1 + \tau} \right), \\
-            \tilde y_j^\# &\propto \tilde y_j' \exp \left( (u_j - \textstyle\sum_{k \in j} \mu_k)\, \tau / K \right)
-
-        with :math:`\mu_k` the minimum (eq. 38).
-
-        Parameters
-        ----------
-        log_y : ndarray of shape (n_components,)
-            Logarithms of the weights.
-        alpha : ndarray of shape (n_terms,)
-        u, v : ndarray of shape (n_components,) and (n_terms,)
-            Gradient in the weights and in the scaled alpha.
-        tau : float
-            Step size.
-
-        Returns
-        -------
-        log_y, alpha : ndarray
-        """
-        c1 = self.form.c1
-        moved = (tau / 2 * v / c1 + alpha) / (1 + tau)
-        moved = np.minimum(np.maximum(moved, -self.interval), self.interval)
-        mu = moved * (c1 * moved - v) + c1 / tau * (moved - alpha) ** 2
-        log_pi = log_y + (u - self.form.total(mu)) * (tau / self.entropy)
-        log_pi -= log_pi.max()
-        return log_pi - np.log(np.exp(log_pi).sum()), moved
-
-    def upper_bound(self, u: np.ndarray, v: np.ndarray) -> float:
-        r"""U(r) without its proximal part: ``max_y u'y~ + v'alpha~ - d_y`` (Lemma 4).
-
-        .. math:: \max_j \; u_j + \sum_{k \in j} \mu_k, \qquad \mu_k = \max_{|\alpha| \le I_k} \alpha v_k - c_1 \alpha^2
-        """
-        c1 = self.form.c1
-        alpha = np.clip(v / (2 * c1), -self.interval, self.interval)
-        return float((u + self.form.total(alpha * (v - c1 * alpha))).max())

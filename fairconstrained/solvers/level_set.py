@@ -20,9 +20,10 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
+from fairconstrained.solvers._duals import LevelWeights
 from fairconstrained.solvers._mirror_descent import MirrorDescent
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
-from fairconstrained.solvers._saddle import DualSet, SaddleForm
+from fairconstrained.solvers._saddle import SaddleForm
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = [
@@ -336,5 +337,5 @@ def start_saddle(
     """Mirror descent from a feasible point, with a and b at the mean scores of their sets."""
     form, point = SaddleForm.of(problem), view.at(params)
     x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(point.scores).ravel()])
-    dual = DualSet.of(form, point.objective)
+    dual = LevelWeights.of(form, point.objective)
     return MirrorDescent(problem, dual, rng, x, batch_size, step, max(radius, 2 * float(np.linalg.norm(x))), proximity)

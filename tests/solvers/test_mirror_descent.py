@@ -11,8 +11,9 @@ from scipy.optimize import minimize
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.models.module import ModuleModel, mlp
 from fairconstrained.objectives import Logistic, PairwiseAUC
+from fairconstrained.solvers._duals import LevelWeights
 from fairconstrained.solvers._mirror_descent import MirrorDescent
-from fairconstrained.solvers._saddle import DualSet, SaddleForm
+from fairconstrained.solvers._saddle import SaddleForm
 from fairconstrained.views import FullBatch
 
 each_c1 = pytest.mark.parametrize("c1", [0.5, 1.0, 2.0])
@@ -32,7 +33,7 @@ def make_auc_problem(make_data, make_problem):
 
 def forms(problem):
     form = SaddleForm.of(problem)
-    return form, DualSet.of(form, 0.5)
+    return form, LevelWeights.of(form, 0.5)
 
 
 def optimal_saddle(form, scores):
@@ -332,10 +333,10 @@ def test_a_step_with_a_loss_of_rows(make_auc_problem):
     problem = replace(pairs, objective=Logistic().bind(pairs.data))
     form = SaddleForm.of(problem)
     x = np.random.default_rng(5).normal(size=problem.n_params + 2 * form.c1.size) / 3
-    descent = MirrorDescent(problem, DualSet.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
+    descent = MirrorDescent(problem, LevelWeights.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
     averages = descent.averages()
     ((batch, weights),) = descent._draw(1)
-    again = MirrorDescent(problem, DualSet.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
+    again = MirrorDescent(problem, LevelWeights.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
     again.run(0.2, 1, averages)
 
     n, w = problem.n_params, descent.params(x)

@@ -1,0 +1,130 @@
+"""Stochastic mirror descent for quadratic losses over pairs, on rows that are drawn or that come one at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from fairconstrained.models import Coordinates, Model
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._base import (
+    Callback,
+    Recorder,
+    Solver,
+    SolverResult,
+    named_multipliers,
+    surrogate_result,
+)
+from fairconstrained.solvers._duals import BoundedMultipliers
+from fairconstrained.solvers._mirror_descent import LateAverages, MirrorDescent, RowMean, SaddleSteps
+from fairconstrained.solvers._options import Count, Positive
+from fairconstrained.solvers._saddle import SaddleForm
+from fairconstrained.views import Exact, FullBatch, SingleRows
+
+__all__ = ["StochasticMirrorDescent"]
+
+
+@dataclass(frozen=True)
+class StochasticMirrorDescent(Solver):
+    r"""Stochastic mirror descent with bounded multipliers: the online method for quadratic losses over pairs.
+
+    A loss over pairs is a saddle function of single rows with auxiliary variables a, b and :math:`\alpha` (Lemma 1),
+
+    .. math::
+        \min_{w, a, b} \; \max_{\alpha,\; \lambda \ge 0,\; \sum_j \lambda_j \le \Lambda} \;
+        E\left[ F_0 + \alpha_0 G_0 \right] - c_1 \alpha_0^2
+        + \sum_j \lambda_j \left( E\left[ F_j + \alpha_j G_j \right] - c_1 \alpha_j^2 - \kappa \right),
+
+    so that a row is enough for a step. Steps are those of Algorithm 2. In place of the levels of Algorithm 1, which
+    move by an upper bound that single rows are too noisy for, the constraints have multipliers. The model is the mean
+    of the iterates over the last half to three quarters of the steps. For linear scores this is the saddle point of a
+    convex problem, which the mean converges to if no multiplier exceeds :math:`\Lambda`; for networks there is no
+    theory.
+
+    `AUCFairClassifier.partial_fit` takes these steps on rows in the order in which they come. `fit` draws rows, and
+    returns the best of the means after every pass: of least objective among those that keep the surrogates' bounds, or
+    of the smallest violation.
+
+    Parameters
+    ----------
+    max_iter : int, default=20
+        Passes over as many rows as the data have.
+    step : float, default=0.3
+        Step size c of the first step, which falls as :math:`1 / \sqrt{t + 1}`.
+    batch_size : int, default=10
+        Rows of a step. A step on fewer rows, such as one, is as much shorter.
+    radius : float, default=100.0
+        Of the ball in which the parameters, a and b are kept.
+    max_multiplier : float, default=10.0
+        :math:`\Lambda`.
+    verbose : int, default=0
+        Positive: print a line for every pass.
+
+    References
+    ----------
+    Yao, Lin, Yang, arXiv:2212.12603, Lemma 1, Algorithm 2, Lemma 3.
+    """
+
+    name: ClassVar[str] = "mirror_descent"
+    requires: ClassVar[tuple[type, ...]] = (SingleRows, FullBatch, Exact)
+    projects: ClassVar[bool] = False
+
+    max_iter: Count = 20
+    step: Positive = 0.3
+    batch_size: Count = 10
+    radius: Positive = 100.0
+    max_multiplier: Positive = 10.0
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """See `Solver.solve`.
+
+        An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
+        """
+        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
+        params = problem.fair_start(start, random_state)[: problem.n_params]
+        form = SaddleForm.of(problem)
+        x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(view.at(params).scores).ravel()])
+        descent = MirrorDescent(problem, self.duals(form), random_state, x, self.batch_size, self.step, self.length(x))
+        late, n_steps = LateAverages(descent.averages), -(-problem.data.n_samples // self.batch_size)
+        best, least = params, (np.inf, np.inf)
+        for k in range(1, self.max_iter + 1):
+            for batch, weights in descent.draw(n_steps):
+                descent.take(0.0, batch, weights, late.newest)
+                late.roll()
+            found = descent.params(late.mean)
+            point = view.at(found)
+            violation = float(point.constraints.max(initial=0.0))
+            recorder.add(
+                found,
+                n_iter=k,
+                n_evaluations=view.n_evaluations + k,
+                objective=point.objective,
+                surrogate_violation=violation,
+            )
+            if (violation, point.objective) < least:
+                best, least = found, (violation, point.objective)
+        result = surrogate_result(problem, best, self.max_iter, view.n_evaluations + self.max_iter, recorder)
+        return replace(result, multipliers=named_multipliers(problem.component_names, late.sums.multipliers))
+
+    def duals(self, form: SaddleForm) -> BoundedMultipliers:
+        """The dual variables, whose intervals hold for points that are feasible and better than constant scores."""
+        constant = form.constant + form.total(form.c1 * form.c2**2)
+        return replace(BoundedMultipliers.of(form, float(constant[0])), largest_sum=self.max_multiplier)
+
+    def length(self, x: np.ndarray) -> float:
+        """The radius of the ball, at least twice the length of the first variables."""
+        return max(self.radius, 2 * float(np.linalg.norm(x)))
+
+    def steps(
+        self, model: Model, coordinates: Coordinates, row_mean: RowMean, form: SaddleForm, x: np.ndarray
+    ) -> SaddleSteps:
+        """Steps on rows that come from anywhere, from ``x`` on; see `SaddleSteps`."""
+        return SaddleSteps(model, coordinates, row_mean, self.duals(form), x, self.step, self.length(x))
