@@ -80,6 +80,15 @@ print(abs(stream.coef_ - whole.coef_).max(), stream.constraint_values_, whole.co
 assert np.allclose(stream.coef_, whole.coef_, atol=1e-8)
 assert np.isclose(stream.constraint_values_["inter_group_surrogate"], 0.2, atol=1e-6)
 
+# an online network
+online = AUCFairClassifier(kappa=0.3, hidden_layer_sizes=(10,), **quadratic, random_state=0)
+for rows in np.array_split(np.arange(20_000), 400):  # or one row after the other
+    online.partial_fit(X_new[rows], y_new[rows], [0, 1], group_new[rows], groups=[0, 1])
+print(online.constraint_values_, online.violation_)
+# end of the online network
+assert roc_auc_score(y, online.decision_function(X)) > 0.8
+assert online.violation_ < 0.1
+
 # a network
 network = AUCFairClassifier(
     kappa=0.02, hidden_layer_sizes=(10,), alpha=1e-2, validation_fraction=0.2, max_iter=6, random_state=0

@@ -168,7 +168,8 @@ class SaddleStream:
         importance = rows.weights.mean() * self._n_rows / self._mass.sum()  # over the mean of all weights so far
         data = replace(data, weights=importance * data.weights)
         members = self._members[:, self._cells(rows)[data.order]]
-        shares = self._mass.sum() / (self._members @ self._mass)
+        of_sets = self._members @ self._mass  # none of a set without rows so far counts below
+        shares = self._mass.sum() / np.where(of_sets > 0, of_sets, 1.0)
         weights = (members * shares[:, None] * data.weights.numpy()).T
         share = len(rows.codes) / self.solver.batch_size
         self._steps.take(0.0, data, weights, self._late.newest, share)

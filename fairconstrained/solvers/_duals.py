@@ -156,16 +156,26 @@ class BoundedMultipliers(DualVariables):
     r"""Multipliers :math:`\lambda_j = \Lambda \tilde y_j` whose sum is at most :math:`\Lambda`.
 
     The objective has the factor 1, and its weight is what the multipliers leave. They begin near zero, as large ones
-    do harm for as long as their logarithms take to shrink, and the dual steps are as long as the primal ones: those of
-    `LevelWeights` follow single rows so closely that alpha is no mean of anything.
+    do harm for as long as their logarithms take to shrink. Two sizes are not those of the theory, of which single rows
+    make too much and multipliers too little: dual steps are about as long as primal ones, or alpha would follow every
+    row, and :math:`K = \Lambda / 2`, so that a step moves the logarithm of a multiplier by twice the step size times
+    the violation.
 
     Attributes
     ----------
     largest_sum : float
         :math:`\Lambda`.
+    pace : float
+        See `DualVariables.pace`.
     """
 
     largest_sum: float = 10.0
+    pace: float = 1.0
+
+    @cached_property
+    def entropy(self) -> float:
+        """K, half of the largest sum."""
+        return self.largest_sum / 2
 
     def start(self) -> np.ndarray:
         """Small multipliers, all alike."""
@@ -184,8 +194,3 @@ class BoundedMultipliers(DualVariables):
         gains = self.largest_sum * values
         gains[0] = 0.0
         return gains
-
-    @property
-    def pace(self) -> float:
-        """1, see above."""
-        return 1.0

@@ -53,6 +53,8 @@ class StochasticMirrorDescent(Solver):
         Passes over as many rows as the data have.
     step : float, default=0.3
         Step size c of the first step, which falls as :math:`1 / \sqrt{t + 1}`.
+    dual_step : float, default=0.3
+        The same for :math:`\alpha` and the multipliers.
     batch_size : int, default=10
         Rows of a step. A step on fewer rows, such as one, is as much shorter.
     radius : float, default=100.0
@@ -73,6 +75,7 @@ class StochasticMirrorDescent(Solver):
 
     max_iter: Count = 20
     step: Positive = 0.3
+    dual_step: Positive = 0.3
     batch_size: Count = 10
     radius: Positive = 100.0
     max_multiplier: Positive = 10.0
@@ -117,7 +120,8 @@ class StochasticMirrorDescent(Solver):
     def duals(self, form: SaddleForm) -> BoundedMultipliers:
         """The dual variables, whose intervals hold for points that are feasible and better than constant scores."""
         constant = form.constant + form.total(form.c1 * form.c2**2)
-        return replace(BoundedMultipliers.of(form, float(constant[0])), largest_sum=self.max_multiplier)
+        duals = BoundedMultipliers.of(form, float(constant[0]))
+        return replace(duals, largest_sum=self.max_multiplier, pace=self.dual_step / self.step)
 
     def length(self, x: np.ndarray) -> float:
         """The radius of the ball, at least twice the length of the first variables."""

@@ -233,7 +233,7 @@ def descent(problem, seed=0, step=0.3, proximity=0.0, radius=10.0, batch_size=20
 def test_batches_hold_rows_as_often_as_their_weight_says(make_auc_problem):
     problem = make_auc_problem()
     method = descent(problem)
-    of_the_caller = np.concatenate([batch.order for batch, _ in method._draw(2000)])
+    of_the_caller = np.concatenate([batch.order for batch, _ in method.draw(2000)])
     shares = np.bincount(of_the_caller, minlength=54)[problem.data.order] / of_the_caller.size
     np.testing.assert_allclose(shares, problem.data.weights.numpy(), atol=4e-3)
 
@@ -335,7 +335,7 @@ def test_a_step_with_a_loss_of_rows(make_auc_problem):
     x = np.random.default_rng(5).normal(size=problem.n_params + 2 * form.c1.size) / 3
     descent = MirrorDescent(problem, LevelWeights.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
     averages = descent.averages()
-    ((batch, weights),) = descent._draw(1)
+    ((batch, weights),) = descent.draw(1)
     again = MirrorDescent(problem, LevelWeights.of(form, 0.5), np.random.default_rng(0), x, 6, 1e-3, 100.0)
     again.run(0.2, 1, averages)
 
