@@ -95,7 +95,7 @@ class SaddleStream:
         new = copy.copy(self)
         new._mass, new._waiting = self._mass.copy(), list(self._waiting)
         if self._steps is not None:
-            new._steps, new._late = copy.copy(self._steps), copy.deepcopy(self._late)
+            new._steps, new._late = copy.copy(self._steps), self._late.copy()
         return new
 
     def under(self, settings: StreamSettings) -> Self:

@@ -115,7 +115,7 @@ class DualVariables(ABC):
         return log_pi - np.log(np.exp(log_pi).sum()), moved
 
     def largest(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
-        r"""The components' largest values over alpha; ndarray of shape (n_components,).
+        r"""The components' largest values over alpha (Lemma 4); ndarray of shape (n_components,).
 
         .. math:: u_j + \sum_{k \in j} \max_{|\alpha| \le I_k} \left( \alpha v_k - c_1 \alpha^2 \right)
         """
@@ -145,10 +145,6 @@ class LevelWeights(DualVariables):
         """What the distance generating function varies by, D_y squared in Theorem 1; 1 without dual variables."""
         most = self.form.total(self.form.c1 * self.interval**2).max()
         return self.entropy * math.log(self.form.constant.size) + float(most) or 1.0
-
-    def upper_bound(self, u: np.ndarray, v: np.ndarray) -> float:
-        """U(r) without its proximal part: ``max_y u'y~ + v'alpha~ - d_y`` (Lemma 4), the largest component."""
-        return float(self.largest(u, v).max())
 
 
 @dataclass(frozen=True, eq=False)

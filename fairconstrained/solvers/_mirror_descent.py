@@ -13,7 +13,7 @@ import torch
 from fairconstrained.data import FairData
 from fairconstrained.models import Coordinates, Model
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._duals import DualVariables, LevelWeights
+from fairconstrained.solvers._duals import DualVariables
 from fairconstrained.solvers._saddle import SaddleSample
 from fairconstrained.views import SingleRows
 
@@ -72,9 +72,9 @@ class Averages:
         """Of the constraint components: their mean factor over that of the objective."""
         return self.y[1:] / max(float(self.y[0]), 1e-9 * self.n_steps)
 
-    def upper_bound(self, dual: LevelWeights) -> float:
-        """U(r), the stochastic upper bound of the level-set function (eq. 30)."""
-        return dual.upper_bound(self.u / self.tau, self.v / self.tau) + float(self.proximal / self.tau)
+    def upper_bound(self, dual: DualVariables) -> float:
+        """U(r), the stochastic upper bound of the level-set function (eq. 30): ``max_y u'y~ + v'alpha~ - d_y``."""
+        return float(dual.largest(self.u / self.tau, self.v / self.tau).max()) + self.proximal / self.tau
 
 
 class LateAverages:
@@ -94,6 +94,12 @@ class LateAverages:
     def __init__(self, new: Callable[[], Averages]) -> None:
         self._new = new
         self._older, self.newest = new(), new()
+
+    def copy(self) -> LateAverages:
+        """Sums of their own; older ones no longer change."""
+        other = LateAverages(self._new)
+        other._older, other.newest = self._older, self.newest + self._new()
+        return other
 
     def roll(self) -> None:
         """Forget the older half as soon as the newest steps are twice as many."""
@@ -252,7 +258,7 @@ class MirrorDescent(SaddleSteps):
     def __init__(
         self,
         problem: Problem,
-        dual: LevelWeights,
+        dual: DualVariables,
         rng: np.random.Generator,
         x: np.ndarray,
         batch_size: int,

@@ -681,7 +681,9 @@ def test_a_stream_of_one_group_warns(biased):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {**QUADRATIC, "metric": four_masks}, {**QUADRATIC, "solver": "level_set"}], ids=str
+    "options",
+    [{}, {**QUADRATIC, "metric": four_masks}, {**QUADRATIC, "solver": "level_set"}],
+    ids=["ramp", "masks", "level_set"],
 )
 def test_no_stream_of_other_problems(options):
     model = classifier(**options)
