@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from benchmarks._common import load_a9a, load_acs_income
 from benchmarks.auc_fairness.methods import GAPS, QUADRATIC
+from benchmarks.auc_fairness.stream import stream
 from fairconstrained import AUCFairClassifier
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.data import FairData
@@ -195,4 +196,10 @@ def _acs_fit() -> dict[str, Any]:
     }
 
 
-PROMISES: dict[str, Callable[[], pd.DataFrame]] = {"presets": presets, "rows": rows, "moments": moments, "acs": acs}
+PROMISES: dict[str, Callable[[], pd.DataFrame]] = {
+    "presets": presets,
+    "rows": rows,
+    "moments": moments,
+    "stream": stream,
+    "acs": acs,
+}

@@ -99,8 +99,9 @@ class AUCStreaming(BaseFairEstimator):
 
         *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows are a step of
         stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`.
-        Nothing is kept of rows once every compared set has had one. The order should be random, or that of time:
-        groups one after the other unlearn each other. ``objective_`` and ``constraint_values_`` are means over late
+        Nothing is kept of rows once every compared set has had one. Features have to be standardised, as nobody knows
+        their scales before the rows, and the order should be random, or that of time: groups one after the other
+        unlearn each other. ``objective_`` and ``constraint_values_`` are means over late
         rows, of each before the step on it; nothing is promised about ``kappa``, which ``violation_`` compares them
         with. A stream goes on with the settings of its first call.
 

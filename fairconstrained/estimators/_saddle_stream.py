@@ -149,13 +149,12 @@ class SaddleStream:
         return np.concatenate([terms.sets.reshape(-1, self._mass.size) for terms in self._pair_terms]) > 0
 
     def _begin(self, rows: _Rows) -> None:
-        """Prepare the steps, with the scales of the features in these rows."""
+        """Prepare the steps. The scales of features are not known yet, so that they are taken as they are."""
         _, one_each = np.unique(self._cells(rows), return_index=True)
         few = rows[one_each].data(self.labels)  # which are kept
-        coordinates = self.model.coordinates(rows.data(self.labels))
         row_mean = cast(SingleRows, self.objective.bind(few)).row_mean
-        x = np.concatenate([coordinates.from_params(self.params), np.zeros(2 * self._form.c1.size)])
-        self._steps = self.solver.steps(self.model, coordinates, row_mean, self._form, x)
+        x = np.concatenate([self.params, np.zeros(2 * self._form.c1.size)])
+        self._steps = self.solver.steps(self.model, row_mean, self._form, x)
         self._late = LateAverages(self._steps.averages)
         self._shift = next(iter(self.model.shift_directions(few, shared=True)), None)
 

@@ -66,11 +66,10 @@ def test_linear_scores_come_near_the_optimum(biased, size):
 
 
 def test_the_size_of_the_calls_hardly_matters(biased):
-    first, rest = tuple(column[:300] for column in biased), tuple(column[300:800] for column in biased)
-    models = [streamed(AUCFairClassifier(0.2, **QUADRATIC), first, 300) for _ in range(3)]
-    many, few, single = (streamed(model, rest, size).coef_ for model, size in zip(models, (500, 10, 1), strict=True))
+    part = tuple(column[:800] for column in biased)
+    many, few, single = (streamed(AUCFairClassifier(0.2, **QUADRATIC), part, size).coef_ for size in (800, 10, 1))
     np.testing.assert_allclose(few, many, rtol=1e-9)  # steps of ten rows
-    np.testing.assert_allclose(single, many, atol=0.05 * np.abs(many).max())
+    np.testing.assert_allclose(single, many, atol=0.1 * np.abs(many).max())
 
 
 def test_a_network_learns_what_no_linear_score_can():
