@@ -1,8 +1,8 @@
 """``python -m benchmarks.auc_fairness``: the fronts of the AUC fairness paper, and what `AUCFairClassifier` promises.
 
 The fronts are many fits: results go to ``benchmarks/results/auc_fairness.csv``, one after another, and a run does what
-is missing. ``--only presets,moments,rows,stream,acs`` measures the promises instead, each a CSV of its own. ``--plots`` draws
-what there is, and ``--docs`` also puts figures and tables where the documentation takes them from.
+is missing. ``--only presets,moments,rows,stream,acs`` measures the promises instead, each a CSV of its own. ``--plots``
+draws what there is, and ``--docs`` also puts figures and tables where the documentation takes them from.
 """
 
 from __future__ import annotations
