@@ -13,16 +13,20 @@ FRONT = ["data", "metric", "model", "method"]
 VALUES = ["test_auc", "test_gap", "train_auc", "train_gap", "val_auc"]
 
 
+def complete(results: pd.DataFrame) -> pd.DataFrame:
+    """Those of splits that a method has come through: on all data sets and metrics that it has been run on."""
+    panels = (results.data + results.metric).groupby([results[name] for name in ("model", "method", "seed")])
+    done = panels.transform("nunique")
+    return results[done == done.groupby([results.model, results.method]).transform("max")]
+
+
 def same_splits(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Results that may be compared, as they are of the same splits, for every kind of model.
 
     "fronts": all splits, of the methods that have most of them; "first_split": the first one, of all methods, where not
-    all have as many. Splits that a run has not come through yet are left out.
+    all have as many.
     """
-    panels = (results.data + results.metric).groupby([results[name] for name in ("model", "method", "seed")])
-    done = panels.transform("nunique")
-    most = done.groupby([results.model, results.method]).transform("max")
-    results = results[done == most]
+    results = complete(results)
     splits = results.groupby(["model", "method"]).seed.transform("nunique")
     by_model = splits.groupby(results.model)
     fewer = by_model.transform("min") < by_model.transform("max")
@@ -67,7 +71,7 @@ def means(chosen: pd.DataFrame) -> pd.DataFrame:
 
 def costs(results: pd.DataFrame) -> pd.DataFrame:
     """Splits, fits, and by data set the mean seconds of processor time of a fit that has a parameter."""
-    fits = results.drop_duplicates("task")
+    fits = complete(results).drop_duplicates("task")
     fits = fits[np.isfinite(fits.parameter)]
     by = ["model", "method"]
     table = fits.groupby(by, sort=False).agg(splits=("seed", "nunique"), fits=("task", "size"))
