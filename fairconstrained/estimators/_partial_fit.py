@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import _fit_context
@@ -16,10 +16,11 @@ from fairconstrained.estimators._announced import announced_classes, announced_g
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted
 from fairconstrained.estimators._grouping import as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
+from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators._saddle_stream import SaddleStream
 from fairconstrained.problem import Start
-from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent
+from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solver_with
 
 __all__ = ["AUCStreaming"]
 
@@ -88,7 +89,7 @@ class AUCStreaming(BaseFairEstimator):
         groups: Any = None,
         sample_weight: Any = None,
     ) -> Self:
-        """Take in more rows of a stream: single points in any order, or groups one after the other.
+        """Take in more rows of a stream, one or many.
 
         Only with ``surrogate="quadratic"`` and a metric by name. `fit` begins anew, and so does the first call after
         it.
@@ -96,14 +97,15 @@ class AUCStreaming(BaseFairEstimator):
         *Linear scores and the AUC as the objective:* what is kept is the mean and the covariance of the features for
         every group and class, not the rows. From these the coefficients are the optimum for all rows so far, as
         ``solver="moments"`` finds it, not the state of a stochastic method; they are found when they are asked for.
+        Rows come in any order, also one group after the other.
 
         *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows are a step of
         stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`.
         Nothing is kept of rows once every compared set has had one. Features have to be standardised, as nobody knows
         their scales before the rows, and the order should be random, or that of time: groups one after the other
-        unlearn each other. ``objective_`` and ``constraint_values_`` are means over late
-        rows, of each before the step on it; nothing is promised about ``kappa``, which ``violation_`` compares them
-        with. A stream goes on with the settings of its first call.
+        unlearn each other. ``objective_`` and ``constraint_values_`` are means over late rows, of each before the step
+        on it; nothing is promised about ``kappa``, which ``violation_`` compares them with. A stream goes on with the
+        settings of its first call.
 
         Parameters
         ----------
@@ -125,7 +127,8 @@ class AUCStreaming(BaseFairEstimator):
         Raises
         ------
         ValueError
-            For invalid data, without ``classes`` in the first call, or for a class or group that was not announced.
+            For invalid data, without ``classes`` in the first call, for a class or group that was not announced, and
+            for a solver or options that do not fit a stream of this problem.
         """
         fitted = copy.copy(self)
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
@@ -188,8 +191,10 @@ class AUCStreaming(BaseFairEstimator):
         row = FairData.from_arrays(X[:1], np.ones(1), np.zeros(1, dtype=int), labels)
         model = self._model(row).portable()
         params = model.init(np.random.default_rng(seed_of(self.random_state)))
-        solver = StochasticMirrorDescent(**(self.solver_options or {}))
-        return SaddleStream(labels, settings, solver, model, params, self._objective())
+        if self.solver_options == PAPER:
+            raise ValueError("solver_options='paper' is for fit: the paper has no stream of networks.")
+        solver = solver_with(StochasticMirrorDescent.name, self.solver_options or {})
+        return SaddleStream(labels, settings, cast(StochasticMirrorDescent, solver), model, params, self._objective())
 
     def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:
         """The fitted attributes; there are no rows to measure the exact gap on."""

@@ -185,15 +185,15 @@ class SaddleStream:
             params = params + self._intercept(x) * self._shift
         values = self._steps.dual.largest(sums.u / sums.tau, sums.v / sums.tau)
         sides, _ = self.settings.differences(len(self.labels))
-        bounded = values[1:].size > 0
-        kappa = self.settings.kappa or 0.0
+        bounded = values.size > 1
         return StreamFit(
             model=self.model,
             params=params,
             status=Status.COMPLETED,
             objective=float(values[0]),
             violation=float(values[1:].max(initial=0.0)),
-            surrogate=float((values[1:] + kappa).max(initial=0.0)),
+            # what is not bounded is not measured either
+            surrogate=float(values[1:].max()) + (self.settings.kappa or 0.0) if bounded else np.nan,
             multipliers=sums.multipliers,
             components=both_ways(sides) if bounded else (),
             n_iter=self._n_steps,

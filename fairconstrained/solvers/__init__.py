@@ -9,6 +9,7 @@ from fairconstrained.solvers._base import (
     Status,
     make_solver,
     solver_class,
+    solver_with,
     surrogate_result,
 )
 from fairconstrained.solvers._curvature import weak_convexity
@@ -93,6 +94,7 @@ __all__ = [
     "p_lagrangian",
     "quadratics_of",
     "solver_class",
+    "solver_with",
     "stationarity",
     "surrogate_result",
     "weak_convexity",

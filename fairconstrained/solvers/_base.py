@@ -25,6 +25,7 @@ __all__ = [
     "make_solver",
     "named_multipliers",
     "solver_class",
+    "solver_with",
     "surrogate_result",
 ]
 
@@ -183,6 +184,16 @@ def solver_class(name: str) -> type[Solver]:
     return SOLVERS[name]
 
 
+def solver_with(name: str, options: Mapping[str, Any]) -> Solver:
+    """The solver of that name; raises ValueError as `make_solver` does."""
+    solver = solver_class(name)
+    known = sorted(option.name for option in fields(solver))
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise ValueError(f"solver {name!r} has no option {unknown}; its options are {known}.")
+    return solver(**options)
+
+
 def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solver:
     """The solver of that name, checked against the problem.
 
@@ -193,13 +204,9 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     IncompatibleProblem
         If a term of the problem lacks a view that the solver needs, or the solver does not take the domain.
     """
-    solver = solver_class(name)
-    known = sorted(option.name for option in fields(solver))
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise ValueError(f"solver {name!r} has no option {unknown}; its options are {known}.")
+    solver = solver_with(name, options)
     problem.check_solver(name)
-    return solver(**options)
+    return solver
 
 
 class Recorder:

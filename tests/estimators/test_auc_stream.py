@@ -157,8 +157,25 @@ def test_pickling_errors_and_going_on(biased, options):
     assert not np.allclose(one.decision_function(X), scores)
 
 
-def test_moments_refuse_what_they_cannot_do(biased):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "moments"}, "solver='mirror_descent' takes a stream for networks"),
+        ({"solver_options": {"inner_iter": 3}}, r"solver 'mirror_descent' has no option \['inner_iter'\]"),
+        ({"solver_options": {"step": -1.0}}, "step of solver 'mirror_descent' must be"),
+        ({"solver_options": "paper"}, "the paper has no stream of networks"),
+    ],
+    ids=["moments", "unknown", "negative", "paper"],
+)
+def test_what_a_stream_of_a_network_refuses(biased, options, message):
     X, y, groups = biased
-    model = AUCFairClassifier(0.2, **{**NETWORK, "solver": "moments"})
-    with pytest.raises(ValueError, match="solver='mirror_descent' takes a stream for networks"):
+    model = AUCFairClassifier(0.2, **{**NETWORK, **options})
+    with pytest.raises(ValueError, match=message):
         model.partial_fit(X, y, [0, 1], groups)
+    assert not hasattr(model, "classes_")
+
+
+def test_what_is_not_bounded_is_not_reported(biased):
+    model = streamed(AUCFairClassifier(None, **NETWORK), tuple(part[:500] for part in biased), 500)
+    assert np.isnan(model.constraint_values_["inter_group_surrogate"])
+    assert (model.violation_, model.multipliers_) == (0.0, {})
