@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
+from typing_extensions import override
 
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.problem import Start
@@ -52,19 +53,19 @@ class ProgressBar(TrainingCallback):
     def __init__(self, total: int | None = None) -> None:
         self.total = total
 
+    @override
     def begin(self) -> Start | None:
-        """See `TrainingCallback.begin`."""
         self._bar = tqdm(total=self.total, unit="epoch", leave=False)
         return None
 
+    @override
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """See `TrainingCallback.__call__`."""
         self._bar.update(record["n_iter"] - self._bar.n)
         shown = {name: f"{value:.4g}" for name, value in record.items() if isinstance(value, float)}
         self._bar.set_postfix({name: value for name, value in shown.items() if name != "seconds"})
 
+    @override
     def end(self) -> None:
-        """See `TrainingCallback.end`."""
         self._bar.close()
 
 
@@ -81,13 +82,13 @@ class TimeLimit(TrainingCallback):
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
+    @override
     def begin(self) -> Start | None:
-        """See `TrainingCallback.begin`."""
         self._end = time.perf_counter() + self.seconds
         return None
 
+    @override
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """See `TrainingCallback.__call__`."""
         if time.perf_counter() > self._end:
             raise StopTraining
 
@@ -104,14 +105,14 @@ class HistoryCSV(TrainingCallback):
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = path
 
+    @override
     def begin(self) -> Start | None:
-        """See `TrainingCallback.begin`."""
         self._columns: list[str] = []
         Path(self.path).write_text("", encoding="utf-8")
         return None
 
+    @override
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """See `TrainingCallback.__call__`."""
         numbers = {name: value for name, value in record.items() if name not in _NOT_NUMBERS}
         with Path(self.path).open("a", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, self._columns or list(numbers))
@@ -150,8 +151,8 @@ class Checkpoint(TrainingCallback):
         self.every = every
         self.resume = resume
 
+    @override
     def begin(self) -> Start | None:
-        """See `TrainingCallback.begin`."""
         path = Path(self.path)
         if not self.resume or not path.exists():
             return None
@@ -163,8 +164,8 @@ class Checkpoint(TrainingCallback):
             raise ValueError(f"{path} is not a checkpoint: it holds an object of {type(start)}.")
         return start
 
+    @override
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """See `TrainingCallback.__call__`."""
         if record["n_iter"] % self.every or "state" not in record:
             return
         path = Path(self.path)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from typing_extensions import override
 
 from fairconstrained.exceptions import IncompatibleProblem
 
@@ -146,8 +147,8 @@ class Box(Domain):
         return Box(self.lower * factors, self.upper * factors)
 
     @property
+    @override
     def is_polyhedral(self) -> bool:
-        """See `Domain.is_polyhedral`."""
         return True
 
     def polyhedron(self, n: int) -> Polyhedron:
@@ -168,8 +169,8 @@ class NonNegative(Domain):
         return self
 
     @property
+    @override
     def is_polyhedral(self) -> bool:
-        """See `Domain.is_polyhedral`."""
         return True
 
     def polyhedron(self, n: int) -> Polyhedron:
@@ -200,8 +201,8 @@ class Simplex(Domain):
         return _WeightedSimplex(1 / factors, self.total)
 
     @property
+    @override
     def is_polyhedral(self) -> bool:
-        """See `Domain.is_polyhedral`."""
         return True
 
     def polyhedron(self, n: int) -> Polyhedron:
@@ -217,8 +218,8 @@ class _WeightedSimplex(Domain):
     weights: np.ndarray
     total: float
 
+    @override
     def project(self, x: np.ndarray) -> np.ndarray:
-        """See `Simplex.project`."""
         return _nearest_of_sum(x, self.weights, self.total)
 
 
@@ -269,8 +270,8 @@ class L1Ball(Domain):
         return _WeightedL1Ball(1 / factors, self.radius)
 
     @property
+    @override
     def is_polyhedral(self) -> bool:
-        """See `Domain.is_polyhedral`."""
         return True
 
     def polyhedron(self, n: int) -> Polyhedron:
@@ -326,8 +327,8 @@ class Product(Domain):
         return Product(known) if len(known) == len(parts) else None
 
     @property
+    @override
     def is_polyhedral(self) -> bool:
-        """See `Domain.is_polyhedral`."""
         return all(domain.is_polyhedral for _, domain in self.parts)
 
     def polyhedron(self, n: int) -> Polyhedron:

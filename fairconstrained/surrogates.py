@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained._polynomials import taylor_shifted
 from fairconstrained.data import Cells
@@ -294,8 +295,8 @@ class _Sum(Kernel):
     def __call__(self, x: Tensor) -> Tensor:
         return self.first(x) + self.second(x)
 
+    @override
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
-        """See `Kernel.group_means`."""
         means = self.first.group_means(scores, thresholds, width, cells)
         return means + self.second.group_means(scores, thresholds, width, cells)
 

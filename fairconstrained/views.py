@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.quadratics import CellQuadratics, PairTerms
@@ -91,8 +92,8 @@ class RowLosses(FullBatch):
         aux : ndarray of shape (n_aux,)
         """
 
+    @override
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `FullBatch.values`."""
         return _OfLosses.apply(self.row_loss.of(scores, self.data.y), aux, self)
 
 
@@ -210,6 +211,6 @@ class SaddleMoments(ConvexQuadratic, SingleRows):
     A linear model needs no more than the moments of X for them.
     """
 
+    @override
     def quadratics(self) -> CellQuadratics:
-        """See `ConvexQuadratic.quadratics`."""
         return self.pair_terms().quadratics

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 import pandas as pd
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._cells import Comparison, group_losses, group_rates, positive_rates
@@ -74,14 +75,14 @@ class BoundedMeans(Cells):
         cells = cls(means, variances, counts, low, high, found.index)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 
+    @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`."""
         length = self.high - self.low
         margin = length * bernstein_margin(self.variances / length**2, self.counts * scale, delta)
         return np.maximum(self.means - margin, self.low), np.minimum(self.means + margin, self.high)
 
+    @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        """See `Cells.table`."""
         lower, upper = self.ends(delta)
         columns = {"n_samples": self.counts.astype(int), "estimate": self.means, "lower": lower, "upper": upper}
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=self.index)

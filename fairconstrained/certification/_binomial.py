@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 from scipy.stats import beta
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._cells import Comparison, everyone, group_rates, positive_rates
@@ -87,12 +88,12 @@ class Proportions(Cells):
         cells = cls(found.sums(found.values), found.counts, found.index)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 
+    @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`."""
         return binomial_ends(self.hits * scale, self.counts * scale, delta)
 
+    @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        """See `Cells.table`."""
         lower, upper = self.ends(delta)
         rates = np.divide(self.hits, self.counts, out=np.full(self.hits.shape, np.nan), where=self.counts > 0)
         sizes = {"n_samples": self.counts.ravel().astype(int), "n_hits": self.hits.ravel().astype(int)}
@@ -112,8 +113,8 @@ class RankProportions(RankCells):
         hits = np.rint(self.ranks * self.counts)
         return [np.unique(column, return_inverse=True) for column in hits.T]
 
+    @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`."""
         columns = []
         for (hits, places), count in zip(self._hits, self.counts, strict=True):
             ends = np.stack(binomial_ends(hits * scale, np.full(hits.size, count * scale), delta))

@@ -16,6 +16,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn.utils import _safe_indexing, check_consistent_length, check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
+from typing_extensions import override
 
 from fairconstrained._inputs import as_table, refuse_masked
 from fairconstrained.certification._evidence import Evidence, offers
@@ -142,13 +143,13 @@ class BootstrapEvidence(Evidence):
     is_distribution_free: ClassVar[bool] = False
 
     @property
+    @override
     def n_events(self) -> int:
-        """See `Evidence.n_events`."""
         return 1
 
     @property
+    @override
     def union(self) -> str:
-        """See `Evidence.union`."""
         return "no union: one quantile of the resampled gap, right only in the limit of many rows"
 
     def upper(self, delta: float, scale: float = 1.0) -> float:

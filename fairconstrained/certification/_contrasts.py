@@ -17,6 +17,7 @@ from itertools import permutations
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
@@ -99,8 +100,8 @@ class PairGaps(Contrast):
 
     intervals: PercentileIntervals | None = None
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         if self.intervals is not None:
             lower, upper = (self.intervals.clip(ends) / self.intervals.length for ends in (lower, upper))
         found = []
@@ -123,8 +124,8 @@ class OverallGaps(Contrast):
         """Number of groups."""
         return self.n_groups
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         apart = upper[..., :-1] - lower[..., -1:]
         if not self.signed:
             apart = np.maximum(apart, upper[..., -1:] - lower[..., :-1])
@@ -145,8 +146,8 @@ class RankGaps(Contrast):
         """Both ends of both ranks."""
         return 4
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         low, high = self._inside(lower, upper)  # the part of every interval of ranks that counts; NaN if none does
         found = np.zeros((self.n_groups, self.n_groups))
         for a, b in permutations(range(self.n_groups), 2):
@@ -170,8 +171,8 @@ class ParityPairs(Contrast):
 
     beta: float = 1.0
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         values = upper[..., :, None] + self.beta * (1 - lower[..., None, :])
         return _largest(values[..., ~np.eye(self.n_groups, dtype=bool)])
 
@@ -193,12 +194,12 @@ class OneCell(Contrast):
         return 1
 
     @property
+    @override
     def words(self) -> str:
-        """See `Contrast.words`."""
         return "1 end of one interval"
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         return upper.ravel()
 
 
@@ -227,8 +228,8 @@ class AUCGaps(Contrast):
         """Number of differences."""
         return self.n_differences
 
+    @override
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
-        """See `Contrast.bounds`."""
         return np.maximum(upper[:, 0] - lower[:, 1], upper[:, 1] - lower[:, 0])
 
 

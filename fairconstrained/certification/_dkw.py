@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._contrasts import counted
@@ -42,8 +43,8 @@ class RankBands(RankCells):
 
     method: ClassVar[str] = "dkw"
 
+    @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`."""
         width = band_width(self.counts * scale, delta)
         ends = np.clip([self.ranks - width, self.ranks + width], 0.0, 1.0)
         return ends[0][:, None], ends[1][:, None]
@@ -87,20 +88,20 @@ class QuantileBands(Evidence):
         return np.array([masses.sum() for _, masses in self.distributions])
 
     @property
+    @override
     def n_events(self) -> int:
-        """See `Evidence.n_events`."""
         return 4 * (1 if self.agg == "max" else self.counts.size * (self.counts.size - 1) // 2)
 
     @property
+    @override
     def union(self) -> str:
-        """See `Evidence.union`."""
         words = "4 sides of the bands of one pair of groups"
         if self.agg == "mean":
             return f"{words}, for each of {counted(self.n_events // 4, 'pair of groups')}"
         return f"{words}; none over pairs of groups, as the largest of bounds that hold singly bounds the largest gap"
 
+    @override
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`."""
         widths = band_width(self.counts * scale, delta / self.n_events)
         pairs = combinations(zip(self.distributions, widths, strict=True), 2)
         return float(AGGREGATES[self.agg]([_farthest(*first, *second) for first, second in pairs]))

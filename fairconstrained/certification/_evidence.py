@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
+from typing_extensions import override
 
 from fairconstrained.certification._contrasts import Contrast
 from fairconstrained.certification._sample import Sample
@@ -143,21 +144,21 @@ class CellEvidence(Evidence):
         return self.of_cells.method
 
     @property
+    @override
     def n_events(self) -> int:
-        """See `Evidence.n_events`."""
         return self.contrast.n_tails
 
     @property
+    @override
     def union(self) -> str:
-        """See `Evidence.union`."""
         return self.contrast.words
 
+    @override
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`."""
         return self.contrast.upper(*self.of_cells.ends(delta / self.n_events, scale))
 
+    @override
     def cells(self, delta: float) -> pd.DataFrame:
-        """See `Evidence.cells`."""
         return self.of_cells.table(delta / self.n_events, self.contrast)
 
 

@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._aucs import compared_aucs
@@ -62,19 +63,19 @@ class SumsOfEstimates(Evidence):
     method: str = "hoeffding"
 
     @property
+    @override
     def n_events(self) -> int:
-        """See `Evidence.n_events`."""
         return 1 if self.agg == "max" else self.gaps.size
 
     @property
+    @override
     def union(self) -> str:
-        """See `Evidence.union`."""
         if self.agg == "max":
             return "1 event, of the whole sum; none over pairs of groups, as the worst pair is a fixed one"
         return f"1 event for each of {counted(self.gaps.size, 'pair of groups')}"
 
+    @override
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`."""
         margins = np.sqrt(np.log(self.n_events / delta) / 2 * self.spreads / scale)
         return float(AGGREGATES[self.agg](np.minimum(self.gaps + margins, self.most)))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._cells import cell_index
@@ -43,8 +44,8 @@ class RankCells(Cells):
     counts: np.ndarray
     labels: tuple[Hashable, ...]
 
+    @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        """See `Cells.table`."""
         lower, upper = self.ends(delta)
         worst = contrast.worst(lower, upper)
         columns = {

@@ -20,6 +20,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 from scipy.special import betainc, gammaln, xlog1py, xlogy
+from typing_extensions import override
 
 import fairconstrained.metrics as metrics
 from fairconstrained.certification._binomial import READERS, binomial_ends
@@ -124,13 +125,13 @@ class DifferencesOfRates(Evidence):
     _precision: ClassVar[float] = 1e-3  # counts are rounded, and a bound takes its time
 
     @property
+    @override
     def n_events(self) -> int:
-        """See `Evidence.n_events`."""
         return 5
 
     @property
+    @override
     def union(self) -> str:
-        """See `Evidence.union`."""
         return (
             f"the difference of one pair of groups ({1 - _NUISANCE:g} delta), and 4 ends between which its rates are "
             f"({_NUISANCE:g} delta together); none over pairs of groups, as the largest of bounds that hold singly "

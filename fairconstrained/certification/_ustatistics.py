@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import brentq
 from scipy.special import rel_entr
+from typing_extensions import override
 
 from fairconstrained.certification._aucs import AUC_GAPS, ComparedAUCs, Set, compared_aucs
 from fairconstrained.certification._binomial import binomial_ends
@@ -96,8 +97,8 @@ class AUCStatistics(Cells):
     statistics: tuple[_Statistic | None, ...]
     method: ClassVar[str] = "ustatistic"
 
+    @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`."""
         known: dict[_Statistic, tuple[float, float]] = {}
         for statistic in self.statistics:
             if statistic is not None and statistic not in known:
@@ -106,8 +107,8 @@ class AUCStatistics(Cells):
         lower, upper = np.array(ends).reshape(-1, 2, 2).transpose(2, 0, 1)
         return lower, upper
 
+    @override
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        """See `Cells.table`."""
         return self.found.table(*self.ends(delta), [self.found.auc(*sets) for sets in self.found.pairs])
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from typing_extensions import override
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._mean_gaps import RowFunction
@@ -105,17 +106,17 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         np.maximum.at(heaviest, self.data.codes, self.data.weights.numpy())
         return np.divide(heaviest, of, out=np.ones_like(heaviest), where=of > 0)
 
+    @override
     def metric(self, scores: np.ndarray) -> float:
-        """See `BoundConstraint.metric`."""
         return self.of_sums(self._sums(self._exact_values(scores)))
 
     @property
+    @override
     def decision_threshold(self) -> float | None:
-        """See `BoundConstraint.decision_threshold`."""
         return 0.0 if self.is_sharp else None
 
+    @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`."""
         if not self.is_sharp:
             return None
         order, weights = np.argsort(scores, kind="stable"), self.data.weights.numpy()
@@ -124,23 +125,23 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         above = np.cumsum(by_group[::-1], axis=0)[::-1]  # row k: the sums of the rows from the k-th lowest score on
         return np.array([self.of_sums(row) for row in above[np.searchsorted(scores[order], cuts, side="right")]])
 
+    @override
     def of_decisions(self, scores: np.ndarray) -> float | None:
-        """See `BoundConstraint.of_decisions`."""
         decisions = self.function.decisions
         return None if decisions is None else self.of_sums(self._sums(decisions(scores, self.data.y.numpy())))
 
     @property
+    @override
     def row_loss(self) -> Loss:
-        """See `RowLosses.row_loss`."""
         return self.function.smooth
 
+    @override
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        """See `RowLosses.of_losses`."""
         coefficients, bounds = self._tables
         return coefficients @ self._sums(losses) - bounds + self.correction
 
+    @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `RowLosses.row_weights`."""
         by_group = multipliers @ self._tables[0]
         return by_group[self.data.codes] * self.data.weights.numpy(), np.empty(0)
 
@@ -148,8 +149,8 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         """See `Exact.refined`; of a smooth function only the margin changes."""
         return sharpened(self, scores, blur, margin) if self.is_sharp else replace(self, margin=margin)
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data)
 
     def _exact_values(self, scores: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._rate_parity import BoundRateParity, BoundThresholdParity, RateParity
 from fairconstrained.metrics._intervals import PercentileIntervals
@@ -74,13 +75,13 @@ class BoundGroupRanks(BoundThresholdParity):
         """See `BoundConstraint.scale`; the components are differences of rates within the interval."""
         return 1.0
 
+    @override
     def exact(self, scores: np.ndarray) -> float:
-        """See `Exact.exact`."""
         gap = self.metric(scores)
         return (1.0 if np.isnan(gap) else gap) - self.kappa
 
+    @override
     def complaint(self, value: float) -> str:
-        """See `BoundConstraint.complaint`."""
         undefined = " A gap counts as 1 where a group has no rows of a label at the ranks of the interval."
         return super().complaint(value) + (undefined if value >= 1 else "")
 

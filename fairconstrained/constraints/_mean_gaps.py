@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from typing_extensions import override
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
@@ -327,20 +328,20 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     limit: float = 1.0
 
     @property
+    @override
     def compares(self) -> bool:
-        """See `BoundConstraint.compares`."""
         return self.groups.differ(self.notion)
 
     @property
+    @override
     def compared_as(self) -> dict[str, str | None]:
-        """See `BoundConstraint.compared_as`."""
         labels = (self.data.unions or self.data).labels
         names = zip(map(str, labels), self.groups.names, strict=True)
         return {label: name for label, name in names if name != label}
 
     @property
+    @override
     def resolution(self) -> float:
-        """See `BoundConstraint.resolution`."""
         return self.limit
 
     def compared_cells(self) -> CellSizes:
@@ -379,16 +380,16 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         signed = signed_means(self.means(scores), self.notion)
         return (signed.max(axis=1) + signed.min(axis=1)) / 2
 
+    @override
     def fair_aux(self) -> np.ndarray:
-        """See `BoundConstraint.fair_aux`."""
         return self.initial_aux(np.zeros(self.data.n_samples))
 
     def metric(self, scores: np.ndarray) -> float:
         """The largest gap, see `fairconstrained.metrics.group_means`."""
         return self._gap_of(self._exact_values(scores))
 
+    @override
     def of_decisions(self, scores: np.ndarray) -> float | None:
-        """See `BoundConstraint.of_decisions`."""
         decisions = self.function.decisions
         return None if decisions is None else self._gap_of(decisions(scores, self.data.y.numpy()))
 
@@ -415,8 +416,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         """See `Exact.refined`; the bound is on this very loss, so only the margin changes."""
         return replace(self, margin=margin)
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
         same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
         left = _OF_ROWS if same else _OF_GROUPS + _OF_ROWS
@@ -427,8 +428,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return moved
 
     @property
+    @override
     def row_loss(self) -> Loss:
-        """See `RowLosses.row_loss`."""
         return self.function.smooth
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
@@ -446,8 +447,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         values -= max(self.kappa - self.margin, 0.0) * table.share
         return values
 
+    @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `RowLosses.row_weights`."""
         table = self.comparisons
         if table.averaged:
             multipliers = np.full(len(table.names), multipliers[0] / len(table.names))

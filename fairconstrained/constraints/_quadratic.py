@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._auc_sets import AUCSets, side_names
 from fairconstrained.constraints._base import BoundConstraint
@@ -103,8 +104,8 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
         """Nothing."""
         return scores.new_zeros(len(self.sides))
 
+    @override
     def pair_terms(self) -> PairTerms:
-        """See `SaddleMoments.pair_terms`."""
         return self._bounded
 
     @cached_property

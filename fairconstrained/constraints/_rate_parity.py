@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
@@ -96,12 +97,12 @@ class BoundThresholdParity(BoundParity):
         return float(self._gaps(scores, np.array([self.threshold]))[0])
 
     @property
+    @override
     def decision_threshold(self) -> float:
-        """See `BoundConstraint.decision_threshold`."""
         return self.threshold
 
+    @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`."""
         return self._gaps(scores, cuts)
 
     def _gaps(self, scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:

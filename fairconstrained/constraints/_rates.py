@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._resolution import CellSizes
@@ -116,8 +117,8 @@ class BoundParity(BoundConstraint, FullBatch):
     def _cell_sizes(self) -> CellSizes:
         return CellSizes.of_blocks(self.blocks, self.lengths)
 
+    @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
         surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
         refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
         return replace(refined, correction=refined._correction_at(scores))
@@ -160,8 +161,8 @@ class BoundParity(BoundConstraint, FullBatch):
 class BoundSplitParity(BoundParity, DifferenceOfConvex, Stochastic):
     """A parity constraint whose surrogate is a difference of convex functions, and unbiased on mini-batches."""
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data)
 
     def split_rates(self, scores: Tensor, thresholds: Tensor) -> tuple[Tensor, Tensor]:

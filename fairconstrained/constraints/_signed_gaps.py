@@ -9,6 +9,7 @@ from typing import Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._offsets import free_offset
@@ -67,8 +68,8 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         """See `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
         return np.full(cuts.size, self.metric(scores))
 
+    @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
         surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
         refined = replace(self, surrogate=surrogate, margin=margin)
         exact = torch.from_numpy(self._exact_gaps(scores))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints._base import check_kappa
@@ -129,8 +130,8 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
         """Sizes of the sets of rows."""
         return self.sets.sizes()
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data, sets=self.sets.on(data))
 
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:

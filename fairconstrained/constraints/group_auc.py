@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
@@ -260,8 +261,8 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     a pair: the mean over its pairs has the mean over all pairs as its expectation, and `values` is linear in it.
     """
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data)
 
     def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained._protected import named_code
 from fairconstrained.constraints._base import check_kappa
@@ -136,22 +137,22 @@ class BoundMinorityShare(BoundCellSums):
         weights = self.data.weights.numpy() * self.takes_part[self.data.codes]
         return CellSizes.of_rows(["all rows"], np.array([np.count_nonzero(weights)]), np.array([weights.max()]))
 
+    @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
         mean_rate = float(self._sums(self._exact_values(scores)) @ self.takes_part)
         about_share = replace(self, mean_rate=max(mean_rate, self.tolerance))
         return super(BoundMinorityShare, about_share).refined(scores, blur=blur, margin=margin)
 
+    @override
     def coefficients(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.coefficients`."""
         return ((~self.is_minority - kappa) * self.takes_part / self.mean_rate)[None]
 
+    @override
     def bounds(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.bounds`."""
         return np.zeros(1)
 
+    @override
     def of_sums(self, sums: np.ndarray) -> float:
-        """See `BoundCellSums.of_sums`."""
         rates = sums * (self.takes_part > 0)
         return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))
 
@@ -159,8 +160,8 @@ class BoundMinorityShare(BoundCellSums):
         """The metric of the predictions, whatever the rate is."""
         return self.of_sums(self._sums(RATES["indicator"](scores, self.data.y.numpy())))
 
+    @override
     def complaint_about_decisions(self, value: float) -> str:
-        """See `BoundConstraint.complaint_about_decisions`."""
         return (
             f"min_share={1 - self.kappa:g} bounds the share of the minority {self.minority!r} in the probabilities; in "
             f"the positive predictions it is {1 - value:.4g} on the training data. Set rate='indicator' to bound that."
@@ -175,8 +176,8 @@ class BoundMinorityShare(BoundCellSums):
             "means nothing. Weight rows with positive labels more (sample_weight), or add features."
         )
 
+    @override
     def complaint(self, value: float) -> str:
-        """See `BoundConstraint.complaint`."""
         return (
             f"the minority {self.minority!r} has a share of {1 - value:.4g} in the positive predictions, less than "
             f"min_share={1 - self.kappa:g} by more than the tolerance ({self.tolerance:.2g})."

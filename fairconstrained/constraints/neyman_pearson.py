@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._base import BoundConstraint, check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import BoundCellSums, smooth_indicator
@@ -95,12 +96,12 @@ class BoundClassLoss(BoundCellSums):
         """One."""
         return (self.name,)
 
+    @override
     def coefficients(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.coefficients`."""
         return self.factor * np.eye(self.data.n_groups)[self.code : self.code + 1]
 
+    @override
     def bounds(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.bounds`."""
         return np.array([kappa])
 
     def compared_cells(self) -> CellSizes:
@@ -110,8 +111,8 @@ class BoundClassLoss(BoundCellSums):
         counts, shares = np.array([(rows.stop - rows.start) // n_margins]), np.array([share])
         return CellSizes.of_rows([f"class {self.label}"], counts, shares)
 
+    @override
     def of_sums(self, sums: np.ndarray) -> float:
-        """See `BoundCellSums.of_sums`."""
         return float(self.factor * sums[self.code])
 
     def _sums(self, values: np.ndarray) -> np.ndarray:
@@ -119,8 +120,8 @@ class BoundClassLoss(BoundCellSums):
         sums[self.code] = self.data.weights.numpy()[rows] @ values[rows]
         return sums
 
+    @override
     def complaint(self, value: float) -> str:
-        """See `BoundConstraint.complaint`."""
         return f"the loss of class {self.label!r} is {value:.4g} on the training data, above its bound {self.kappa:g}."
 
 
@@ -206,21 +207,21 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         """Samples of the class."""
         return self.loss.compared_cells()
 
+    @override
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `FullBatch.values`."""
         loss = self.slope * self.loss.values(scores, aux)
         return loss - loss.detach() + self.exact(scores.detach().numpy())
 
+    @override
     def metric(self, scores: np.ndarray) -> float:
-        """See `BoundConstraint.metric`."""
         code, margins = self.loss.code, self._of_class(scores)
         # the first of several largest outputs is predicted, so a tie with a class before is an error
         is_wrong = (margins[:, :code] <= 0).any(axis=1) | (margins[:, code:] < 0).any(axis=1)
         return float(self._shares @ is_wrong)
 
     @property
+    @override
     def decision_threshold(self) -> float | None:
-        """See `BoundConstraint.decision_threshold`."""
         return 0.0
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
@@ -239,12 +240,12 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         slope = max(self.slope, self._slope_at(scores, blur))
         return ClassErrorModel(**rows | own, rate=self, slope=slope).refined(scores, blur=blur, margin=margin)
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data, loss=self.loss.on(data))
 
+    @override
     def complaint(self, value: float) -> str:
-        """See `BoundConstraint.complaint`."""
         return (
             f"the error rate of class {self.loss.label!r} is {value:.4g} on the training data and exceeds its bound "
             f"{self.kappa:g} by more than a sample's share ({self.tolerance:.2g})."
@@ -286,24 +287,24 @@ class ClassErrorModel(BoundClassLoss):
     rate: BoundClassError
     slope: float
 
+    @override
     def coefficients(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.coefficients`."""
         return self.slope * super().coefficients(kappa)
 
+    @override
     def metric(self, scores: np.ndarray) -> float:
-        """See `BoundConstraint.metric`."""
         return self.rate.metric(scores)
 
+    @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
         refined = replace(self, margin=margin, correction=0.0)
         stand_in = refined.of_losses(self._exact_values(scores), np.empty(0))
         return replace(refined, correction=self.exact(scores) + margin - stand_in)
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return replace(self, data=data, rate=self.rate.on(data))
 
+    @override
     def complaint(self, value: float) -> str:
-        """See `BoundConstraint.complaint`."""
         return self.rate.complaint(value)

@@ -7,6 +7,7 @@ from itertools import permutations
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
@@ -115,15 +116,15 @@ class BoundParityPair(BoundCellSums):
         labels = self.data.labels
         return tuple(f"{self.name}[{labels[a]} + not {labels[b]}]" for a, b in self._pairs.T)
 
+    @override
     def coefficients(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.coefficients`."""
         accepted, turned_down = np.eye(self.mass.size)[self._pairs]
         return (accepted - self.beta * turned_down) / self.mass
 
+    @override
     def bounds(self, kappa: float) -> np.ndarray:
-        """See `BoundCellSums.bounds`."""
         return np.full(self._pairs.shape[1], kappa - self.beta)
 
+    @override
     def of_sums(self, sums: np.ndarray) -> float:
-        """See `BoundCellSums.of_sums`."""
         return float(parity_pair_of_rates(sums / self.mass, self.beta).max())

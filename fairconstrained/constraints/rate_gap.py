@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.constraints._base import check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, sharpened
@@ -140,12 +141,12 @@ class BoundIndicatorGaps(BoundMeanGaps):
         return float(self.compared_cells().steps.max(initial=0.0))
 
     @property
+    @override
     def decision_threshold(self) -> float | None:
-        """See `BoundConstraint.decision_threshold`."""
         return 0.0
 
+    @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`."""
         n_blocks, n_parts = self._shape
         highest_first = np.argsort(-scores, kind="stable")
         n_above = np.searchsorted(-scores[highest_first], -cuts)
@@ -159,12 +160,12 @@ class BoundIndicatorGaps(BoundMeanGaps):
         means = (by_group(total.reshape(self._shape), self.groups.unions) / mass for total in totals)
         return np.array([self._gap_of_means(of_cut, whole) for of_cut, whole in zip(means, overall, strict=True)])
 
+    @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`."""
         return sharpened(self, scores, blur, margin)
 
+    @override
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        """See `RowLosses.of_losses`."""
         return super().of_losses(losses, aux) + self.correction
 
 

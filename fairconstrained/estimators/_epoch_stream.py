@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from typing_extensions import override
 
 from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint
@@ -80,8 +81,8 @@ class EpochStreaming(BaseFairEstimator):
         self.__dict__ = fitted.__dict__
         return self
 
+    @override
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """See `BaseFairEstimator._bound_constraints`."""
         return super()._bound_constraints(data, target, checked and not self._is_stream)
 
     def _partial_fit(

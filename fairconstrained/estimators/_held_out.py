@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length
+from typing_extensions import override
 
 from fairconstrained._messages import shortened
 from fairconstrained.callbacks import StopTraining, TrainingCallback
@@ -121,8 +122,8 @@ class StopEarly(TrainingCallback):
         self._mean_loss, self._patience = mean_loss, patience
         self._least, self._best, self._waiting = np.inf, np.empty(0), 0
 
+    @override
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """See `TrainingCallback.__call__`."""
         loss = self._mean_loss(record["params"])
         if loss < self._least:
             self._least, self._best, self._waiting = loss, record["params"].copy(), 0

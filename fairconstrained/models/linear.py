@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
 from fairconstrained.models._base import Coordinates, LinearMoments, OutputModel, Pullback
@@ -52,16 +53,16 @@ class LinearModel(OutputModel, LinearMoments):
         return self.n_copies * (self.n_features + self.fit_intercept)
 
     @property
+    @override
     def layout(self) -> tuple[int, int, bool]:
-        """See `Model.layout`."""
         return self.n_features, self.n_copies, self.fit_intercept
 
     def init(self, rng: np.random.Generator) -> np.ndarray:
         """Zero: every group gets the same score, which is as fair as can be."""
         return np.zeros(self.n_params)
 
+    @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
         coefficients, intercepts = self.unpack(params)
         shared = self.n_copies == 1
         slices = (slice(None),) if shared else data.slices
@@ -81,9 +82,8 @@ class LinearModel(OutputModel, LinearMoments):
 
         return torch.from_numpy(scores), pullback
 
+    @override
     def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `OutputModel.forward_outputs`."""
-
         def pullback(cotangent: Tensor) -> np.ndarray:
             residuals = cotangent.numpy()
             gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
@@ -94,18 +94,18 @@ class LinearModel(OutputModel, LinearMoments):
 
         return torch.from_numpy(self.outputs(params, data.X)), pullback
 
+    @override
     def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
-        """See `OutputModel.outputs`."""
         coefficients, intercepts = self.unpack(params)
         return X @ coefficients.T + intercepts
 
     @property
+    @override
     def n_heads(self) -> int:
-        """See `Model.n_heads`."""
         return self.n_copies
 
+    @override
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """See `Model.scores`."""
         coefficients, intercepts = self.unpack(params)
         if codes is None:
             return X @ coefficients[0] + intercepts[0]
@@ -120,8 +120,8 @@ class LinearModel(OutputModel, LinearMoments):
         coefficients, intercepts = self.unpack(params)
         return {"coef_": coefficients * scale, "intercept_": intercepts * scale + offset}
 
+    @override
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        """See `Model.penalty`."""
         gradient = np.zeros((self.n_copies, self.n_features + self.fit_intercept))
         gradient[:, : self.n_features] = self.alpha * self.unpack(params)[0]
         return float(gradient.ravel() @ params) / 2, gradient.ravel()
@@ -228,8 +228,8 @@ class _Standardised(Coordinates):
     size: np.ndarray
     fit_intercept: bool
 
+    @override
     def to_params(self, u: np.ndarray) -> np.ndarray:
-        """See `Coordinates.to_params`."""
         table = u.reshape(self.scale.shape[0], -1).copy()
         width = self.scale.shape[1]
         table[:, :width] /= self.scale
@@ -237,8 +237,8 @@ class _Standardised(Coordinates):
             table[:, -1] -= (table[:, :width] * self.centre).sum(axis=1)
         return table.ravel()
 
+    @override
     def from_params(self, params: np.ndarray) -> np.ndarray:
-        """See `Coordinates.from_params`."""
         table = params.reshape(self.scale.shape[0], -1).copy()
         width = self.scale.shape[1]
         if self.fit_intercept:
@@ -246,8 +246,8 @@ class _Standardised(Coordinates):
         table[:, :width] *= self.scale
         return table.ravel()
 
+    @override
     def pull(self, gradient: np.ndarray) -> np.ndarray:
-        """See `Coordinates.pull`."""
         table = gradient.reshape(self.scale.shape[0], -1).copy()
         width = self.scale.shape[1]
         if self.fit_intercept:
@@ -255,8 +255,8 @@ class _Standardised(Coordinates):
         table[:, :width] /= self.scale
         return table.ravel()
 
+    @override
     def factors(self, n_params: int) -> np.ndarray:
-        """See `Coordinates.factors`."""
         return np.hstack([self.size, np.ones((len(self.size), int(self.fit_intercept)))]).ravel()
 
 

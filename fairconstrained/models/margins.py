@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.models._base import OutputModel, Pullback
@@ -66,8 +67,8 @@ class MarginModel(ItemModel):
         """See `Model.row_features`: those of the item."""
         return self.base.row_features(self.items)[data.X[:, 0]]
 
+    @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
         n_classes = self.base.n_heads
         are_few = data.n_samples < self.items.n_samples * (n_classes - 1)
         items, numbers = self._needed(data.X[:, 0], are_few)
@@ -79,8 +80,8 @@ class MarginModel(ItemModel):
         own, rivals = numbers * n_classes + data.codes, numbers * n_classes + data.X[:, 1]
         return differences(outputs.reshape(-1), own, rivals, from_flat)
 
+    @override
     def class_directions(self, data: FairData) -> np.ndarray:
-        """See `Model.class_directions`."""
         directions = self.base.shift_directions(self.items)
         return directions if len(directions) == self.base.n_heads else directions[:0]
 

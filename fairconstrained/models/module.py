@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
+from typing_extensions import override
 
 from fairconstrained._messages import check_arguments, is_number
 from fairconstrained.data import FairData
@@ -109,8 +110,8 @@ class ModuleModel(OutputModel):
         return sum(shape.numel() for shape in self._shapes.values())
 
     @property
+    @override
     def layout(self) -> Hashable:
-        """See `Model.layout`."""
         return self.n_features, self.n_outputs, tuple(self._shapes.items())
 
     def init(self, rng: np.random.Generator) -> np.ndarray:
@@ -120,12 +121,12 @@ class ModuleModel(OutputModel):
         """
         return self._flatten(self._make(int(rng.integers(2**62))))
 
+    @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
         return self._forward(params, data.X, data.codes)
 
+    @override
     def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `OutputModel.forward_outputs`."""
         return self._forward(params, data.X, None)
 
     def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
@@ -160,25 +161,25 @@ class ModuleModel(OutputModel):
         """See `Model.row_features`; rows that were placed elsewhere come back."""
         return data.X.to("cpu", torch.float64).numpy() if isinstance(data.X, Tensor) else data.X
 
+    @override
     def portable(self) -> ModuleModel:
-        """See `Model.portable`."""
         return replace(self, device="cpu")
 
     @property
+    @override
     def n_heads(self) -> int:
-        """See `Model.n_heads`."""
         return self.n_outputs
 
     def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
         """``module_``, whose outputs are the scores before ``offset`` and ``scale``."""
         return {"module_": self.fitted(params)}
 
+    @override
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """See `Model.scores`."""
         return self._evaluated(params, X, np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes)
 
+    @override
     def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
-        """See `OutputModel.outputs`."""
         return self._evaluated(params, X, None).reshape(-1, self.n_outputs)
 
     def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
@@ -188,8 +189,8 @@ class ModuleModel(OutputModel):
             parts = [self._run(flat, X[rows], part_of(codes, rows)) for rows in self._chunks(X.shape[0])]
         return torch.cat(parts).to("cpu", torch.float64).numpy() if parts else np.empty(0)
 
+    @override
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        """See `Model.penalty`."""
         if not self.alpha:
             return 0.0, np.zeros_like(params)
         gradient = self.alpha * np.where(self._penalised, params, 0.0)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.models._base import Coordinates, LastLayer, Model, Pullback
@@ -40,8 +41,8 @@ class ItemModel(Model):
         return self.base.n_params
 
     @property
+    @override
     def layout(self) -> Hashable:
-        """See `Model.layout`."""
         return self.base.layout
 
     @property
@@ -49,8 +50,8 @@ class ItemModel(Model):
         """One."""
         return 1
 
+    @override
     def init(self, rng: np.random.Generator) -> np.ndarray:
-        """See `Model.init`."""
         return self.base.init(rng)
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
@@ -61,20 +62,20 @@ class ItemModel(Model):
         """The base model: whoever predicts scores items."""
         return self.base.portable()
 
+    @override
     def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
-        """See `Model.attributes`."""
         return self.base.attributes(params, offset, scale)
 
+    @override
     def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
-        """See `Model.coordinates`."""
         return self.base.coordinates(self.items, penalised)
 
+    @override
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        """See `Model.penalty`."""
         return self.base.penalty(params)
 
+    @override
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
-        """See `Model.scaling_entries`."""
         return self.base.scaling_entries(params, self.items)
 
     def _needed(self, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
@@ -89,8 +90,8 @@ class ItemModel(Model):
 class PairModel(ItemModel):
     """Scores ``h(x_i) - h(x_j)`` of pairs (i, j), with the scores h of another model, one for all groups."""
 
+    @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
         items, pairs = self._needed(data.X, 2 * data.n_samples < self.items.n_samples)
         scores, pullback = self.base.forward(params, items)
         return differences(scores, pairs[:, 0], pairs[:, 1], pullback)

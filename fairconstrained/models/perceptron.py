@@ -13,6 +13,7 @@ import scipy.sparse as sp
 import torch
 from scipy.special import expit
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.models._base import Pullback
@@ -56,12 +57,12 @@ class Perceptron(ModuleModel):
 
     activation: str = "relu"
 
+    @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        """See `Model.forward`."""
         return self._forward(params, data.X, data.codes)
 
+    @override
     def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
-        """See `ModuleModel._forward`."""
         if self._device.type != "cpu":
             return super()._forward(params, X, codes)
         layers, chunks = self._layers(params), self._chunks(X.shape[0])
@@ -99,8 +100,8 @@ class Perceptron(ModuleModel):
         scores = self._of_groups(run.outputs[rows], codes)
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
+    @override
     def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
-        """See `ModuleModel._evaluated`."""
         if self._device.type != "cpu":
             return super()._evaluated(params, X, codes)
         return self._scores(self._layers(params), X, codes).astype(float, copy=False)

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.quadratics import PairTerms
@@ -109,8 +110,8 @@ class Loss(Objective):
         """
         return None
 
+    @override
     def path(self) -> tuple[Loss, ...]:
-        """See `Objective.path`."""
         return (self,)
 
     def bind(self, data: FairData) -> BoundLoss:
@@ -125,8 +126,8 @@ class BoundLoss(BoundObjective, RowLosses, SingleRows, Stochastic):
     loss: Loss
 
     @property
+    @override
     def row_loss(self) -> Loss:
-        """See `RowLosses.row_loss`."""
         return self.loss
 
     @property
@@ -138,33 +139,33 @@ class BoundLoss(BoundObjective, RowLosses, SingleRows, Stochastic):
         """See `RowLosses.of_losses`; one component."""
         return np.array([self.shares.numpy() @ losses])
 
+    @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """See `RowLosses.row_weights`."""
         return multipliers[0] * self.shares.numpy(), np.empty(0)
 
+    @override
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `DifferenceOfConvex.plus`."""
         return (self.shares @ self.row_loss.split(scores, self.data.y)[0]).reshape(1)
 
+    @override
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `DifferenceOfConvex.minus`."""
         return (self.shares @ self.row_loss.split(scores, self.data.y)[1]).reshape(1)
 
     def pair_terms(self) -> PairTerms:
         """Return a component without any pairs."""
         return PairTerms.none(self.shares)
 
+    @override
     def row_mean(self, scores: np.ndarray, data: FairData) -> tuple[float, np.ndarray]:
-        """See `SingleRows.row_mean`."""
         shares, values = self.on(data).shares, torch.from_numpy(scores)
         slopes = shares * self.row_loss.slope(values, data.y)
         return float(shares @ self.row_loss.of(values, data.y)), slopes.numpy()
 
     @property
+    @override
     def gains(self) -> Tensor | None:
-        """See `BoundObjective.gains`."""
         return self.row_loss.gains(self.data.y, self.shares)
 
+    @override
     def on(self, data: FairData) -> Self:
-        """See `Stochastic.on`."""
         return type(self)(self.loss, data)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.objectives._base import BoundLoss, Loss
@@ -50,8 +51,8 @@ class GroupLoss(Loss):
         """See `Objective.probability`: that of ``loss``."""
         return self.loss.probability(scores)
 
+    @override
     def bind(self, data: FairData) -> BoundLoss:
-        """See `Objective.bind`."""
         return BoundGroupLoss(self, data)
 
 
@@ -67,6 +68,6 @@ class BoundGroupLoss(BoundLoss):
         return self.loss.loss
 
     @cached_property
+    @override
     def shares(self) -> Tensor:
-        """See `BoundLoss.shares`."""
         return self.data.weights * torch.tensor(self.loss.factors, dtype=torch.float64)[self.data.codes]

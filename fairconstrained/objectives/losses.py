@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from scipy.special import expit
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.objectives._base import Loss
 
@@ -28,12 +29,12 @@ __all__ = [
 class Logistic(Loss):
     """``log(1 + exp(-y s))``."""
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return F.softplus(-targets * scores)
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         return -targets * torch.sigmoid(-targets * scores)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -57,12 +58,12 @@ class TruncatedLogistic(Logistic):
 
     truncation: float = 0.5
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return self.truncation * torch.log1p(super().of(scores, targets) / self.truncation)
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         return super().slope(scores, targets) / (1 + super().of(scores, targets) / self.truncation)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -88,14 +89,14 @@ class Hinge(Loss):
 
     smoothing: float = 0.01
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         slack = 1 - targets * scores
         rounded = (slack + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
         return rounded + (slack - self.smoothing).clamp(min=0)
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         slack = 1 - targets * scores
         return -targets * ((slack + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
 
@@ -116,12 +117,12 @@ class Hinge(Loss):
 class Squared(Loss):
     """``(s - y)^2 / 2`` (Example D.1)."""
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return (scores - targets) ** 2 / 2
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         return scores - targets
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,12 +138,12 @@ class Squared(Loss):
 class Absolute(Loss):
     """``|s - y|``."""
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return (scores - targets).abs()
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         return (scores - targets).sign()
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -166,12 +167,12 @@ class ZeroOne(Loss):
 
     width: float = 0.25
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return torch.sigmoid(-targets * scores / self.width)
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         shares = torch.sigmoid(-targets * scores / self.width)
         return -targets * shares * (1 - shares) / self.width
 
@@ -205,12 +206,12 @@ class PositiveRate(Loss):
 
     width: float = 1.0
 
+    @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`."""
         return torch.sigmoid(scores / self.width)
 
+    @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.slope`."""
         rates = torch.sigmoid(scores / self.width)
         return rates * (1 - rates) / self.width
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import Anchor
 from fairconstrained.problem import Point, Problem
@@ -56,31 +57,31 @@ class MoreauEnvelope(Method):
     def z(self, value: np.ndarray) -> None:
         self.method.z = value
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o, x = self._options, self.method.z
         source.anchor = Anchor(self.center, o.smoothing)
         self.method.step(source, problem)
         self.center = self.center + o.averaging * (x - self.center)
 
+    @override
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """See `Method.go_on`."""
         super().go_on(solver, problem)
         self.method.go_on(solver, problem)
 
+    @override
     def begin_epoch(self) -> None:
-        """See `Method.begin_epoch`."""
         self.method.begin_epoch()
 
     @property
+    @override
     def multipliers(self) -> np.ndarray | None:
-        """See `Method.multipliers`."""
         return self.method.multipliers
 
+    @override
     def numbers(self, point: Point) -> dict[str, Any]:
-        """See `Method.numbers`."""
         return self.method.numbers(point)
 
+    @override
     def output(self) -> np.ndarray:
-        """See `Method.output`."""
         return self.method.output()

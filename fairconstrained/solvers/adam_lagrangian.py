@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.models import LastLayer, LinearModel, Model
 from fairconstrained.problem import FullBatchView, Problem, Start
@@ -95,17 +96,17 @@ class AdamLagrangian(StochasticSolver):
     polish: bool = True
     tol: NonNegative = 5e-4
 
+    @override
     def n_epochs(self, problem: Problem) -> int:
-        """See `StochasticSolver.n_epochs`."""
         return self.max_epochs or max(_EPOCHS, -(-_STEPS // self.n_steps(problem)))
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
 
+    @override
     def train(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> Trained:
-        """See `StochasticSolver.train`."""
         return super().train(problem.with_way_back(), start, rng, callback)
 
     def solve(
@@ -167,8 +168,8 @@ class _AdamLagrangian(Method):
         self._lambda = self._weights = np.zeros(len(problem.component_names))
         self.go_on(options, problem)
 
+    @override
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """See `Method.go_on`."""
         self._options = solver
         self._planned = solver.n_steps(problem) * solver.n_epochs(problem) if self._options.decay else np.inf
 
@@ -177,12 +178,12 @@ class _AdamLagrangian(Method):
         self._view = None
 
     @property
+    @override
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
         return self._lambda
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o = self._options
         if self._weights.size and (self._step % o.update_steps == 0 or self._view is None):
             values = self._sample(problem).at(self.z).constraints
@@ -243,8 +244,8 @@ class _Head(LinearModel):
     params: np.ndarray = field(kw_only=True)
     entries: np.ndarray = field(kw_only=True)
 
+    @override
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
-        """See `Model.penalty`."""
         joined = self.params.copy()
         joined[self.entries] = params
         value, gradient = self.whole.penalty(joined)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Point, Problem, Start
@@ -140,6 +141,7 @@ class AugmentedLagrangian(Solver):
     final_blur: Positive = 0.02
     coarse_rows: Count = 50_000
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -147,7 +149,6 @@ class AugmentedLagrangian(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         problem = problem.with_way_back()
         run = _Run(self, problem, Recorder(callback, self.verbose))
         n_samples = problem.data.n_samples

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
+from typing_extensions import override
 
 from fairconstrained.domains import Domain, Polyhedron
 from fairconstrained.points import Point, objective_gradient
@@ -100,6 +101,7 @@ class ExactPenalty(Solver):
         """See `Solver.accepts`: the linear programs need straight sides."""
         return domain.is_polyhedral
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -107,7 +109,6 @@ class ExactPenalty(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
         polyhedron = _polyhedron(problem)
         z = problem.project(problem.fair_start(start, random_state))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
@@ -87,8 +88,8 @@ class _Penalised(Method):
         self._options: Any = options
         self.z = z
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         point = source.batch().at(self.z)
         weights = self._options.weight * (point.constraints > 0)
         self.z = problem.project(self.z - self._options.learning_rate * point.gradient(1.0, weights))
@@ -129,8 +130,8 @@ class _Adam(Method):
         self._options: Any = options
         self.z, self._direction = z, AdamDirection(z.size)
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         gradient = objective_gradient(source.batch().at(self.z))
         self.z = problem.project(self.z - self._options.learning_rate * self._direction.of(gradient))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
@@ -51,6 +52,7 @@ class IDCA(Solver):
     max_inner: Count = 150
     eps: NonNegative = 1e-3
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -58,7 +60,6 @@ class IDCA(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         recorder = Recorder(callback, self.verbose)
         view = problem.view(DifferenceOfConvex)
         z = problem.fair_start(start, random_state)

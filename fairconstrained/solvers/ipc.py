@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
 from fairconstrained.solvers._base import (
@@ -135,6 +136,7 @@ class IPC(Solver):
         """The modulus that worked on the paper's three data sets (section A.5)."""
         return {"proximity": 10**-2.5}
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -142,7 +144,6 @@ class IPC(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         self._check(problem)
         # by a generator of its own, so that the iterates are those of output="last"
         drawn = None if self.output == "last" else int(random_state.spawn(1)[0].integers(self.max_iter))

@@ -9,6 +9,7 @@ from typing import ClassVar, cast
 import numpy as np
 import torch
 from torch import nn
+from typing_extensions import override
 
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Count, Positive
@@ -89,12 +90,12 @@ class _MultiplierModel(Method):
         return outputs.detach().clamp(0.0, self._options.radius).numpy()
 
     @property
+    @override
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
         return self._multipliers
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o, point = self._options, source.batch().at(self.z)
         gradient = point.gradient(1.0, self._multipliers)
         self.z = problem.project(self.z - o.learning_rate * self._direction.of(gradient))

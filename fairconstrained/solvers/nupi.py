@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
@@ -80,12 +81,12 @@ class _NuPI(Method):
         self.violation = self._multipliers = np.zeros(n_components)
 
     @property
+    @override
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
         return self._multipliers
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o = self._options
         objective, (judge, point) = source.separate_points(self.z, 2, o.constraint_batch_size)
         change = (1 - o.memory) * (judge.constraints - self.violation)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
@@ -74,6 +75,7 @@ class OnlineSubgradient(Solver):
     batch_size: Count | None = None
     precision: NonNegative = 1e-2
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -81,7 +83,6 @@ class OnlineSubgradient(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         if self.batch_size is not None:
             problem.check((Stochastic,), solver=self.name)
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)

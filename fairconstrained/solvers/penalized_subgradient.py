@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
@@ -55,6 +56,7 @@ class PenalizedSubgradient(Solver):
     step: Positive | Sequence[Positive] = (5e-3, 2e-2, 5e-2)
     max_iter: Count = 2000
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -62,7 +64,6 @@ class PenalizedSubgradient(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         steps = np.atleast_1d(np.asarray(self.step, dtype=float))
         recorder = Recorder(callback, self.verbose)
         view = FullBatchView(problem)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
@@ -98,12 +99,12 @@ class _PenaltyBarrier(Method):
         """See `Method.multipliers`; zero where they are at the lower end of their range."""
         return np.where(self._multipliers > self._options.min_multiplier, self._multipliers, 0.0)
 
+    @override
     def begin_epoch(self) -> None:
-        """See `Method.begin_epoch`."""
         self._epoch += 1
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o, p = self._options, self.penalties
         objective, (point, judge) = source.separate_points(self.z, 2, o.constraint_batch_size)
         wanted = self._multipliers * _slope(judge.constraints / p)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Point, Problem
@@ -102,8 +103,8 @@ class PLADA(StochasticSolver):
         """The dual step size, below eq. 7."""
         return self.alpha / (1 + self.alpha * self.beta)
 
+    @override
     def n_steps(self, problem: Problem) -> int:
-        """See `StochasticSolver.n_steps`."""
         return self.epoch_steps if self.batch_size is None else super().n_steps(problem)
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
@@ -211,12 +212,12 @@ class _PLADA(Method):
         self.u = self.mu = self.multiplier = np.zeros(n_components)
 
     @property
+    @override
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
         return self.multiplier
 
+    @override
     def numbers(self, point: Point) -> dict[str, Any]:
-        """See `Method.numbers`."""
         difference = _multipliers(self._options, point, self.u, self.mu) - self.mu
         return {
             "slacks": tuple(self.u.tolist()),
@@ -226,8 +227,8 @@ class _PLADA(Method):
             "p_lagrangian": _value(self._options, point, self.u, self.mu),
         }
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o = self._options
         point = source.batch().at(self.z)
         self.multiplier = _multipliers(o, point, self.u, self.mu)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from typing_extensions import override
 
 from fairconstrained.models import LinearMoments
 from fairconstrained.points import objective_gradient
@@ -84,6 +85,7 @@ class ProjectedGradient(Solver):
     tol: NonNegative = 1e-5
     step: Positive | Literal["spectral"] = "spectral"
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -91,7 +93,6 @@ class ProjectedGradient(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         recorder = Recorder(callback, self.verbose)
         coordinates = problem.penalised_coordinates
         projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))

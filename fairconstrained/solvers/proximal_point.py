@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import FullBatchView, Point, PointSource, Problem, Start
@@ -183,6 +184,7 @@ class InexactProximalPoint(Solver):
     inner_iter: Count = 100
     proximity: Positive = 1.0
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -190,7 +192,6 @@ class InexactProximalPoint(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
 
         def oracle(z: np.ndarray) -> np.ndarray:

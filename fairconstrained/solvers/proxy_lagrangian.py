@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
+from typing_extensions import override
 
 from fairconstrained.domains import Simplex
 from fairconstrained.models import Coordinates
@@ -249,8 +250,8 @@ class _ProjectedGradient(_Player):
         """See `_Player.weights`; that of the objective is one."""
         return np.append(1.0, self._multipliers)
 
+    @override
     def ascend(self, values: np.ndarray, step: float) -> None:
-        """See `_Player.ascend`."""
         moved = np.maximum(self._multipliers + step * values, 0.0)
         self._multipliers = Simplex(self._radius).project(moved) if moved.sum() > self._radius else moved
 
@@ -275,8 +276,8 @@ class _SwapRegret(_Player):
         solution = np.linalg.lstsq(system, np.append(np.zeros(size), 1.0), rcond=None)[0].clip(min=0.0)
         return solution / solution.sum()
 
+    @override
     def ascend(self, values: np.ndarray, step: float) -> None:
-        """See `_Player.ascend`."""
         true = self._scale * np.append(0.0, values)
         moved = self._log_matrix + step * np.outer(true, self._stationary)
         self._log_matrix = moved - logsumexp(moved, axis=0)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
@@ -106,12 +107,12 @@ class _Lagrangian(Method):
         self.slack = self.slack_center = np.zeros(n_components)
 
     @property
+    @override
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
         return self.y
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o, x, slack = self._options, self.z, self.slack
         objective, (point, other) = source.separate_points(x, 2, o.constraint_batch_size)
         y = self.y + o.dual_rate * (point.constraints + slack)

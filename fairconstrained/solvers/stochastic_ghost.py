@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.points import objective_gradient
@@ -107,8 +108,8 @@ class _Ghost(Method):
         super().go_on(solver, problem)
         self._last = int(np.log2(problem.data.n_samples / np.unique(problem.strata).size))
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         direction = self.direction(source)
         self.z = problem.project(self.z + self.rate * direction)
         self.rate *= 1 - self._options.decay * self.rate

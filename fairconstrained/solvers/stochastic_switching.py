@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
@@ -83,12 +84,12 @@ class _Switching(Method):
         self.z = self.drawn = z
         self.tolerance, self.n_steps, self.epoch_steps, self.total = options.tolerance, 0, 0, 0.0
 
+    @override
     def begin_epoch(self) -> None:
-        """See `Method.begin_epoch`."""
         self.tolerance, self.epoch_steps = self._options.tolerance, 0
 
+    @override
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
         o, x = self._options, self.z
         if self.epoch_steps >= o.constant_steps:
             self.tolerance *= o.decay
@@ -105,6 +106,6 @@ class _Switching(Method):
                 self.drawn = x
         self.z = problem.project(x - rate * gradient)
 
+    @override
     def output(self) -> np.ndarray:
-        """See `Method.output`."""
         return self.drawn if self._options.output == "random" and self.total else self.z

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import FullBatchView, PointSource, Problem, Start
@@ -116,6 +117,7 @@ class SwitchingSubgradient(Solver):
         """The iterations of the paper's figures 10 and 11."""
         return {"max_iter": 50_000}
 
+    @override
     def solve(
         self,
         problem: Problem,
@@ -123,7 +125,6 @@ class SwitchingSubgradient(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
         schedules = {"static": lambda t: self.eps, "diminishing": lambda t: self.eps / (t + 1)}
         recorder = Recorder(callback, self.verbose)
         every = max(self.max_iter // 200, 1)
