@@ -45,7 +45,7 @@ class Population:
     def gap(self, name: str, params: Mapping[str, Any]) -> float:
         """What `certify` bounds, exactly: the metric of the kinds of rows with their probabilities as weights."""
         weights: dict[str, Any] = {"sensitive_features": self.groups, "sample_weight": self.probabilities}
-        value = float(resolve_metric(name)(self.y, response(name, self.scores), **weights, **params))
+        value = float(resolve_metric(name)[0](self.y, response(name, self.scores), **weights, **params))
         return 1 - value if name == "minority_share" else value
 
 
@@ -60,7 +60,9 @@ def response(name: str, scores: np.ndarray) -> np.ndarray:
 def sample(name: str, params: Mapping[str, Any], rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Sample:
     """What `certify` makes of rows."""
     y, scores, groups = rows
-    return Sample(resolve_metric(name), y, response(name, scores), groups, dict(params), loss_bound=(0.0, LOSS_BOUND))
+    return Sample(
+        resolve_metric(name)[0], y, response(name, scores), groups, dict(params), loss_bound=(0.0, LOSS_BOUND)
+    )
 
 
 def built_population(share: float, apart: bool) -> Population:

@@ -14,15 +14,15 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._aucs import AUC_GAPS, Set, compared_aucs
-from fairconstrained.certification._contrasts import AUCGaps, Contrast
+from fairconstrained.certification._aucs import Set, compared_aucs
 from fairconstrained.certification._dkw import band_width
 from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification._ranks import rank_cells
 from fairconstrained.certification._sample import Sample
 from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import rank_table
+from fairconstrained.metrics.comparisons import AUCDifferences, PartialAUCs
+from fairconstrained.metrics.contrasts import AUCGaps, Contrast
 
 __all__ = ["AUCBands", "auc_of_curves"]
 
@@ -97,17 +97,15 @@ class AUCBands(Cells):
         return self.intervals.clip(ranks) / self.intervals.length
 
 
-@offers("dkw", metrics.partial_group_auc_gap, metrics.group_auc_gap)
+@offers("dkw", PartialAUCs)
 def _between_groups(sample: Sample) -> Evidence:
-    if sample.params.get("protected") is not None:
-        return _between_sets(sample)
     _, ranks, counts, labels = rank_cells(sample)
     intervals = PercentileIntervals.parse(sample.params.get("interval", (0.0, 1.0)), labels)
     pairs = np.array([[pair, (0, 0)] for pair in combinations(range(len(labels)), 2)]).reshape(-1, 2, 2)
     return _evidence(sample, AUCBands(ranks, counts, pairs, tuple(map(str, labels)), intervals))
 
 
-@offers("dkw", *(metric for metric in AUC_GAPS if metric is not metrics.group_auc_gap))
+@offers("dkw", AUCDifferences)
 def _between_sets(sample: Sample) -> Evidence:
     found = compared_aucs(sample)
     number: dict[Set, int] = {}

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-import fairconstrained.metrics as metrics
 from fairconstrained.certification._sample import Sample
 from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups, difference_aucs
 from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, mask_cells
+from fairconstrained.metrics._registry import info_of
 from fairconstrained.metrics._validation import check_scores
+from fairconstrained.metrics.comparisons import AUCDifferences
 
-__all__ = ["AUC_GAPS", "ComparedAUCs", "compared_aucs"]
+__all__ = ["ComparedAUCs", "compared_aucs"]
 
 Set = tuple[int, ...]
-
-#: Metrics by the name of their sets; None: the user's own.
-AUC_GAPS: dict[Callable[..., Any], str | None] = {
-    metrics.group_auc_gap: "group",
-    metrics.inter_group_auc_gap: "inter_group",
-    metrics.intra_group_auc_gap: "intra_group",
-    metrics.positive_equality_gap: "positive_equality_gap",
-    metrics.negative_equality_gap: "negative_equality_gap",
-    metrics.bpsn_bnsp_gap: "bpsn_bnsp",
-    metrics.subset_auc_gap: None,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +84,8 @@ class ComparedAUCs:
 
 def compared_aucs(sample: Sample) -> ComparedAUCs:
     """What the metric of a sample compares."""
-    name = AUC_GAPS[sample.metric]
+    compared = info_of(sample.metric).compared
+    name = compared.sets if isinstance(compared, AUCDifferences) else None
     if name is None:
         return _of_subsets(sample)
     found = compare_groups(

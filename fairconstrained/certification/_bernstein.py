@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._cells import Comparison, group_losses, group_rates, positive_rates
-from fairconstrained.certification._contrasts import Contrast
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, NotOffered, offers
+from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
+from fairconstrained.metrics.contrasts import Contrast
 
 __all__ = ["BoundedMeans", "bernstein_margin"]
 
@@ -88,25 +87,13 @@ class BoundedMeans(Cells):
         return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=self.index)
 
 
-@offers("bernstein", metrics.rate_gap)
-def _rates(sample: Sample) -> Evidence:
-    found = group_rates(sample)
-    if sample.params.get("rate", "indicator") == "hinge":
-        return _within_bound(sample, found)
-    return BoundedMeans.evidence(sample, found, 0.0, 1.0)
-
-
-@offers("bernstein", metrics.parity_pair)
-def _parity_pair(sample: Sample) -> Evidence:
-    return BoundedMeans.evidence(sample, positive_rates(sample), 0.0, 1.0)
-
-
-@offers("bernstein", metrics.loss_parity_gap)
-def _losses(sample: Sample) -> Evidence:
-    return _within_bound(sample, group_losses(sample))
-
-
-def _within_bound(sample: Sample, found: Comparison) -> Evidence:
+@offers("bernstein", CellMeans)
+def _means(sample: Sample) -> Evidence:
+    found = sample.comparison()
+    if found.counts_events:
+        raise NotOffered("'bernstein' is for means of values between 0 and 1; rates of an event have exact bounds.")
+    if found.limits is not None:
+        return BoundedMeans.evidence(sample, found, *found.limits)
     if sample.loss_bound is None:
         raise NotOffered("'bernstein' needs loss_bound, numbers between which all losses lie.")
     low, high = sample.loss_bound

@@ -11,7 +11,6 @@ The gap of the largest threshold needs no band around whole distribution functio
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -21,25 +20,19 @@ import pandas as pd
 from scipy.stats import beta
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._cells import Comparison, everyone, group_rates, positive_rates
-from fairconstrained.certification._contrasts import Contrast, OneCell, PairGaps
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, NotOffered, offers
-from fairconstrained.certification._ranks import RANK_METRICS, RankCells, contrast_of_ranks, rank_cells
+from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification._ranks import RankCells, rank_cells
 from fairconstrained.certification._sample import Sample
-from fairconstrained.groups import Groups
-from fairconstrained.metrics._rates import AggregateLabels
-from fairconstrained.metrics._validation import (
-    check_binary_labels,
-    check_groups,
-    check_labels,
-    check_scores,
-    check_true_labels,
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    NotOffered,
+    RanksOfThresholds,
+    contrast_of_ranks,
 )
+from fairconstrained.metrics.contrasts import Contrast
 
-__all__ = ["READERS", "Proportions", "RankProportions", "binomial_ends"]
-
-_ALL: tuple[str, ...] = ("all",)
+__all__ = ["Proportions", "RankProportions", "binomial_ends", "counted_events"]
 
 
 def binomial_ends(hits: np.ndarray, counts: np.ndarray, delta: float) -> tuple[np.ndarray, np.ndarray]:
@@ -123,110 +116,21 @@ class RankProportions(RankCells):
         return lower[:, None], upper[:, None]
 
 
-@offers("binomial", *RANK_METRICS)
+@offers("binomial", RanksOfThresholds)
 def _all_thresholds(sample: Sample) -> Evidence:
     cells = RankProportions(*rank_cells(sample))
     return CellEvidence(sample.gap, sample.n_samples, cells, contrast_of_ranks(sample.params, cells.labels))
 
 
-def _selection(sample: Sample) -> Comparison:
-    labels = check_binary_labels(sample.y_true, sample.response)
-    groups = check_groups(sample.sensitive_features, None, sample.n_samples).groups
-    return Comparison(labels.y_pred, everyone(sample.n_samples), _ALL, groups, _pairs(sample, groups, 1))
-
-
-def _by_label(sample: Sample) -> Comparison:
-    """Positive predictions by true label, of positives only if the metric compares no others."""
-    labels = check_binary_labels(sample.y_true, sample.response)
-    groups = check_groups(sample.sensitive_features, None, sample.n_samples).groups
-    blocks, names = _label_blocks(labels.y_true, "y_true", labels.names)
-    if sample.metric is metrics.equal_opportunity_gap:
-        blocks, names = blocks[1:], names[1:]
-    fold = sample.params.get("agg_labels", "max")
-    return Comparison(labels.y_pred, blocks, names, groups, _pairs(sample, groups, len(blocks), fold))
-
-
-def _by_prediction(sample: Sample) -> Comparison:
-    """Positives by predicted label."""
-    labels = check_binary_labels(sample.y_true, sample.response)
-    groups = check_groups(sample.sensitive_features, None, sample.n_samples).groups
-    blocks, names = _label_blocks(labels.y_pred, "y_pred", labels.names)
-    return Comparison(labels.y_true, blocks, names, groups, _pairs(sample, groups, len(blocks), "sum"))
-
-
-def _errors(sample: Sample) -> Comparison:
-    actual, predicted = check_labels(sample.y_true, sample.response)
-    alone = Groups(np.zeros(actual.size, dtype=np.int64), ("all rows",))
-    return Comparison(actual != predicted, everyone(actual.size), _ALL, alone, OneCell())
-
-
-def _rates(sample: Sample) -> Comparison:
-    _check_indicator(sample)
-    return group_rates(sample)
-
-
-def _parity_pair(sample: Sample) -> Comparison:
-    _check_indicator(sample)
-    return positive_rates(sample)
-
-
-def _majority_share(sample: Sample) -> Comparison:
-    """Given how many predictions are positive, those of others than the minority are binomial."""
-    _check_indicator(sample)
-    scores = check_scores(sample.response)
-    rows = check_groups(sample.sensitive_features, None, scores.size)
-    others = rows.codes != rows.labels.index(sample.params["minority"])
-    alone = Groups(np.zeros(scores.size, dtype=np.int64), ("positive predictions",))
-    return Comparison(others, (scores > 0)[None], _ALL, alone, OneCell())
-
-
-def _partial(sample: Sample) -> Comparison:
-    """Ranks of one threshold; among all rows, the positives, or the rows of each label."""
-    if sample.params.get("ranks", "group_and_label") != "group_and_label":
-        raise NotOffered("'binomial' takes the ends of the interval as given; with ranks='group' they are estimates.")
-    scores = check_scores(sample.response)
-    groups = check_groups(sample.sensitive_features, None, scores.size).groups
-    above = scores > sample.params.get("threshold", 0.0)
-    blocks, names = everyone(scores.size), _ALL
-    if sample.metric is not metrics.partial_demographic_parity_gap:
-        positive, labels = check_true_labels(sample.y_true)
-        blocks, names = _label_blocks(positive, "y_true", labels)
-    if sample.metric is metrics.partial_equal_opportunity_gap:
-        blocks, names = blocks[1:], names[1:]
-    return Comparison(above, blocks, names, groups, contrast_of_ranks(sample.params, groups.names, len(blocks)))
-
-
-READERS: dict[Callable[..., object], Callable[[Sample], Comparison]] = {
-    metrics.independence_gap: _selection,
-    metrics.equal_opportunity_gap: _by_label,
-    metrics.separation_gap: _by_label,
-    metrics.sufficiency_gap: _by_prediction,
-    metrics.inaccuracy: _errors,
-    metrics.rate_gap: _rates,
-    metrics.parity_pair: _parity_pair,
-    metrics.minority_share: _majority_share,
-    metrics.partial_demographic_parity_gap: _partial,
-    metrics.partial_equal_opportunity_gap: _partial,
-    metrics.partial_equalized_odds_gap: _partial,
-}
-
-
-@offers("binomial", *READERS)
+@offers("binomial", CellRates)
 def _one_rate_per_cell(sample: Sample) -> Evidence:
-    return Proportions.evidence(sample, READERS[sample.metric](sample))
+    return Proportions.evidence(sample, counted_events(sample))
 
 
-def _pairs(sample: Sample, groups: Groups, n_blocks: int, fold: AggregateLabels = "max") -> PairGaps:
-    agg = sample.params.get("agg", "max")
-    return PairGaps(n_blocks=n_blocks, n_groups=len(groups.names), fold=fold, agg=agg)
-
-
-def _label_blocks(positive: np.ndarray, what: str, names: tuple[str, str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The rows of negative and of positive label, and what to call them."""
-    return np.stack([~positive, positive]), tuple(f"{what}={name}" for name in names)
-
-
-def _check_indicator(sample: Sample) -> None:
-    rate = sample.params.get("rate", "indicator")
-    if rate != "indicator":
-        raise NotOffered(f"'binomial' counts positive predictions, which rate={rate!r} does not.")
+def counted_events(sample: Sample) -> Comparison:
+    """Return the comparison of a sample; it raises `NotOffered` where the values of rows are not 0 and 1."""
+    found = sample.comparison()
+    if not found.counts_events:
+        rate = sample.params.get("rate")
+        raise NotOffered(f"Positive predictions can be counted, which rate={rate!r} is not.")
+    return found

@@ -21,7 +21,7 @@ from typing_extensions import override
 from fairconstrained._inputs import as_table, refuse_masked
 from fairconstrained.certification._evidence import Evidence, offers
 from fairconstrained.certification._resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
-from fairconstrained.certification._sample import Sample, check_fraction, check_params, resolve_metric, strata_of
+from fairconstrained.certification._sample import Sample, check_fraction, resolve_metric, strata_of
 from fairconstrained.groups import GroupEncoder
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]
@@ -267,8 +267,7 @@ def gap_interval(
     >>> bool(low < 0.24 < high)
     True
     """
-    function = resolve_metric(metric)
-    params = check_params(metric_params, function)
+    function, params = resolve_metric(metric, metric_params)
     check_fraction("level", level)
     refuse_masked(y_true=y_true, y_response=y_response, sample_weight=sample_weight)
     sensitive_features = as_table(sensitive_features)

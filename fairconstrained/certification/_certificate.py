@@ -34,12 +34,11 @@ from fairconstrained.certification._evidence import METHODS, Evidence, evidence_
 from fairconstrained.certification._sample import (
     Sample,
     check_fraction,
-    check_params,
-    compares_groups,
     groups_of,
     resolve_metric,
 )
 from fairconstrained.certification._seen import Overlap, check_unseen, model_kappa
+from fairconstrained.metrics._registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection._response import check_model, get_response
 
@@ -291,16 +290,15 @@ def certify(
     (True, True)
     """
     check_certification(delta, method, kappa)
-    function = resolve_metric(metric)
+    function, params, pos_label = split_params(metric, metric_params)
     check_model(model, "model")
     check_is_fitted(model)
     overlap = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)
-    params, pos_label = split_params(metric_params, function)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
     settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
     sample = Sample(function, *answers, sensitive_features, params, **settings)
-    if kappa is None and compares_groups(function):
+    if kappa is None and info_of(function).compares_groups:
         kappa = model_kappa(model)
     bound = None if kappa is None else float(kappa)
     return certificate_of(evidence_of(sample, method), sample.name, delta, bound, overlap)
@@ -342,7 +340,8 @@ def answers_of(
     response = make_fairness_scorer(metric).response
     if response == "predict" and is_regressor(model):
         raise ValueError(
-            f"{metric.__name__} compares labels, and {type(model).__name__} is a regressor. Choose a metric of scores."
+            f"{info_of(metric).name} compares labels, and {type(model).__name__} is a regressor. "
+            "Choose a metric of scores."
         )
     with config_context(enable_metadata_routing=True):  # the requests of the model say whether it gets the groups
         answer = get_response(model, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
@@ -353,14 +352,14 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
     """Raise a ValueError for lengths that differ, masks, a single group, and groups of the model without rows."""
     refuse_masked(X=X, y=y)
     if sensitive_features is None:
-        if compares_groups(metric):
-            raise ValueError(f"{metric.__name__} compares groups: pass sensitive_features.")
+        if info_of(metric).compares_groups:
+            raise ValueError(f"{info_of(metric).name} compares groups: pass sensitive_features.")
         return
     groups = groups_of(metric, sensitive_features)
     sizes = {"X": _num_samples(X), "y": _num_samples(y), "sensitive_features": groups.codes.size}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"X, y and sensitive_features must have the same number of rows; got {sizes}.")
-    if compares_groups(metric) and len(groups.names) < 2:
+    if info_of(metric).compares_groups and len(groups.names) < 2:
         raise ValueError(f"all {sizes['X']} rows are of one group, {groups.names[0]!r}: there is no gap to certify.")
     known = np.asarray(getattr(model, "groups_", ())).tolist()
     missing = [group for group in known if group not in groups.names]
@@ -373,17 +372,21 @@ def check_rows(model: Any, X: Any, y: Any, sensitive_features: Any, metric: Call
         )
 
 
-def split_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., Any]) -> tuple[dict[str, Any], Any]:
-    """The arguments of the metric, and the positive label, by which labels become 0 and 1 before it sees them.
+def split_params(
+    metric: Any, metric_params: Mapping[str, Any] | None
+) -> tuple[Callable[..., Any], dict[str, Any], Any]:
+    """Return the function of a metric, its arguments, and the positive label.
+
+    By the latter labels become 0 and 1 before the metric sees them.
 
     Raises
     ------
     ValueError
-        If there are some among them that are not the user's to give here.
+        For an unknown metric, or arguments that are not the user's to give here.
     """
-    params = check_params(metric_params, metric)
+    function, params = resolve_metric(metric, metric_params)
     params.pop("on_empty", None)  # an empty cell has no bound
-    return params, params.pop("pos_label", None)
+    return function, params, params.pop("pos_label", None)
 
 
 def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:

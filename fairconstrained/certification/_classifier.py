@@ -28,9 +28,10 @@ from fairconstrained.certification._certificate import (
 )
 from fairconstrained.certification._evidence import METHODS
 from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
-from fairconstrained.certification._sample import compares_groups, gap_name, groups_of, resolve_metric
+from fairconstrained.certification._sample import groups_of
 from fairconstrained.certification._seen import Overlap
 from fairconstrained.exceptions import FairnessWarning
+from fairconstrained.metrics._registry import info_of
 
 __all__ = ["CertifiedFairClassifier"]
 
@@ -246,8 +247,7 @@ class CertifiedFairClassifier(AnswersByFitted):
         if isinstance(self.estimator, type):
             raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
         check_certification(self.delta, self.method, self.kappa)
-        metric = resolve_metric(self.metric)
-        params, pos_label = split_params(self.metric_params, metric)
+        metric, params, pos_label = split_params(self.metric, self.metric_params)
         judge = Judge(
             metric=metric,
             params=params,
@@ -262,7 +262,7 @@ class CertifiedFairClassifier(AnswersByFitted):
         self.plan_: pd.DataFrame | None = None
         self.status_, self.n_tests_ = "uncertified", 0
         self.calibration_rows_ = np.empty(0, dtype=np.int64)
-        if compares_groups(judge.metric) and (
+        if info_of(judge.metric).compares_groups and (
             rows.groups is None or len(groups_of(judge.metric, rows.groups).names) < 2
         ):
             self.estimator_ = fitted(clone(self.estimator), rows)
@@ -294,7 +294,8 @@ class CertifiedFairClassifier(AnswersByFitted):
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
             evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
-            certificate = certificate_of(evidence, gap_name(judge.metric), delta, float(self.kappa), _SET_ASIDE)
+            name = info_of(judge.metric).bounded_name
+            certificate = certificate_of(evidence, name, delta, float(self.kappa), _SET_ASIDE)
             self.certificate_ = certificate
             self.n_tests_ += 1
             if certificate.passed:

@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._contrasts import counted
-from fairconstrained.certification._evidence import CellEvidence, Evidence, NotOffered, offers
-from fairconstrained.certification._ranks import RANK_METRICS, RankCells, contrast_of_ranks, rank_cells
+from fairconstrained.certification._evidence import CellEvidence, Evidence, offers
+from fairconstrained.certification._ranks import RankCells, rank_cells
 from fairconstrained.certification._sample import Sample
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate
 from fairconstrained.metrics._transport import Distribution, group_distributions
 from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.metrics.comparisons import NotOffered, QuantileDistances, RanksOfThresholds, contrast_of_ranks
+from fairconstrained.metrics.contrasts import counted
 
 __all__ = ["QuantileBands", "RankBands", "band_width"]
 
@@ -50,7 +50,7 @@ class RankBands(RankCells):
         return ends[0][:, None], ends[1][:, None]
 
 
-@offers("dkw", *RANK_METRICS)
+@offers("dkw", RanksOfThresholds)
 def _all_thresholds(sample: Sample) -> Evidence:
     cells = RankBands(*rank_cells(sample))
     return CellEvidence(sample.gap, sample.n_samples, cells, contrast_of_ranks(sample.params, cells.labels))
@@ -114,7 +114,7 @@ class QuantileBands(Evidence):
         return pd.DataFrame(columns, index=self.index)
 
 
-@offers("dkw", metrics.wasserstein_gap)
+@offers("dkw", QuantileDistances)
 def _distances(sample: Sample) -> Evidence:
     if sample.params.get("n_bins") is not None:
         raise NotOffered("'dkw' bounds the exact distance; leave out n_bins.")

@@ -12,20 +12,18 @@ import pandas as pd
 from scipy.optimize import brentq
 from typing_extensions import override
 
-from fairconstrained.certification._contrasts import Contrast
 from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics._registry import info_of
+from fairconstrained.metrics.comparisons import Compared, NotOffered
+from fairconstrained.metrics.contrasts import Contrast
 
-__all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "NotOffered", "evidence_of", "methods_of", "offers"]
+__all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "evidence_of", "methods_of", "offers"]
 
 #: Families, the one that "auto" prefers first.
 METHODS = ("hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
 
 #: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
 _LARGEST_SCALE = 1e8
-
-
-class NotOffered(ValueError):
-    """A family has no bound for a metric with these parameters; the message says what it would need."""
 
 
 class Evidence(ABC):
@@ -163,22 +161,32 @@ class CellEvidence(Evidence):
 
 
 Builder = Callable[[Sample], Evidence]
-_BUILDERS: dict[tuple[str, Callable[..., Any] | None], Builder] = {}
+_BUILDERS: dict[tuple[str, type[Compared] | None], Builder] = {}
 
 
-def offers(method: str, *metrics: Callable[..., Any]) -> Callable[[Builder], Builder]:
-    """List the decorated function as what makes the evidence of these metrics, or of all; it may raise `NotOffered`."""
+def offers(method: str, compared: type[Compared] | None = None) -> Callable[[Builder], Builder]:
+    """List the decorated function as the one that makes the evidence of metrics which compare such numbers, or of all.
+
+    It may raise `NotOffered`.
+    """
 
     def add(build: Builder) -> Builder:
-        _BUILDERS.update({(method, metric): build for metric in metrics or (None,)})
+        _BUILDERS[method, compared] = build
         return build
 
     return add
 
 
 def methods_of(metric: Callable[..., Any]) -> list[str]:
-    """Names of the families that there are for a metric with some parameters, the preferred one first."""
-    return [method for method in METHODS if {(method, metric), (method, None)} & _BUILDERS.keys()]
+    """Names of the families that there are for a metric, the preferred one first."""
+    return list(_builders(metric))
+
+
+def _builders(metric: Callable[..., Any]) -> dict[str, Builder]:
+    """Builders by the name of their family, the preferred one first."""
+    kinds = (*type(info_of(metric).compared).__mro__, None)
+    found = {method: [_BUILDERS[method, kind] for kind in kinds if (method, kind) in _BUILDERS] for method in METHODS}
+    return {method: builders[0] for method, builders in found.items() if builders}
 
 
 def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
@@ -189,15 +197,26 @@ def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
     ValueError
         If the family has no bound for this metric with these parameters.
     """
-    known = methods_of(sample.metric)
+    known = _builders(sample.metric)
     if method != "auto" and method not in known:
-        raise ValueError(f"method={method!r} has no bound for {sample.name}; it has {['auto', *known]}.")
+        offered = [name for name, build in known.items() if _offers_a_bound(name, build, sample)]
+        raise ValueError(f"method={method!r} has no bound for {sample.name}; it has {['auto', *offered]}.")
     refusals = []
     for name in known if method == "auto" else [method]:
-        build = _BUILDERS.get((name, sample.metric)) or _BUILDERS[name, None]
         try:
-            return build(sample)
+            return known[name](sample)
         except NotOffered as refusal:
             refusals.append(str(refusal))
-    others = [name for name in known if name != method]
+    others = [name for name, build in known.items() if name != method and _offers_a_bound(name, build, sample)]
     raise ValueError(f"method={method!r} has no bound for {sample.name}: {' '.join(refusals)} There are {others}.")
+
+
+def _offers_a_bound(name: str, build: Builder, sample: Sample) -> bool:
+    """Whether a family has a bound with these parameters; the bootstrap, which takes long, has one for all."""
+    if name == "bootstrap":
+        return True
+    try:
+        build(sample)
+    except ValueError:
+        return False
+    return True

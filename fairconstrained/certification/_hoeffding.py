@@ -9,19 +9,19 @@ whole has the root of the sum of the squared widths, and a single event.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
 from fairconstrained.certification._aucs import compared_aucs
-from fairconstrained.certification._binomial import READERS
-from fairconstrained.certification._contrasts import counted
-from fairconstrained.certification._evidence import Evidence, NotOffered, offers
+from fairconstrained.certification._binomial import counted_events
+from fairconstrained.certification._evidence import Evidence, offers
 from fairconstrained.certification._sample import Sample
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.metrics.comparisons import AUCDifferences, CellRates, NotOffered
+from fairconstrained.metrics.contrasts import counted
 
 __all__ = ["SumsOfEstimates"]
 
@@ -84,11 +84,13 @@ class SumsOfEstimates(Evidence):
         return self.table
 
 
-@offers("hoeffding", metrics.separation_gap, metrics.sufficiency_gap)
+@offers("hoeffding", CellRates)
 def _over_labels(sample: Sample) -> Evidence:
-    found = READERS[sample.metric](sample)
+    found = counted_events(sample)
     if found.contrast.fold != "sum":
         raise NotOffered("'hoeffding' is for the sum over the labels, agg_labels='sum'.")
+    if found.with_overall or found.groups.unions is not None:
+        raise NotOffered("'hoeffding' needs rates that are independent: of groups that do not overlap.")
     counts, hits = found.counts, found.sums(found.values)
     rates = hits / counts
     pairs = list(combinations(range(counts.shape[1]), 2))
@@ -104,10 +106,12 @@ def _over_labels(sample: Sample) -> Evidence:
     )
 
 
-@offers("hoeffding", metrics.inter_group_auc_gap, metrics.intra_group_auc_gap)
+@offers("hoeffding", AUCDifferences)
 def _between_aucs(sample: Sample) -> Evidence:
-    """The four sets of each difference are disjoint, so that its two AUCs are independent."""
+    """Where the four sets of each difference are disjoint, its two AUCs are independent."""
     found = compared_aucs(sample)
+    if any(len(set(cells)) < len(cells) for cells in (list(chain(*sets)) for sets in found.differences)):
+        raise NotOffered("'hoeffding' needs AUCs that are independent: between four sets without common rows.")
     aucs = np.array([found.auc(*sets) for sets in found.pairs]).reshape(-1, 2)
     smaller = np.array([min(map(found.size, sets)) for sets in found.pairs]).reshape(-1, 2)
     ends = np.full(aucs.size, np.nan)

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._cells import cell_index
-from fairconstrained.certification._contrasts import Contrast, PairGaps, RankGaps
 from fairconstrained.certification._evidence import Cells
 from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._ranks import rank_table
 from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.metrics.comparisons import cell_index
+from fairconstrained.metrics.contrasts import Contrast
 
-__all__ = ["RANK_METRICS", "RankCells", "contrast_of_ranks", "rank_cells"]
-
-#: Metrics that are the largest gap over all thresholds.
-RANK_METRICS = (metrics.statistical_parity_gap, metrics.partial_statistical_parity_gap)
+__all__ = ["RankCells", "rank_cells"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +58,3 @@ def rank_cells(sample: Sample) -> tuple[np.ndarray, np.ndarray, np.ndarray, tupl
     rows = check_groups(sample.sensitive_features, None, scores.size)
     thresholds, ranks = rank_table(scores, *rows.arrays)
     return thresholds, ranks, rows.table()["n_samples"].to_numpy(), rows.labels
-
-
-def contrast_of_ranks(params: dict[str, Any], labels: Sequence[Hashable], n_blocks: int = 1) -> Contrast:
-    """What a partial metric makes of ranks."""
-    intervals = PercentileIntervals.parse(params.get("interval", (0.0, 1.0)), labels)
-    facts: dict[str, Any] = {"n_blocks": n_blocks, "n_groups": len(labels), "agg": params.get("agg", "max")}
-    return (PairGaps if params.get("normalize", True) else RankGaps)(**facts, intervals=intervals)

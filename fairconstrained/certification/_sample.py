@@ -10,72 +10,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import fairconstrained.metrics as metrics
 from fairconstrained._messages import is_number
 from fairconstrained._protected import protected_code
 from fairconstrained.groups import Groups
+from fairconstrained.metrics._registry import find_metric, info_of
+from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
 
 __all__ = [
     "Sample",
     "check_fraction",
     "check_params",
-    "compares_groups",
-    "gap_name",
     "groups_of",
     "resolve_metric",
     "strata_of",
 ]
 
-_BY_GROUP = ("group",)
-_BY_CELL = ("group", "label")
-
-
-def _strata_of_sides(params: dict[str, Any]) -> tuple[str, ...]:
-    """Of AUCs between two sides; where one is everybody but a group, the shares of those in it are left to chance."""
-    return _BY_GROUP if params.get("protected") is None else ("side",)
-
-
-def _strata_of_ranks(params: dict[str, Any]) -> tuple[str, ...]:
-    """Of the metrics among the rows of a label; ranks in the whole group depend on the labels' shares of it."""
-    return _BY_GROUP if params.get("ranks") == "group" else _BY_CELL
-
-
-def _strata_of_notion(params: dict[str, Any]) -> tuple[str, ...]:
-    """Of the metrics that compare means of groups by the name of a notion."""
-    constraint = params.get("constraint", "demographic_parity")
-    by_label = constraint in ("equal_opportunity", "equalized_odds")
-    if params.get("reference") == "overall" or constraint == "intersectional":
-        return ("label",) if by_label else ()
-    return _BY_CELL if by_label else _BY_GROUP
-
-
-#: Numbers of rows that a metric is defined given, of metrics that do not compare whole groups. The distribution of the
-#: sample's gap is that of draws with these numbers fixed, and with everything else left to chance.
-_STRATA: dict[Callable[..., Any], Callable[[dict[str, Any]], tuple[str, ...]]] = {
-    metrics.equal_opportunity_gap: lambda params: _BY_CELL,
-    metrics.separation_gap: lambda params: _BY_CELL,
-    metrics.partial_equal_opportunity_gap: _strata_of_ranks,
-    metrics.partial_equalized_odds_gap: _strata_of_ranks,
-    metrics.group_auc_gap: _strata_of_sides,
-    metrics.inter_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),
-    metrics.intra_group_auc_gap: lambda params: (*_strata_of_sides(params), "label"),
-    metrics.sufficiency_gap: lambda params: ("group", "response"),
-    metrics.positive_equality_gap: lambda params: ("label",),
-    metrics.negative_equality_gap: lambda params: ("label",),
-    metrics.bpsn_bnsp_gap: lambda params: ("label",),
-    metrics.subset_auc_gap: lambda params: (),
-    metrics.inaccuracy: lambda params: (),
-    metrics.minority_share: lambda params: (),
-    metrics.rate_gap: _strata_of_notion,
-    metrics.loss_parity_gap: _strata_of_notion,
-}
-#: What is bounded from above where it is not the metric: a share that is to be large.
-_COMPLEMENTS: dict[Callable[..., Any], str] = {metrics.minority_share: "1 - minority_share"}
-_NAMED: dict[str, Callable[..., Any]] = {name: info.function for name, info in metrics.METRICS.items()} | {
-    function.__name__: function for function in (metrics.minority_share, metrics.parity_pair, metrics.subset_auc_gap)
-}
-_WITHOUT_GROUPS = (metrics.inaccuracy, metrics.subset_auc_gap)
-_WITH_OVERLAP = (metrics.rate_gap, metrics.loss_parity_gap)
 #: Arguments of metrics that are no choice of the user's.
 _TAKEN = {
     "sensitive_features": "pass it by its own name",
@@ -126,8 +75,8 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """Of what is to be small."""
-        return gap_name(self.metric)
+        """Name of the number that is to be small."""
+        return info_of(self.metric).bounded_name
 
     @property
     def n_samples(self) -> int:
@@ -137,22 +86,19 @@ class Sample:
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
         """What is to be small, on any rows."""
         value = float(self.metric(y_true, response, **rows, **self.params))
-        return 1 - value if self.metric in _COMPLEMENTS else value
+        return 1 - value if info_of(self.metric).complement else value
 
-
-def gap_name(metric: Callable[..., Any]) -> str:
-    """What a certificate calls the metric."""
-    return _COMPLEMENTS.get(metric) or str(getattr(metric, "__name__", metric))
-
-
-def compares_groups(metric: Callable[..., Any]) -> bool:
-    """Whether there is nothing to bound with a single group."""
-    return metric not in _WITHOUT_GROUPS
+    def comparison(self) -> Comparison:
+        """Return the cells of rows whose rates or means the metric compares; it may raise `NotOffered`."""
+        compared = info_of(self.metric).compared
+        if not isinstance(compared, CellMeans):
+            raise NotOffered(f"{self.name} compares no means of rows.")
+        return compared.read(self)
 
 
 def groups_of(metric: Callable[..., Any], sensitive_features: Any) -> Groups:
     """The groups as the metric takes them: columns of booleans may say who belongs to which, or be combined."""
-    return Groups.of(sensitive_features, overlapping=metric in _WITH_OVERLAP)
+    return Groups.of(sensitive_features, overlapping=info_of(metric).overlapping)
 
 
 def check_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., Any]) -> dict[str, Any]:
@@ -172,9 +118,8 @@ def check_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., 
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
     options = [name for name, parameter in known.items() if parameter.kind is parameter.KEYWORD_ONLY]
     if unknown := [] if takes_any else [name for name in params if name not in known]:
-        raise ValueError(
-            f"metric_params has {unknown}, but {gap_name(metric)} takes {[n for n in options if n not in _TAKEN]}."
-        )
+        allowed = [name for name in options if name not in _TAKEN]
+        raise ValueError(f"metric_params has {unknown}, but {info_of(metric).name} takes {allowed}.")
     return params
 
 
@@ -202,7 +147,7 @@ def strata_of(
     table : DataFrame
         What the rows of every stratum have in common, and how many they are, ``n_samples``.
     """
-    wanted = _STRATA.get(metric, lambda params: _BY_GROUP)(params)
+    wanted = info_of(metric).given_rows(params)
     columns: dict[str, Any] = {"label": y_true, "response": response}
     if {"group", "side"} & set(wanted):
         columns |= _by_group(groups_of(metric, sensitive_features), params)
@@ -237,18 +182,18 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
-def resolve_metric(metric: Any) -> Callable[..., Any]:
-    """The function of that name, or the function itself.
+def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """Return the function of a name, or the function itself, and its arguments: those of the name and the user's.
 
     Raises
     ------
     ValueError
-        For an unknown name, or a metric of queries, whose rows are not independent.
+        For an unknown name, a metric of queries, whose rows are not independent, and arguments that `check_params`
+        refuses.
     """
-    if callable(metric):
-        if "qid" in inspect.signature(metric).parameters:
-            raise ValueError(f"{gap_name(metric)} compares rows of one query, which are not independent draws.")
-        return metric
-    if not isinstance(metric, str) or metric not in _NAMED:
-        raise ValueError(f"metric must be one of {sorted(_NAMED)}, or a function; got {metric!r}.")
-    return _NAMED[metric]
+    if not callable(metric):
+        info, params = find_metric(metric)
+        return info.function, params | check_params(metric_params, info.function)
+    if "qid" in inspect.signature(metric).parameters:
+        raise ValueError(f"{info_of(metric).name} compares rows of one query, which are not independent draws.")
+    return metric, check_params(metric_params, metric)

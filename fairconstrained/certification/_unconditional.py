@@ -22,11 +22,11 @@ import pandas as pd
 from scipy.special import betainc, gammaln, xlog1py, xlogy
 from typing_extensions import override
 
-import fairconstrained.metrics as metrics
-from fairconstrained.certification._binomial import READERS, binomial_ends
-from fairconstrained.certification._cells import Comparison
-from fairconstrained.certification._evidence import Evidence, NotOffered, offers
+from fairconstrained.certification._binomial import binomial_ends, counted_events
+from fairconstrained.certification._evidence import Evidence, offers
 from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics.comparisons import CellRates, Comparison, NotOffered
+from fairconstrained.metrics.contrasts import PairGaps
 
 __all__ = ["DifferencesOfRates", "difference_upper"]
 
@@ -171,16 +171,12 @@ class DifferencesOfRates(Evidence):
         return pd.DataFrame(columns, index=self.found.index)
 
 
-@offers(
-    "unconditional",
-    metrics.independence_gap,
-    metrics.equal_opportunity_gap,
-    metrics.separation_gap,
-    metrics.rate_gap,
-)
+@offers("unconditional", CellRates)
 def _differences(sample: Sample) -> Evidence:
-    found = READERS[sample.metric](sample)
+    found = counted_events(sample)
     contrast = found.contrast
+    if type(contrast) is not PairGaps or contrast.intervals is not None:
+        raise NotOffered("'unconditional' bounds differences of two rates.")
     if contrast.agg != "max" or (contrast.fold == "sum" and contrast.n_blocks > 1):
         raise NotOffered("'unconditional' bounds the largest difference of two rates, not sums or means of several.")
     if found.with_overall or found.groups.unions is not None:

@@ -19,11 +19,12 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 from typing_extensions import override
 
-from fairconstrained.certification._aucs import AUC_GAPS, ComparedAUCs, Set, compared_aucs
+from fairconstrained.certification._aucs import ComparedAUCs, Set, compared_aucs
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._contrasts import AUCGaps, Contrast
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, NotOffered, offers
+from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification._sample import Sample
+from fairconstrained.metrics.comparisons import AUCDifferences, NotOffered
+from fairconstrained.metrics.contrasts import AUCGaps, Contrast
 
 __all__ = ["AUCStatistics", "chernoff_upper"]
 
@@ -112,7 +113,7 @@ class AUCStatistics(Cells):
         return self.found.table(*self.ends(delta), [self.found.auc(*sets) for sets in self.found.pairs])
 
 
-@offers("ustatistic", *AUC_GAPS)
+@offers("ustatistic", AUCDifferences)
 def _aucs(sample: Sample) -> Evidence:
     found = compared_aucs(sample)
     statistics = tuple(_statistic(found, *sets) for sets in found.pairs)

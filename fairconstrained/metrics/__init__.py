@@ -1,14 +1,15 @@
 """Fairness metrics as numpy functions whose definitions a user can check by hand.
 
 Every metric is called ``metric(y_true, y_pred or y_score, *, sensitive_features, sample_weight=None, ...)``,
-returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with the estimator response it
-reads. A new metric is one function with the ``register`` decorator and one line here. Not listed are only
+returns a float (0 is fair, smaller is better), and is listed in ``METRICS`` with an entry: the estimator response that
+it reads, its names, its sentence in a report, and what it compares, from which certificates follow. A new metric is one
+function with the ``register`` decorator. Not listed are only
 ``subset_auc_gap``, as nobody but the user knows its subsets, ``pairwise_ranking_gap``, which takes queries, and
 ``minority_share`` and ``parity_pair``, which are not zero where all is fair.
 """
 
 from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._registry import METRICS, MetricInfo
+from fairconstrained.metrics._registry import METRICS, MetricInfo, find_metric, metric_names, register
 from fairconstrained.metrics.auc import (
     group_auc_gap,
     inter_group_auc_gap,
@@ -45,6 +46,7 @@ __all__ = [
     "PercentileIntervals",
     "bpsn_bnsp_gap",
     "equal_opportunity_gap",
+    "find_metric",
     "granularity",
     "group_auc_gap",
     "inaccuracy",
@@ -52,6 +54,7 @@ __all__ = [
     "inter_group_auc_gap",
     "intra_group_auc_gap",
     "loss_parity_gap",
+    "metric_names",
     "minority_share",
     "negative_equality_gap",
     "pairwise_ranking_gap",
@@ -63,6 +66,7 @@ __all__ = [
     "partial_statistical_parity_gap",
     "positive_equality_gap",
     "rate_gap",
+    "register",
     "score_curve",
     "separation_gap",
     "statistical_parity_gap",

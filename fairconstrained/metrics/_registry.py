@@ -1,4 +1,4 @@
-"""Which metrics exist and which response of an estimator each one reads."""
+"""One entry for every metric: its names, its sentence in a report, the response that it reads, and what it compares."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-__all__ = ["METRICS", "MetricInfo", "register"]
+from fairconstrained.metrics.comparisons import Compared
 
+__all__ = ["METRICS", "UNITS", "MetricInfo", "find_metric", "info_of", "metric_names", "register"]
+
+#: Units of the metrics, in the order of a report.
+UNITS = ("rate", "AUC", "squared probability", "loss")
 Response = Literal["predict", "decision_function", "predict_proba"]
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
+#: What a report gives to a metric, by the response that an estimator would give it.
+_READS = {"predict": "decisions", "decision_function": "scores", "predict_proba": "probabilities"}
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class MetricInfo:
-    """A metric and the estimator response it is computed from.
+    """Entry of a metric; scorers, certificates, reports, figures and the documentation read it.
 
     Parameters
     ----------
@@ -23,27 +30,154 @@ class MetricInfo:
     response : {"predict", "decision_function", "predict_proba"}
         The estimator method that yields the second argument. ``"decision_function"`` means raw scores;
         ``"predict_proba"`` the probability of the positive class.
+    title : str
+        Short name in reports.
+    description : str
+        One or two sentences for readers of a report, who need not know the field.
+    label : str, default=""
+        Name in figures; empty for the function's name with spaces.
+    unit : {"rate", "AUC", "loss", "squared probability"}, default="rate"
+        Gaps of the same unit can be compared.
+    aliases : tuple of str, default=()
+        Other names of the same number. The function's name without "_gap" is one by itself.
     symbol : str, default=""
         Its name in the tables and figures of papers, such as "Sp"; empty if it has none.
     symbol_params : dict, default={}
         Arguments with which the metric is what the papers call so.
+    reads : str, default=""
+        What a report gives it: "decisions", "signed decisions" (-1 and 1), "scores", "log-odds" or "probabilities";
+        empty for what follows from ``response``.
+    report_params : dict, default={}
+        Arguments in reports, beyond those that follow from the report.
+    compared : Compared or None, default=None
+        What it compares, from which certificates take their bounds; None leaves the bootstrap.
+    given : tuple of str or callable, default=("group",)
+        Numbers of rows that count as given in a certificate, and are not left to chance: those by "group", "label",
+        "response" or "side" (the protected group and the others). A callable takes the arguments of the metric.
+    is_gap : bool, default=True
+        Whether 0 is fair; only such metrics are listed in ``METRICS``, have scorers and lines in reports.
+    compares_groups : bool, default=True
+        Whether there is nothing to measure with a single group.
+    overlapping : bool, default=False
+        Whether ``sensitive_features`` may say which of several groups every row belongs to.
+    complement : bool, default=False
+        Whether the metric is better when large, so that a certificate bounds one minus it.
     """
 
     function: Callable[..., Any]
     response: Response
+    title: str = ""
+    description: str = ""
+    label: str = ""
+    unit: Literal["rate", "AUC", "loss", "squared probability"] = "rate"
+    aliases: tuple[str, ...] = ()
     symbol: str = ""
     symbol_params: Mapping[str, Any] = field(default_factory=dict)
+    reads: str = ""
+    report_params: Mapping[str, Any] = field(default_factory=dict)
+    compared: Compared | None = None
+    given: tuple[str, ...] | Callable[[dict[str, Any]], tuple[str, ...]] = ("group",)
+    is_gap: bool = True
+    compares_groups: bool = True
+    overlapping: bool = False
+    complement: bool = False
+
+    def __post_init__(self) -> None:
+        words = self.name.replace("_", " ").replace("auc", "AUC")
+        object.__setattr__(self, "label", self.label or words)
+        object.__setattr__(self, "reads", self.reads or _READS[self.response])
+
+    @property
+    def name(self) -> str:
+        """Name of the function."""
+        return str(getattr(self.function, "__name__", self.function))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names that stand for the metric with its default arguments, the function's own first."""
+        return tuple(dict.fromkeys((self.name, self.name.removesuffix("_gap"), *self.aliases)))
+
+    @property
+    def bounded_name(self) -> str:
+        """Name of the number that a certificate bounds from above."""
+        return f"1 - {self.name}" if self.complement else self.name
+
+    def given_rows(self, params: dict[str, Any]) -> tuple[str, ...]:
+        """Strata whose numbers of rows count as given, with these arguments of the metric."""
+        return self.given(params) if callable(self.given) else self.given
 
 
-#: The metrics by name, each with the estimator response that it reads.
+#: The gaps by name, each with its entry.
 METRICS: dict[str, MetricInfo] = {}
+#: All metrics with an entry, those included that are no gaps.
+_ENTRIES: dict[str, MetricInfo] = {}
 
 
-def register(response: Response, symbol: str = "", **symbol_params: Any) -> Callable[[Metric], Metric]:
-    """List the decorated metric in ``METRICS`` under its own name."""
+def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
+    """List the decorated metric under its own name, for scorers, certificates, reports and figures.
+
+    Parameters
+    ----------
+    response : {"predict", "decision_function", "predict_proba"}
+        The estimator method that yields the second argument of the metric.
+    **entry : object
+        Further fields of `MetricInfo`.
+
+    Returns
+    -------
+    decorator : callable
+        It returns the function as it is.
+
+    Raises
+    ------
+    ValueError
+        If another metric has one of the names.
+    """
 
     def add(function: Metric) -> Metric:
-        METRICS[function.__name__] = MetricInfo(function, response, symbol, symbol_params)
+        info = MetricInfo(function=function, response=response, **entry)
+        for name in (*info.names, *([info.symbol] if info.symbol else [])):
+            other = _by_name().get(name)
+            if other is not None and other[0].name != info.name:
+                raise ValueError(f"{info.name} cannot be called {name!r}: {other[0].name} is.")
+        _ENTRIES[info.name] = info
+        if info.is_gap:
+            METRICS[info.name] = info
         return function
 
     return add
+
+
+def info_of(function: Callable[..., Any]) -> MetricInfo:
+    """Return the entry of a function; one with default values if it has none."""
+    for info in _ENTRIES.values():
+        if info.function is function:
+            return info
+    return MetricInfo(function=function, response="predict")
+
+
+def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:
+    """Return the entry of a name or symbol, and the arguments with which the metric is what the name says.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name; the message lists those there are.
+    """
+    known = _by_name()
+    if not isinstance(name, str) or name not in known:
+        raise ValueError(f"metric must be one of {metric_names()}, or a function; got {name!r}.")
+    info, params = known[name]
+    return info, dict(params)
+
+
+def metric_names() -> list[str]:
+    """Names and symbols of all metrics."""
+    return sorted(_by_name())
+
+
+def _by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
+    named: dict[str, tuple[MetricInfo, Mapping[str, Any]]] = {
+        name: (info, {}) for info in _ENTRIES.values() for name in info.names
+    }
+    return named | {info.symbol: (info, info.symbol_params) for info in _ENTRIES.values() if info.symbol}

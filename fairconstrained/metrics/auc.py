@@ -15,11 +15,20 @@ from fairconstrained.metrics._intervals import PercentileIntervals
 from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs
 from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import OnEmpty, check_groups, check_option, check_scores
+from fairconstrained.metrics.comparisons import AUCDifferences, PartialAUCs, given_labelled_sides, given_sides
 
 __all__ = ["group_auc_gap", "inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
 
 
-@register("decision_function", "pGAUC")
+@register(
+    "decision_function",
+    title="One group above another, part of the ranks (pGAUC)",
+    description="How far the chance that a row of one group scores above a row of another is from one half.",
+    label="partial group AUC gap",
+    unit="AUC",
+    symbol="pGAUC",
+    compared=PartialAUCs(),
+)
 def partial_group_auc_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -109,7 +118,14 @@ def partial_group_auc_gap(
     return gap, rows.table(against=against, auc=aucs[np.arange(rows.n_groups), worst])
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="One group above another (group AUC)",
+    description="How far the chance that a row of one group scores above a row of another is from one half.",
+    unit="AUC",
+    compared=AUCDifferences("group"),
+    given=given_sides,
+)
 def group_auc_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -182,7 +198,17 @@ def group_auc_gap(
     return found.result(agg, return_groups, ["auc"], against=True)
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Positives of one group, negatives of another (inter-group AUC)",
+    description="Difference between the chance that a positive of one group scores above a negative of the other, and "
+    "the same with the groups exchanged.",
+    label="inter-group AUC gap",
+    unit="AUC",
+    aliases=("inter_group",),
+    compared=AUCDifferences("inter_group"),
+    given=given_labelled_sides,
+)
 def inter_group_auc_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -258,7 +284,16 @@ def inter_group_auc_gap(
     return found.result(agg, return_groups, ["auc", "reverse_auc"], against=True)
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Ranking within the groups (intra-group AUC)",
+    description="Difference of two groups in how well the score tells their own positives from their own negatives.",
+    label="intra-group AUC gap",
+    unit="AUC",
+    aliases=("intra_group",),
+    compared=AUCDifferences("intra_group"),
+    given=given_labelled_sides,
+)
 def intra_group_auc_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,

@@ -34,13 +34,67 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_true_labels,
 )
+from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
+from fairconstrained.metrics.contrasts import Contrast, OverallGaps
 
 __all__ = ["loss_parity_gap", "rate_gap"]
 
 _SIGN_NAMES = {1.0: "positive", -1.0: "negative"}
 
 
-@register("decision_function")
+def _given(params: dict[str, Any]) -> tuple[str, ...]:
+    """Numbers of rows by group and by label, as far as the comparison conditions on them."""
+    constraint = params.get("constraint", "demographic_parity")
+    by_label = constraint in ("equal_opportunity", "equalized_odds")
+    if params.get("reference") == "overall" or constraint == "intersectional":
+        return ("label",) if by_label else ()
+    return ("group", "label") if by_label else ("group",)
+
+
+def _losses(rows: MetricRows) -> Comparison:
+    """Losses of the groups."""
+    notion = LOSS_NOTIONS[rows.params.get("constraint", "demographic_parity")]._replace(
+        reference=rows.params.get("reference", "pairwise"), agg_labels=rows.params.get("agg_labels", "max")
+    )
+    return _compared(rows, ROW_LOSSES[rows.params.get("loss", "log_loss")], notion, limits=None, counts_events=False)
+
+
+def _rates(rows: MetricRows) -> Comparison:
+    """Rates of the groups."""
+    rate = rows.params.get("rate", "indicator")
+    notion = rate_notion(rows.params.get("constraint", "demographic_parity"), rate)
+    limits = None if rate == "hinge" else (0.0, 1.0)
+    return _compared(rows, RATES[rate], notion, limits=limits, counts_events=rate == "indicator")
+
+
+def _compared(
+    rows: MetricRows, function: Callable[[np.ndarray, np.ndarray], np.ndarray], notion: Notion, **facts: Any
+) -> Comparison:
+    scores = check_scores(rows.response, rows.y_true)
+    positive, _ = check_true_labels(rows.y_true)
+    targets = np.where(positive, 1.0, -1.0)
+    groups = check_groups(rows.sensitive_features, None, scores.size, overlapping=True).groups
+    blocks = blocks_of(targets, notion)
+    names = ("all",) if notion.targets is None else tuple(_SIGN_NAMES[target] for target in notion.targets)
+    with_overall = notion.reference != "pairwise"
+    contrast: Contrast = gaps_of_pairs(rows, groups, len(blocks), notion.agg_labels)
+    if with_overall:
+        shape = {"n_blocks": len(blocks), "n_groups": len(groups.names)}
+        signed = notion.reference == "excess"
+        contrast = OverallGaps(**shape, fold=notion.agg_labels, agg=rows.params.get("agg", "max"), signed=signed)
+    return Comparison(function(scores, targets), blocks, names, groups, contrast, with_overall=with_overall, **facts)
+
+
+@register(
+    "decision_function",
+    title="Log loss (loss parity)",
+    description="Difference between the mean log losses of two groups.",
+    unit="loss",
+    reads="log-odds",
+    compared=CellMeans(_losses),
+    given=_given,
+    overlapping=True,
+)
 def loss_parity_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -138,7 +192,16 @@ def loss_parity_gap(
     return rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss", return_groups)
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Positive rate against everybody",
+    description="Difference between the share of a group that gets a positive decision and that of all rows.",
+    reads="signed decisions",
+    report_params={"constraint": "intersectional"},
+    compared=CellRates(_rates),
+    given=_given,
+    overlapping=True,
+)
 def rate_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,

@@ -25,11 +25,26 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_threshold,
 )
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    MetricRows,
+    RanksOfThresholds,
+    contrast_of_ranks,
+    everyone,
+)
 
 __all__ = ["granularity", "partial_demographic_parity_gap", "partial_statistical_parity_gap"]
 
 
-@register("decision_function", "pSP")
+@register(
+    "decision_function",
+    title="Scores, part of the ranks (pSP)",
+    description="Difference between the shares of two groups above a threshold, divided by the length of the interval, "
+    "for the threshold at which it is largest.",
+    symbol="pSP",
+    compared=RanksOfThresholds(),
+)
 def partial_statistical_parity_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -126,7 +141,22 @@ def partial_statistical_parity_gap(
     return gap, _rank_table_by_group(rows, worst.threshold, worst.ranks, intervals)
 
 
-@register("decision_function", "pDP")
+def _selection(rows: MetricRows) -> Comparison:
+    """Ranks of one threshold in the groups."""
+    scores = check_scores(rows.response)
+    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    above = scores > rows.params.get("threshold", 0.0)
+    return Comparison(above, everyone(scores.size), ("all",), groups, contrast_of_ranks(rows.params, groups.names))
+
+
+@register(
+    "decision_function",
+    title="Positive rate, part of the ranks (pDP)",
+    description="Difference between the shares of two groups above the threshold, divided by the length of the "
+    "interval.",
+    symbol="pDP",
+    compared=CellRates(_selection),
+)
 def partial_demographic_parity_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

@@ -23,6 +23,14 @@ from fairconstrained.metrics._validation import (
     check_threshold,
     check_true_labels,
 )
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    MetricRows,
+    NotOffered,
+    contrast_of_ranks,
+    label_blocks,
+)
 
 __all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]
 
@@ -30,7 +38,41 @@ __all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]
 _RATES = ("false_positive_rate", "true_positive_rate")
 
 
-@register("decision_function", "pEOP")
+def _by_label(rows: MetricRows) -> Comparison:
+    """Ranks of one threshold among the rows of each label of a group."""
+    if rows.params.get("ranks", "group_and_label") != "group_and_label":
+        raise NotOffered(
+            "Rates by label need ends of the interval that are given; with ranks='group' they are estimates."
+        )
+    scores = check_scores(rows.response)
+    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    positive, labels = check_true_labels(rows.y_true)
+    blocks, names = label_blocks(positive, "y_true", labels)
+    above = scores > rows.params.get("threshold", 0.0)
+    return Comparison(above, blocks, names, groups, contrast_of_ranks(rows.params, groups.names, len(blocks)))
+
+
+def _among_positives(rows: MetricRows) -> Comparison:
+    """Ranks of one threshold among the positives of a group."""
+    found = _by_label(rows)
+    contrast = contrast_of_ranks(rows.params, found.groups.names)
+    return Comparison(found.values, found.blocks[1:], found.names[1:], found.groups, contrast)
+
+
+def _given(params: dict[str, Any]) -> tuple[str, ...]:
+    """Numbers of rows by group, and by label where ranks are those among the rows of a label."""
+    return ("group",) if params.get("ranks") == "group" else ("group", "label")
+
+
+@register(
+    "decision_function",
+    title="True positive rate, part of the ranks (pEOP)",
+    description="Difference between the shares of the positives of two groups above the threshold, divided by the "
+    "length of the interval.",
+    symbol="pEOP",
+    compared=CellRates(_among_positives),
+    given=_given,
+)
 def partial_equal_opportunity_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -152,7 +194,15 @@ def partial_equal_opportunity_gap(
     return cells.gap([1], interval, ranks, normalize, agg, on_empty, return_groups)
 
 
-@register("decision_function", "pEOD")
+@register(
+    "decision_function",
+    title="True or false positive rate, part of the ranks (pEOD)",
+    description="Difference between the shares of the positives, or of the negatives, of two groups above the "
+    "threshold, whichever is larger, divided by the length of the interval.",
+    symbol="pEOD",
+    compared=CellRates(_by_label),
+    given=_given,
+)
 def partial_equalized_odds_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,

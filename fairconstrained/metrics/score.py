@@ -18,6 +18,7 @@ from fairconstrained.metrics._transport import (
     squared_wasserstein,
 )
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresholds
 from fairconstrained.metrics.partial import partial_statistical_parity_gap
 
 __all__ = ["score_curve", "statistical_parity_gap", "wasserstein_gap"]
@@ -26,7 +27,13 @@ __all__ = ["score_curve", "statistical_parity_gap", "wasserstein_gap"]
 _PROBABILITY_TOLERANCE = 1e-6
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Scores (statistical parity)",
+    description="Difference between the shares of two groups above a threshold, for the threshold at which it is "
+    "largest.",
+    compared=RanksOfThresholds(),
+)
 def statistical_parity_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -86,7 +93,16 @@ def statistical_parity_gap(
     return result
 
 
-@register("predict_proba", "Wd")
+@register(
+    "predict_proba",
+    title="Distance of the probabilities (Wasserstein)",
+    description="Squared distance by which the probabilities of one group have to move to be distributed as those of "
+    "another.",
+    label="Wasserstein gap",
+    unit="squared probability",
+    symbol="Wd",
+    compared=QuantileDistances(),
+)
 def wasserstein_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

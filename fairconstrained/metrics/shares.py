@@ -9,8 +9,12 @@ import numpy.typing as npt
 
 from fairconstrained._messages import is_number
 from fairconstrained._protected import named_code
+from fairconstrained.groups import Groups
 from fairconstrained.metrics._group_means import RATES, mean_by_cell
+from fairconstrained.metrics._registry import register
 from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, NotOffered, everyone
+from fairconstrained.metrics.contrasts import OneCell, ParityPairs
 
 __all__ = ["POSITIVE_RATES", "minority_share", "parity_pair", "parity_pair_of_rates", "share_of_first"]
 
@@ -23,6 +27,37 @@ def share_of_first(first: float, total: float) -> float:
     return 1.0 if total <= 0 else first / total
 
 
+def _others(rows: MetricRows) -> Comparison:
+    """Shares of others than the minority; given how many predictions are positive, their number is binomial."""
+    rate = rows.params.get("rate", "indicator")
+    if rate != "indicator":
+        raise NotOffered(f"A share of the positive predictions is a rate of rows, which it is not with rate={rate!r}.")
+    scores = check_scores(rows.response)
+    found = check_groups(rows.sensitive_features, None, scores.size)
+    others = found.codes != found.labels.index(rows.params["minority"])
+    alone = Groups(np.zeros(scores.size, dtype=np.int64), ("positive predictions",))
+    return Comparison(others, (scores > 0)[None], ("all",), alone, OneCell())
+
+
+def _positive_rates(rows: MetricRows) -> Comparison:
+    """Rates of all groups."""
+    rate = rows.params.get("rate", "indicator")
+    scores = check_scores(rows.response, rows.y_true)
+    groups = check_groups(rows.sensitive_features, None, scores.size).groups
+    values = RATES[rate](scores, np.ones(scores.size))
+    contrast = ParityPairs(n_groups=len(groups.names), beta=rows.params.get("beta", 1.0))
+    return Comparison(values, everyone(scores.size), ("all",), groups, contrast, counts_events=rate == "indicator")
+
+
+@register(
+    "decision_function",
+    title="Share of the minority (minority share)",
+    description="Share of the positive decisions that go to the minority.",
+    compared=CellRates(_others),
+    given=(),
+    is_gap=False,
+    complement=True,
+)
 def minority_share(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -87,6 +122,13 @@ def parity_pair_of_rates(rates: np.ndarray, beta: float) -> np.ndarray:
     return values
 
 
+@register(
+    "decision_function",
+    title="Parity of a pair of groups (parity pair)",
+    description="Positive rate of one group and the negative rate of another, with a weight, added up.",
+    compared=CellRates(_positive_rates),
+    is_gap=False,
+)
 def parity_pair(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

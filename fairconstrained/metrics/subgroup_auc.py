@@ -22,6 +22,7 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_true_labels,
 )
+from fairconstrained.metrics.comparisons import AUCDifferences
 
 __all__ = ["bpsn_bnsp_gap", "negative_equality_gap", "positive_equality_gap", "subset_auc_gap"]
 
@@ -30,7 +31,15 @@ Masks = Callable[[np.ndarray, np.ndarray | None], Any]
 _SUBSETS = ("G1", "G1'", "G2", "G2'")
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Positives of a group among all positives",
+    description="How far the chance that a positive of the group scores above a positive of everybody is from one "
+    "half.",
+    unit="AUC",
+    compared=AUCDifferences("positive_equality_gap"),
+    given=("label",),
+)
 def positive_equality_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -111,7 +120,15 @@ def positive_equality_gap(
     return found.result(agg, return_groups, ["auc"])
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Negatives of a group among all negatives",
+    description="How far the chance that a negative of the group scores above a negative of everybody is from one "
+    "half.",
+    unit="AUC",
+    compared=AUCDifferences("negative_equality_gap"),
+    given=("label",),
+)
 def negative_equality_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -192,7 +209,16 @@ def negative_equality_gap(
     return found.result(agg, return_groups, ["auc"])
 
 
-@register("decision_function")
+@register(
+    "decision_function",
+    title="Errors for a group against the background (BPSN, BNSP)",
+    description="Difference between the chance that a positive of everybody scores above a negative of the group, and "
+    "that a positive of the group scores above a negative of everybody.",
+    label="BPSN-BNSP gap",
+    unit="AUC",
+    compared=AUCDifferences("bpsn_bnsp"),
+    given=("label",),
+)
 def bpsn_bnsp_gap(
     y_true: npt.ArrayLike,
     y_score: npt.ArrayLike,
@@ -274,6 +300,16 @@ def bpsn_bnsp_gap(
     return found.result(agg, return_groups, ["bpsn_auc", "bnsp_auc"])
 
 
+@register(
+    "decision_function",
+    title="AUCs of the user's own sets of rows",
+    description="Difference between two AUCs, each of one set of rows over another.",
+    unit="AUC",
+    compared=AUCDifferences(None),
+    given=(),
+    is_gap=False,
+    compares_groups=False,
+)
 def subset_auc_gap(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,

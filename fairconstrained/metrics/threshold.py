@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from fairconstrained.groups import Groups
 from fairconstrained.metrics._rates import (
     AGGREGATES,
     OVER_LABELS,
@@ -29,6 +30,15 @@ from fairconstrained.metrics._validation import (
     check_labels,
     check_option,
 )
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    MetricRows,
+    everyone,
+    gaps_of_pairs,
+    label_blocks,
+)
+from fairconstrained.metrics.contrasts import OneCell
 
 __all__ = [
     "equal_opportunity_gap",
@@ -39,7 +49,55 @@ __all__ = [
 ]
 
 
-@register("predict", "Ind")
+_ALL = ("all",)
+
+
+def _selection(rows: MetricRows) -> Comparison:
+    """Positive predictions of the groups."""
+    labels = check_binary_labels(rows.y_true, rows.response)
+    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    return Comparison(labels.y_pred, everyone(labels.y_pred.size), _ALL, groups, gaps_of_pairs(rows, groups, 1))
+
+
+def _by_label(rows: MetricRows) -> Comparison:
+    """Positive predictions by true label."""
+    labels = check_binary_labels(rows.y_true, rows.response)
+    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    blocks, names = label_blocks(labels.y_true, "y_true", labels.names)
+    fold = rows.params.get("agg_labels", "max")
+    return Comparison(labels.y_pred, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), fold))
+
+
+def _among_positives(rows: MetricRows) -> Comparison:
+    """Positive predictions among the positives."""
+    found = _by_label(rows)
+    contrast = gaps_of_pairs(rows, found.groups, 1)
+    return Comparison(found.values, found.blocks[1:], found.names[1:], found.groups, contrast)
+
+
+def _by_prediction(rows: MetricRows) -> Comparison:
+    """Positives by predicted label."""
+    labels = check_binary_labels(rows.y_true, rows.response)
+    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    blocks, names = label_blocks(labels.y_pred, "y_pred", labels.names)
+    return Comparison(labels.y_true, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), "sum"))
+
+
+def _errors(rows: MetricRows) -> Comparison:
+    """Wrong predictions of all rows."""
+    actual, predicted = check_labels(rows.y_true, rows.response)
+    alone = Groups(np.zeros(actual.size, dtype=np.int64), ("all rows",))
+    return Comparison(actual != predicted, everyone(actual.size), _ALL, alone, OneCell())
+
+
+@register(
+    "predict",
+    title="Positive rate (demographic parity)",
+    description="Difference between the shares of two groups that get a positive decision.",
+    symbol="Ind",
+    aliases=("demographic_parity", "demographic_parity_difference"),
+    compared=CellRates(_selection),
+)
 def independence_gap(
     y_true: npt.ArrayLike | None,
     y_pred: npt.ArrayLike,
@@ -101,7 +159,17 @@ def independence_gap(
     return _gap_of_rates({"selection_rate": rates[:, 0]}, rows, agg, return_groups)
 
 
-@register("predict", "Sp", agg_labels="sum")
+@register(
+    "predict",
+    title="True or false positive rate (equalized odds)",
+    description="Difference between the shares of the positives, or of the negatives, of two groups that get a "
+    "positive decision, whichever is larger.",
+    symbol="Sp",
+    symbol_params={"agg_labels": "sum"},
+    aliases=("equalized_odds", "equalized_odds_difference"),
+    compared=CellRates(_by_label),
+    given=("group", "label"),
+)
 def separation_gap(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -169,7 +237,14 @@ def separation_gap(
     return _gap_of_rates(columns, rows, agg, return_groups, agg_labels)
 
 
-@register("predict")
+@register(
+    "predict",
+    title="True positive rate (equal opportunity)",
+    description="Difference between the shares of the positives of two groups that get a positive decision.",
+    aliases=("equal_opportunity_difference", "true_positive_rate_difference"),
+    compared=CellRates(_among_positives),
+    given=("group", "label"),
+)
 def equal_opportunity_gap(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -229,7 +304,15 @@ def equal_opportunity_gap(
     return _gap_of_rates({"true_positive_rate": rates}, rows, agg, return_groups)
 
 
-@register("predict", "Sf")
+@register(
+    "predict",
+    title="Precision (sufficiency)",
+    description="The differences of two groups in the share of positives among those with a positive decision, and in "
+    "that among those with a negative one, added up; at most 2.",
+    symbol="Sf",
+    compared=CellRates(_by_prediction),
+    given=("group", "response"),
+)
 def sufficiency_gap(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,
@@ -291,7 +374,16 @@ def sufficiency_gap(
     return _gap_of_rates(columns, rows, agg, return_groups, agg_labels="sum")
 
 
-@register("predict", "Ina")
+@register(
+    "predict",
+    symbol="Ina",
+    title="Error rate (inaccuracy)",
+    description="Share of the rows whose decision is wrong.",
+    aliases=("error_rate",),
+    compared=CellRates(_errors),
+    given=(),
+    compares_groups=False,
+)
 def inaccuracy(
     y_true: npt.ArrayLike,
     y_pred: npt.ArrayLike,

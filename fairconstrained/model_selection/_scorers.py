@@ -328,8 +328,9 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     Parameters
     ----------
     name : str
-        ``"neg_"`` and the name of a metric of :mod:`fairconstrained.metrics`, such as
-        ``"neg_partial_statistical_parity_gap"``; the symbol of a metric in the papers, "Ind", "Sp", "Sf", "Ina", "Wd",
+        ``"neg_"`` and a name of a metric of :mod:`fairconstrained.metrics`, such as
+        ``"neg_partial_statistical_parity_gap"``, ``"neg_demographic_parity"`` or Fairlearn's
+        ``"neg_equalized_odds_difference"``; the symbol of a metric in the papers, "Ind", "Sp", "Sf", "Ina", "Wd",
         "pSP", "pDP", "pGAUC", "pEOP" or "pEOD"; or a performance measure such as ``"accuracy"``. See
         :func:`get_fairness_scorer_names`.
     **kwargs : object
@@ -389,7 +390,7 @@ def get_fairness_scorer_names() -> list[str]:
 def _gaps_by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
     """Metrics, and their arguments, by the names of their scorers."""
     named: dict[str, tuple[MetricInfo, Mapping[str, Any]]] = {
-        f"neg_{name}": (info, {}) for name, info in METRICS.items()
+        f"neg_{name}": (info, {}) for info in METRICS.values() for name in info.names
     }
     return named | {info.symbol: (info, info.symbol_params) for info in METRICS.values() if info.symbol}
 

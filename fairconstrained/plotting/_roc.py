@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.metrics import roc_curve
 
+from fairconstrained.metrics import METRICS
 from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups
 from fairconstrained.metrics._auc_sets import AUC_METRICS
 from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.comparisons import AUCDifferences
 from fairconstrained.model_selection._response import get_response
 from fairconstrained.plotting._groups import group_name
 from fairconstrained.plotting._report import scores_of
@@ -30,14 +32,6 @@ __all__ = ["SubsetRoc", "SubsetRocDisplay"]
 
 # gid by which a second display in the same axes recognises that the first one drew the diagonal
 _DIAGONAL = "diagonal"
-_GAP_NAMES = {
-    "group": "group AUC gap",
-    "inter_group": "inter-group AUC gap",
-    "intra_group": "intra-group AUC gap",
-    "positive_equality_gap": "positive equality gap",
-    "negative_equality_gap": "negative equality gap",
-    "bpsn_bnsp": "BPSN-BNSP gap",
-}
 # by whether a set has positives, and whether it has negatives; short, since a line of the legend has two of them
 _KINDS = {(True, False): "+", (False, True): "−", (True, True): ""}
 
@@ -239,9 +233,8 @@ class SubsetRocDisplay:
         if found.rows.n_groups < 2:
             raise ValueError(f"An AUC gap compares two groups; there is only {found.rows.labels[0]!r}.")
         worst = int(found.gaps.argmax())
-        return cls(_curves(found, worst), gap=float(found.gaps[worst]), gap_name=_GAP_NAMES[metric], name=name).plot(
-            ax, **kwargs
-        )
+        (label,) = (info.label for info in METRICS.values() if info.compared == AUCDifferences(metric))
+        return cls(_curves(found, worst), gap=float(found.gaps[worst]), gap_name=label, name=name).plot(ax, **kwargs)
 
     @classmethod
     def from_report(

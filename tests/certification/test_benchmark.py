@@ -23,7 +23,7 @@ def apart():
 @pytest.mark.parametrize("name", ["independence_gap", "separation_gap", "statistical_parity_gap", "bpsn_bnsp_gap"])
 def test_gaps_of_the_population_are_those_of_many_rows(apart, name):
     y, scores, groups = apart.draw(200_000, np.random.default_rng(0))
-    metric = resolve_metric(name)
+    metric = resolve_metric(name)[0]
     measured = metric(y, response(name, scores), sensitive_features=groups)
     assert apart.gap(name, {}) == pytest.approx(measured, abs=0.012)
     assert measured > 0.05

@@ -16,10 +16,13 @@ NOT_METRICS = {
     "METRICS",
     "MetricInfo",
     "PercentileIntervals",
+    "find_metric",
     "granularity",
+    "metric_names",
     "minority_share",
     "pairwise_ranking_gap",
     "parity_pair",
+    "register",
     "score_curve",
     "subset_auc_gap",
 }
@@ -79,3 +82,42 @@ def test_no_torch():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not any(name.split(".")[0] == "torch" for name in names), path
+
+
+@pytest.mark.parametrize(
+    ("name", "metric", "params"),
+    [
+        ("demographic_parity", "independence_gap", {}),
+        ("demographic_parity_difference", "independence_gap", {}),
+        ("equalized_odds", "separation_gap", {}),
+        ("Sp", "separation_gap", {"agg_labels": "sum"}),
+        ("inter_group", "inter_group_auc_gap", {}),
+        ("minority_share", "minority_share", {}),
+        ("statistical_parity", "statistical_parity_gap", {}),
+    ],
+)
+def test_names(name, metric, params):
+    info, found = metrics.find_metric(name)
+    assert (info.name, found) == (metric, params)
+
+
+def test_unknown_names_are_an_error_that_lists_the_names():
+    with pytest.raises(ValueError, match=r"metric must be one of \['Ina'.*'demographic_parity'.*got 'fairness'"):
+        metrics.find_metric("fairness")
+
+
+def test_a_name_stands_for_one_metric():
+    with pytest.raises(ValueError, match="my_gap cannot be called 'demographic_parity': independence_gap is"):
+
+        @metrics.register("predict", aliases=("demographic_parity",))
+        def my_gap(y_true, y_pred, *, sensitive_features):
+            return 0.0
+
+
+@pytest.mark.parametrize("info", METRICS.values(), ids=METRICS)
+def test_entries_are_complete(info):
+    """Reports and figures have a title, a sentence and a label of every metric."""
+    assert info.title
+    assert info.label
+    assert info.description.endswith(".") or "; at most" in info.description
+    assert info.compared is not None

@@ -280,6 +280,21 @@ def test_arguments_override_those_of_a_symbol(data):
     assert larger == get_fairness_scorer("neg_separation_gap")(model, X, y, sensitive_features=groups)
 
 
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("neg_demographic_parity", "neg_independence_gap"),
+        ("neg_equalized_odds_difference", "neg_separation_gap"),
+        ("neg_inter_group", "neg_inter_group_auc_gap"),
+    ],
+)
+def test_other_names_of_a_metric_are_names_of_its_scorer(data, alias, name):
+    X, y, groups = data
+    model = LogisticRegression().fit(X, y)
+    assert repr(get_fairness_scorer(alias)) == repr(get_fairness_scorer(name))
+    assert get_fairness_scorer(alias)(model, X, y, sensitive_features=groups) < 0
+
+
 PERFORMANCE = sorted(set(get_fairness_scorer_names()) & set(get_scorer_names()))
 
 
@@ -293,7 +308,8 @@ def test_performance_scorers_agree_with_scikit_learn(data, name):
 
 
 def test_all_performance_names_are_names_of_scikit_learn():
-    gaps = {f"neg_{name}" for name in METRICS} | {info.symbol for info in METRICS.values()}
+    gaps = {f"neg_{name}" for info in METRICS.values() for name in info.names}
+    gaps |= {info.symbol for info in METRICS.values()}
     assert set(get_fairness_scorer_names()) - gaps == set(PERFORMANCE)
     assert len(PERFORMANCE) >= 10
 

@@ -1,0 +1,204 @@
+"""What a metric compares, read from rows, so that bounds for the population follow from the metric's own entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from fairconstrained.groups import Groups
+from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics._rates import AggregateLabels
+from fairconstrained.metrics.contrasts import Contrast, PairGaps, RankGaps
+
+__all__ = [
+    "AUCDifferences",
+    "CellMeans",
+    "CellRates",
+    "Compared",
+    "Comparison",
+    "MetricRows",
+    "NotOffered",
+    "PartialAUCs",
+    "QuantileDistances",
+    "RanksOfThresholds",
+    "cell_index",
+    "contrast_of_ranks",
+    "everyone",
+    "gaps_of_pairs",
+    "given_labelled_sides",
+    "given_sides",
+    "label_blocks",
+]
+
+_ALL = "all rows"
+
+
+class NotOffered(ValueError):
+    """There is no bound of some kind for a metric with these parameters; the message says what it would need."""
+
+
+class MetricRows(Protocol):
+    """Rows as a metric takes them.
+
+    Attributes
+    ----------
+    y_true : ndarray of shape (n_samples,)
+        Labels or targets.
+    response : ndarray of shape (n_samples,)
+        Predictions, scores or probabilities of the model.
+    sensitive_features : object
+        Groups of the rows; None for a metric that compares no groups.
+    params : dict
+        Further arguments of the metric.
+    """
+
+    @property
+    def y_true(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def response(self) -> np.ndarray: ...  # noqa: D102
+    @property
+    def sensitive_features(self) -> Any: ...  # noqa: D102
+    @property
+    def params(self) -> dict[str, Any]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Values of rows whose means in the cells of group and block are compared.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples,)
+    blocks : ndarray of bool, of shape (n_blocks, n_samples)
+        Which rows are in every block, such as those of one label.
+    names : tuple of str
+        Names of the blocks.
+    groups : Groups
+    contrast : Contrast
+        How the means of the cells become the metric.
+    with_overall : bool
+        Whether the cell of all rows of a block is compared too; it is the last column then.
+    limits : tuple of float, optional
+        Numbers between which the values of all rows lie, those of the population included; None if they are not known.
+    counts_events : bool, default=True
+        Whether the values are 0 and 1, so that sums of them are binomial.
+    """
+
+    values: np.ndarray
+    blocks: np.ndarray
+    names: tuple[str, ...]
+    groups: Groups
+    contrast: Contrast
+    with_overall: bool = False
+    limits: tuple[float, float] | None = (0.0, 1.0)
+    counts_events: bool = True
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the cells; ndarray of shape (n_blocks, n_columns)."""
+        by_group = np.stack([self.groups.sums(block * values) for block in self.blocks])
+        return np.column_stack([by_group, self.blocks @ values]) if self.with_overall else by_group
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Numbers of rows in the cells; ndarray of shape (n_blocks, n_columns)."""
+        return self.sums(np.ones(self.values.size))
+
+    @property
+    def index(self) -> pd.Index:
+        """The cells, row by row of `sums`."""
+        return cell_index([*self.groups.names, *([_ALL] if self.with_overall else [])], self.names)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Kind of numbers that a metric compares, which decides about the bounds that there are for it."""
+
+
+@dataclass(frozen=True)
+class CellMeans(Compared):
+    """Means of the rows of cells.
+
+    Parameters
+    ----------
+    read : callable
+        From `MetricRows` to the `Comparison`; it raises `NotOffered` for parameters with which there is none.
+    """
+
+    read: Callable[[MetricRows], Comparison]
+
+
+@dataclass(frozen=True)
+class CellRates(CellMeans):
+    """Rates of an event in cells of rows."""
+
+
+@dataclass(frozen=True)
+class RanksOfThresholds(Compared):
+    """Ranks of the groups at every threshold, of which the largest gap counts."""
+
+
+@dataclass(frozen=True)
+class PartialAUCs(Compared):
+    """AUCs of every pair of groups, on an interval of their ranks."""
+
+
+@dataclass(frozen=True)
+class AUCDifferences(Compared):
+    """Differences of AUCs between sets of rows.
+
+    Parameters
+    ----------
+    sets : str or None
+        Their name in `AUC_METRICS`; None if the user passes the sets as ``subsets``.
+    """
+
+    sets: str | None
+
+
+@dataclass(frozen=True)
+class QuantileDistances(Compared):
+    """Distances between the groups' quantile functions."""
+
+
+def cell_index(groups: list[Any], blocks: tuple[str, ...]) -> pd.Index:
+    """Names of cells, the groups of the first block first."""
+    if len(blocks) == 1:
+        return pd.Index(groups, name="group", tupleize_cols=False)
+    return pd.MultiIndex.from_arrays([groups * len(blocks), np.repeat(blocks, len(groups))], names=["group", "rows"])
+
+
+def everyone(n_samples: int) -> np.ndarray:
+    """One block of all rows."""
+    return np.ones((1, n_samples), dtype=bool)
+
+
+def label_blocks(positive: np.ndarray, what: str, names: tuple[str, str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The blocks of the rows of negative and of positive label, and their names."""
+    return np.stack([~positive, positive]), tuple(f"{what}={name}" for name in names)
+
+
+def gaps_of_pairs(rows: MetricRows, groups: Groups, n_blocks: int, fold: AggregateLabels = "max") -> PairGaps:
+    """Differences of all pairs of groups in every block, folded as the metric's ``agg`` says."""
+    agg = rows.params.get("agg", "max")
+    return PairGaps(n_blocks=n_blocks, n_groups=len(groups.names), fold=fold, agg=agg)
+
+
+def contrast_of_ranks(params: dict[str, Any], labels: Sequence[Any], n_blocks: int = 1) -> Contrast:
+    """Differences of the groups' ranks, on the interval that a partial metric is given."""
+    intervals = PercentileIntervals.parse(params.get("interval", (0.0, 1.0)), labels)
+    facts: dict[str, Any] = {"n_blocks": n_blocks, "n_groups": len(labels), "agg": params.get("agg", "max")}
+    return (PairGaps if params.get("normalize", True) else RankGaps)(**facts, intervals=intervals)
+
+
+def given_sides(params: dict[str, Any]) -> tuple[str, ...]:
+    """Numbers of rows by group; of the protected side where one side is everybody else, whose groups are not fixed."""
+    return ("group",) if params.get("protected") is None else ("side",)
+
+
+def given_labelled_sides(params: dict[str, Any]) -> tuple[str, ...]:
+    """Numbers of rows of each label on each side."""
+    return (*given_sides(params), "label")
