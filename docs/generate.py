@@ -1,4 +1,4 @@
-"""Pages that follow from the package and the repository: the API reference and the changelog.
+"""Pages that follow from the package and the repository: the API reference, the metrics and the changelog.
 
 The reference lists ``__all__`` of every public module, so that a new name appears by itself.
 """
@@ -17,14 +17,16 @@ from typing import Any
 from sphinx.pycode import ModuleAnalyzer
 
 import fairconstrained
+from fairconstrained.metrics import METRICS
 
 ROOT = Path(__file__).parents[1]
 
 
 def write_pages(folder: Path) -> None:
-    """Write ``changelog.inc`` and ``modules/*.rst``."""
+    """Write ``changelog.inc``, ``metrics.inc`` and ``modules/*.rst``."""
     (folder / "modules").mkdir(parents=True, exist_ok=True)
     _write(folder / "changelog.inc", _changelog())
+    _write(folder / "metrics.inc", _metrics())
     documented: dict[int, str] = {}
     modules = list(public_modules())
     for module in modules:
@@ -105,6 +107,17 @@ def _changelog() -> str:
         return f"{match[2]}\n{'=-~^'[len(match[1]) - 1] * len(match[2])}\n"
 
     return re.sub(r"^(#{1,4}) +(.+)$", underlined, text, flags=re.MULTILINE)
+
+
+def _metrics() -> str:
+    """Table of the metrics from their entries."""
+    lines = [".. list-table::\n   :header-rows: 1\n\n", "   * - Metric, and its other names\n     - In papers\n"]
+    lines.append("     - Compared\n     - Unit\n")
+    for info in METRICS.values():
+        others = "".join(f", ``{name}``" for name in info.names[1:])
+        lines.append(f"   * - `~fairconstrained.metrics.{info.name}`{others}\n     - {info.symbol}\n")
+        lines.append(f"     - {info.description}\n     - {info.unit}\n")
+    return "".join(lines)
 
 
 def _write(path: Path, text: str) -> None:

@@ -225,8 +225,8 @@ def gap_interval(
     Parameters
     ----------
     metric : str or callable
-        A name of :data:`fairconstrained.metrics.METRICS`, or ``metric(y_true, y_response, *, sensitive_features,
-        sample_weight=None, **metric_params)``.
+        A name of a metric, see `fairconstrained.metrics.metric_names`, or ``metric(y_true, y_response, *,
+        sensitive_features, sample_weight=None, **metric_params)``.
     y_true : array-like of shape (n_samples,) or None
         Labels or targets.
     y_response : array-like of shape (n_samples,)

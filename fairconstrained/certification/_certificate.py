@@ -223,8 +223,8 @@ def certify(
         Group of every row; several columns are combined. `rate_gap` and `loss_parity_gap` also take a table of booleans
         that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
     metric : str or callable
-        A name of :data:`fairconstrained.metrics.METRICS` (or "minority_share", "parity_pair", "subset_auc_gap"), the
-        function itself, or any ``metric(y_true, y_pred or y_score, *, sensitive_features, ...)`` of your own.
+        A name or symbol of a metric, see `fairconstrained.metrics.metric_names` ("demographic_parity"), the function
+        itself, or any ``metric(y_true, y_pred or y_score, *, sensitive_features, ...)`` of your own.
     metric_params : dict, default=None
         Further arguments of the metric, such as ``interval``; no ``sample_weight``.
     kappa : float, default=None

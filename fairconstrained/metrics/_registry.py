@@ -157,7 +157,18 @@ def info_of(function: Callable[..., Any]) -> MetricInfo:
 
 
 def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:
-    """Return the entry of a name or symbol, and the arguments with which the metric is what the name says.
+    """Return the entry of a metric by one of its names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the function, one of its other names, or its symbol in papers; see `metric_names`.
+
+    Returns
+    -------
+    info : MetricInfo
+    params : dict
+        Arguments with which the metric is what the name says; of most names none.
 
     Raises
     ------
@@ -172,7 +183,12 @@ def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:
 
 
 def metric_names() -> list[str]:
-    """Names and symbols of all metrics."""
+    """Return the names and symbols of all metrics, sorted.
+
+    Returns
+    -------
+    names : list of str
+    """
     return sorted(_by_name())
 
 

@@ -351,7 +351,7 @@ def fairness_report(
     interval : pair of floats, list of pairs, or dict from group to either, default=None
         Percentile interval, as fractions from the top, for the partial gaps, and to mark in the figures.
     metrics : iterable of str, default=None
-        Names of gaps in :data:`fairconstrained.metrics.METRICS`; None for all that apply.
+        Names of gaps, see :doc:`/guide/metrics`; None for all that apply.
     level : float, default=0.95
         Level of the intervals, between 0 and 1.
     n_resamples : int, default=None
