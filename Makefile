@@ -1,22 +1,23 @@
 # Set-up, checks and the demo. Every target works from a fresh clone.
 PYTHON ?= python3
 BIN := .venv/bin
-LOWEST := tests/datasets tests/metrics tests/certification/test_b*.py tests/model_selection tests/models tests/paths tests/reporting \
-	tests/estimators/test_inputs.py tests/estimators/test_rows.py tests/estimators/test_sklearn_checks.py tests/solvers/test_projected_gradient.py \
-	tests/test_*.py
 
-.PHONY: demo test test-lowest lint docs trial clean
+.PHONY: demo test test-all test-min lint docs trial clean
 .DELETE_ON_ERROR:
 
 demo: .venv/plain
 	$(BIN)/python -m examples.demo
 
+# The fast tier: every test that is not marked as slow.
 test: .venv/plain
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# With the oldest versions that pyproject.toml allows: what uses NumPy, SciPy, pandas and scikit-learn most.
-test-lowest: .venv-lowest/plain
-	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal $(LOWEST)
+test-all: .venv/plain
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m ""
+
+# The fast tier with the oldest versions that pyproject.toml allows.
+test-min: .venv-lowest/plain
+	.venv-lowest/bin/python -m pytest -n 2 --dist worksteal
 
 lint: .venv/plain
 	$(BIN)/ruff check .

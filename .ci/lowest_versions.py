@@ -1,6 +1,6 @@
 """Print the oldest versions that pyproject.toml allows, as constraints for pip.
 
-``make test-lowest`` installs them. A requirement such as ``numpy>=1.26`` becomes ``numpy==1.26.*``. torch is left out:
+``make test-min`` installs them. A requirement such as ``numpy>=1.26`` becomes ``numpy==1.26.*``. torch is left out:
 the build at hand is the CPU's of one version.
 """
 

@@ -61,6 +61,7 @@ def test_there_is_something_to_run():
     assert len(SNIPPETS) >= 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", BLOCKS, ids=["quick start", "grid search", "new data", "auc fairness", "loss parity"])
 def test_readme(run, block, tmp_path):
     script = tmp_path / "block.py"
@@ -70,6 +71,7 @@ def test_readme(run, block, tmp_path):
     assert output.strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda path: path.stem)
 def test_snippet(run, snippet):
     for package in NEEDED.get(snippet.stem, ()):

@@ -29,6 +29,8 @@ from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import group_auc_gap
 
+pytestmark = pytest.mark.slow
+
 
 def _result(gap, validation, test, seed=0, method="ours", granularity=0.0, task="a"):
     shared = {"data": "a9a", "metric": "group", "model": "linear", "method": method, "seed": seed, "task": task}

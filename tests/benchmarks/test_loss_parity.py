@@ -25,6 +25,8 @@ from benchmarks.loss_parity.problems import problem_of
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.solvers import make_solver
 
+pytestmark = pytest.mark.slow
+
 TINY = "tiny"
 
 

@@ -7,6 +7,8 @@ import pytest
 from benchmarks.loss_parity.datasets import acs_income_ok
 from fairconstrained.datasets import make_acs_like
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _no_table_is_kept():

@@ -15,6 +15,8 @@ from benchmarks.partial_fairness.cases import CASES
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, Experiment, all_tasks, ours, run_task
 from benchmarks.partial_fairness.tasks import OURS, Split, measure
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_run_does_what_is_missing_and_repeats_what_failed(tmp_path, monkeypatch):
     calls = []

@@ -16,6 +16,8 @@ from fairconstrained.constraints import RateGap
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import AugmentedLagrangian, near_stationarity
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def problem(make_data, make_problem):

@@ -21,6 +21,8 @@ from benchmarks.trial.rows import LAYOUTS, WEIGHTS, Rows, draw_rows
 from benchmarks.trial.tasks import Task, summary
 from fairconstrained import PartialParityClassifier, metrics
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_seed_says_everything():
     for seed in range(30):

@@ -17,6 +17,8 @@ from benchmarks.trial.interruptions import Interruption, all_interruptions, judg
 from benchmarks.trial.parts import PARTS, Part, run_part
 from benchmarks.trial.tasks import of_part
 
+pytestmark = pytest.mark.slow
+
 
 def raises(error):
     def function(*args):

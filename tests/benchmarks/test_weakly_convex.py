@@ -15,6 +15,8 @@ from benchmarks.weakly_convex.parameters import FIXED, GRIDS, PARAMETERS
 from benchmarks.weakly_convex.simple_example import SimpleExample
 from fairconstrained.problem import FullBatchView
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def case(monkeypatch):

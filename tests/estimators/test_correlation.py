@@ -134,6 +134,7 @@ def test_invalid_parameters(classes, options):
         CorrelationPenaltyClassifier(**options).fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_real_data(real_folder):
     raw = np.load(real_folder / "adult_a9a.npz")
     train = np.flatnonzero(raw["is_train"])[:3000]

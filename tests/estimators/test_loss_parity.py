@@ -159,6 +159,7 @@ def test_all_rows_in_every_step(few):
     assert model.n_iter_ <= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_real_data(real_folder, seed):
     """Oklahoma's incomes. Measured on this split: gaps of 0.005, test inaccuracies of 0.211 and 0.216."""

@@ -232,6 +232,7 @@ def test_both_constraints_serve_other_estimators(biased, rate):
     assert independence_gap(y, free.predict(X), sensitive_features=group) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 def test_on_real_data(real_folder):
     """Official split of Adult: D is the training part, S the test part; twice the share that comes by itself."""

@@ -24,6 +24,8 @@ from fairconstrained.metrics import (
     rate_gap,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def law():

@@ -317,6 +317,7 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(sample):
     assert model.__dict__ == before
 
 
+@pytest.mark.slow
 def test_real_data(real_folder):
     raw = np.load(real_folder / "adult_a9a.npz")
     train = np.flatnonzero(raw["is_train"])[:8000]

@@ -14,6 +14,8 @@ from fairconstrained import PartialParityClassifier, fairness_path
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.reporting import FairnessReport
 
+pytestmark = pytest.mark.slow
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 OPTIONS = [
     "--headless",
