@@ -108,6 +108,7 @@ def test_labels_keep_their_types(given, labels):
     np.testing.assert_array_equal(GroupEncoder.encode(column.iloc[::-1], encoder.labels), encoder.codes[::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("labels", [[1, "a"], [("x", 1), (2, "y")]], ids=["mixed", "tuples"])
 def test_such_labels_through_fit_metric_certificate_and_report(labels):
     column = [labels[code] for code in CODES]

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 #: A process of its own, where no test has set a number of threads before.
 BEGIN = """
 import threading
@@ -110,6 +112,7 @@ assert threads() == before, threads()
 """
 
 
+@pytest.mark.slow
 def test_fits_leave_the_number_of_threads_alone():
     """One process for all cases: to load the package takes longer than they do."""
     settings = dict.fromkeys(["OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"], "2")

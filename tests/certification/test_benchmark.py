@@ -39,6 +39,7 @@ def test_quick_statistics_are_the_metrics(apart, of):
     assert statistic(some) == pytest.approx(sample(of.name, {}, tuple(column[some] for column in rows)).gap)
 
 
+@pytest.mark.slow
 def test_a_tiny_run(apart, monkeypatch, tmp_path):
     scenario = Scenario("gaps", apart, 200, "b")
     for module in (coverage, bootstrap):

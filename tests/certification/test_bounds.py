@@ -191,6 +191,7 @@ def test_number_of_events(name, params, method, n_events, evidences, draw):
     assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} ", "the difference of one pair"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"])
 def test_ranks_in_the_whole_group_have_the_bootstrap_only(name, draw, sample):
     """The ends of the interval among the rows of a label are estimates then, which binomial bounds take as known."""

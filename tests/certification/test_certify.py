@@ -172,6 +172,7 @@ def fairconstrained_routing():
     return config_context(enable_metadata_routing=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrap", ["alone", "pipeline", "search", "shift"])
 def test_training_data_are_refused(parts, wrap):
     (X, y, groups), (X_new, y_new, groups_new) = parts
@@ -364,6 +365,7 @@ def test_empty_cells_are_named(logistic, parts):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_group_of_the_model_without_rows(parts):
     (X, y, groups), (X_new, y_new, groups_new) = parts
     three = np.where(X[:, 0] > 1, "third", groups)

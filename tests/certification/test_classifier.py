@@ -177,6 +177,7 @@ def rate_parity(data):
     return fitted(data, estimator=RateParityClassifier(), kappa=0.3, kappas=[0.1, 0.05], cv=2)
 
 
+@pytest.mark.slow
 def test_an_estimator_of_the_package(data, rate_parity):
     X, y, groups = data
     model = rate_parity
@@ -194,6 +195,7 @@ def test_an_estimator_of_the_package(data, rate_parity):
         certify(model, X, y, sensitive_features=groups, metric="independence_gap")
 
 
+@pytest.mark.slow
 def test_same_rows_same_model_whatever_the_rows_set_aside(data, rate_parity):
     """Neither the model nor its plan depends on features and labels of the rows of the test."""
     X, y, groups = (column.copy() for column in data)
@@ -208,6 +210,7 @@ def test_same_rows_same_model_whatever_the_rows_set_aside(data, rate_parity):
     assert not np.array_equal(other.calibration_rows_, again.calibration_rows_)
 
 
+@pytest.mark.slow
 def test_pipelines_inside_and_outside(data):
     X, y, groups = data
     options = {"kappa": 0.3, "kappas": [0.1], "cv": 2}
@@ -243,6 +246,7 @@ def test_other_classifiers_are_fitted_as_they_are(data):
     np.testing.assert_allclose(model.estimator_.coef_, LogisticRegression(C=0.1).fit(X, y).coef_)
 
 
+@pytest.mark.slow
 def test_what_has_no_bound_to_tighten_is_fitted_as_it_is(data):
     """A penalty; a choice of kappa by folds; a bound that needs no groups is tightened."""
     model = fitted(data, estimator=CorrelationPenaltyClassifier(), kappa=0.4)

@@ -105,7 +105,12 @@ def four_masks(positive, groups):
 
 
 @pytest.mark.parametrize(
-    ("metric", "kappa"), [*((metric, 0.04) for metric in METRICS), ("inter_group", 0.01), ("group", 0.1)]
+    ("metric", "kappa"),
+    [
+        *(pytest.param(metric, 0.04, marks=pytest.mark.slow) for metric in METRICS),
+        ("inter_group", 0.01),
+        ("group", 0.1),
+    ],
 )
 def test_kappa_is_met_by_the_gap_itself(biased, free, metric, kappa):
     model = fit(classifier(kappa=kappa, metric=metric), biased)
@@ -120,6 +125,7 @@ def test_kappa_is_met_by_the_gap_itself(biased, free, metric, kappa):
     assert max(model.multipliers_.values()) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_arrays", [False, True])
 def test_kappa_is_met_for_masks(biased, free, as_arrays):
     arrays = four_masks(biased.y == 1, biased.groups)
@@ -141,6 +147,7 @@ def test_masks_need_no_groups(biased):
     assert model.constraint_values_ == {"subset_auc": pytest.approx(abs(auc - 0.5))}
 
 
+@pytest.mark.slow
 def test_protected_is_one_group_against_all_others(classes):
     X, y, groups = make_biased_classification(
         400, 4, group_proportions=(0.4, 0.3, 0.3), positive_rates=(0.5,) * 3, group_shift=(0, -0.8, 0.4), random_state=1
@@ -161,6 +168,7 @@ def test_no_kappa_is_the_fit_without_groups(biased, free):
     assert free.status_ == loose.status_ == "optimal"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUADRATIC, {"objective": "auc", "tol": 0.01}], ids=["quadratic", "ramp"])
 def test_the_auc_as_the_objective(biased, options):
     """The intercept, on which no AUC depends, makes for accuracy."""
@@ -210,6 +218,7 @@ def test_the_quadratic_surrogate_is_bounded_and_the_gap_reported(biased, metric,
         assert model.multipliers_ == {}
 
 
+@pytest.mark.slow
 def test_solvers_of_the_quadratic_surrogate_agree(biased, batch):
     other = fit(stream(solver="augmented_lagrangian"), biased)
     assert other.status_ == "optimal"
@@ -223,6 +232,7 @@ def test_what_the_moment_solver_cannot_solve(biased):
             fit(classifier(solver="moments", **options), biased)
 
 
+@pytest.mark.slow
 def test_modules(biased):
     model = fit(classifier(kappa=0.05, hidden_layer_sizes=(10,), random_state=0, tol=0.01), biased)
     assert gap_of("inter_group", model, biased) <= 0.05 + pair_share(biased)
@@ -337,6 +347,7 @@ class TestInvariances:
         check_same(fit(stream(metric=metric), biased), fit(stream(metric=other), relabelled))
 
 
+@pytest.mark.slow
 def test_invariances_of_the_exact_bound(biased, fair):
     """Rounding errors grow along the path of a solver that refines itself; what is attained does not change."""
     order = np.random.default_rng(0).permutation(400)
@@ -409,6 +420,7 @@ def test_a_failed_fit_changes_nothing(biased, batch):
     assert all(value is before[name] for name, value in vars(model).items() if name != "protected")
 
 
+@pytest.mark.slow
 def test_warm_start(biased, fair):
     model = fit(classifier(kappa=0.06, warm_start=True), biased)
     fit(model.set_params(kappa=0.03), biased)

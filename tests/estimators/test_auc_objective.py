@@ -28,6 +28,7 @@ def ranking(model, X, y, **options):
     return roc_auc_score(y, model.decision_function(X), **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("auc_loss", ["logistic", "hinge", "quadratic"])
 def test_kappa_is_kept_and_rows_are_ranked(classes, auc_loss):
     X, y, groups = classes
@@ -60,6 +61,7 @@ def test_it_needs_no_intercept(skewed):
     np.testing.assert_allclose(auc.coef_, with_intercept.coef_, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_part_of_the_curve():
     """The first tenth of the false positive rates, which a few negatives fill that are hard to tell from positives."""
     rng = np.random.default_rng(1)

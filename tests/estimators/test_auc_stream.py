@@ -43,6 +43,7 @@ def pair_loss(y, scores):
     return ((scores[y == 1][:, None] - scores[y == 0] - 1) ** 2).mean() / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [4000, 30])
 def test_linear_scores_come_near_the_optimum(biased, size):
     X, y, groups = biased
@@ -65,6 +66,7 @@ def test_linear_scores_come_near_the_optimum(biased, size):
     assert model.score(X, y) > max(np.mean((scores > t) == y) for t in thresholds) - 0.02
 
 
+@pytest.mark.slow
 def test_the_size_of_the_calls_hardly_matters(biased):
     part = tuple(column[:800] for column in biased)
     many, few, single = (streamed(AUCFairClassifier(0.2, **QUADRATIC), part, size).coef_ for size in (800, 10, 1))
@@ -72,6 +74,7 @@ def test_the_size_of_the_calls_hardly_matters(biased):
     np.testing.assert_allclose(single, many, atol=0.1 * np.abs(many).max())
 
 
+@pytest.mark.slow
 def test_a_network_learns_what_no_linear_score_can():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(6000, 3)), rng.integers(0, 2, 6000)
@@ -87,6 +90,7 @@ def test_a_network_learns_what_no_linear_score_can():
     assert network.n_iter_ == 600
 
 
+@pytest.mark.slow
 def test_the_logistic_objective_under_the_bound(biased):
     X, y, groups = biased
     options = {**QUADRATIC, "objective": "logistic"}
@@ -138,6 +142,7 @@ def test_rows_wait_until_every_set_has_one(biased):
     assert np.isfinite(model.decision_function(X)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [QUADRATIC, NETWORK], ids=["linear", "network"])
 def test_pickling_errors_and_going_on(biased, options):
     X, y, groups = biased

@@ -63,6 +63,7 @@ def test_pairwise_bounds_the_surrogate_and_reports_the_gap(classes, notion, grou
     assert free.status_ == "optimal"
 
 
+@pytest.mark.slow
 def test_another_solver_keeps_the_same_bound(classes):
     X, y, groups = classes
     model = PairwiseParityClassifier(0.4, solver="augmented_lagrangian").fit(X, y, sensitive_features=groups)
@@ -88,6 +89,7 @@ def test_pairwise_not_settled_is_said(classes):
         PairwiseParityClassifier(0.4, max_iter=2).fit(X, y, sensitive_features=groups)
 
 
+@pytest.mark.slow
 def test_a_weight_asks_for_no_number_of_rows(classes):
     few = type(classes)(*(column[:40] for column in classes))
     model = RegularizedParityClassifier(0.1).fit(few.X, few.y, sensitive_features=few.groups)
@@ -95,6 +97,7 @@ def test_a_weight_asks_for_no_number_of_rows(classes):
     assert model.constraint_values_ == {"statistical_parity": pytest.approx(gap)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", sorted(PARITY_GAPS))
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_a_larger_weight_leaves_a_smaller_gap(classes, parity, group_interactions):

@@ -60,6 +60,7 @@ def check_all_hold(model, sample):
     assert model.violation_ == pytest.approx(max(0.0, *(gaps[name] - kappas[name] for name in gaps)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_all_hold_and_are_reported_by_name(classes, group_interactions):
     X, y, groups = classes
@@ -84,6 +85,7 @@ def test_a_single_one_is_the_same_as_without_a_list(classes):
     assert list(listed.constraint_values_) == ["rate"]
 
 
+@pytest.mark.slow
 def test_the_same_notion_twice(classes):
     X, y, groups = classes
     both = [
@@ -100,6 +102,7 @@ def test_the_same_notion_twice(classes):
         assert gap <= bound + granularity(groups, interval=constraint.interval) + 1e-9
 
 
+@pytest.mark.slow
 def test_kappa_none_only_reports(classes):
     X, y, groups = classes
     model = PartialParityClassifier(constraints=[("rate", DemographicParity(0.1)), ("order", GroupAUC(None))])
@@ -164,6 +167,7 @@ def test_parameters_by_name():
     assert (model.constraints[0][1].kappa, model.alpha) == (0.1, 0.5)
 
 
+@pytest.mark.slow
 def test_clone_is_independent_and_pickles(classes):
     X, y, groups = classes
     model = PartialParityClassifier(constraints=[("rate", DemographicParity(0.2)), ("order", GroupAUC(0.3))], tol=0.05)
@@ -183,6 +187,7 @@ def test_clone_is_independent_and_pickles(classes):
     np.testing.assert_array_equal(clone(restored).fit(X, y, sensitive_features=groups).coef_, model.coef_)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_a_grid_over_the_kappa_of_one_of_them(classes):
     X, y, groups = classes

@@ -26,6 +26,7 @@ def test_estimator_check(estimator, check):
     check(estimator)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["auc", "logistic"])
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_a_larger_weight_leaves_a_smaller_correlation(classes, objective, group_interactions):
@@ -85,6 +86,7 @@ def test_weights_are_repeated_rows(classes):
     np.testing.assert_allclose(weighted, repeated, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_network(classes):
     X, y, groups = (column[:200] for column in classes)
     network = CorrelationPenaltyClassifier(

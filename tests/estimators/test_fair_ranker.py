@@ -18,6 +18,7 @@ from fairconstrained.data import FairData
 from fairconstrained.metrics import pairwise_ranking_gap
 from fairconstrained.models import LinearModel, Perceptron, mlp
 from fairconstrained.models.pairs import PairModel
+from tests.covering import each_value
 
 
 def draw(n_queries=40, n_documents=12, seed=0):
@@ -68,8 +69,7 @@ def test_pairs_of_a_query():
 
 
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
-@pytest.mark.parametrize("pairs", ["between", "within", "all"])
-@pytest.mark.parametrize("rate", ["indicator", "sigmoid"])
+@each_value(rate=["indicator", "sigmoid"], pairs=["between", "within", "all"])
 def test_kappa_is_kept(documents, rate, pairs):
     X, y, qid, group = documents
     free = FairRanker(None, pairs=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
@@ -107,6 +107,7 @@ def test_scores_and_gradients_of_pairs(kind):
         assert change == pytest.approx(2 * gradient @ step, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_network_keeps_the_bound(documents):
     X, y, qid, group = documents
     model = FairRanker(0.03, hidden_layer_sizes=(8,), random_state=0).fit(X, y, qid=qid, sensitive_features=group)
@@ -116,6 +117,7 @@ def test_a_network_keeps_the_bound(documents):
     assert model.score(X, y, qid=qid) > 0.6
 
 
+@pytest.mark.slow
 def test_order_and_form_of_the_input_do_not_matter(documents):
     X, y, qid, group = documents
     order = np.random.default_rng(0).permutation(y.size)
@@ -154,6 +156,7 @@ def test_bad_input(documents, columns, message):
         FairRanker().fit(X, **given)
 
 
+@pytest.mark.slow
 def test_mini_batches_of_queries(documents, monkeypatch):
     X, y, qid, group = documents
     seen = []
@@ -177,6 +180,7 @@ def test_mini_batches_of_queries(documents, monkeypatch):
     assert ranker.score(X, y, qid=qid) > 0.6
 
 
+@pytest.mark.slow
 def test_pipelines_and_cross_validation_pass_queries_and_groups_on(documents):
     X, y, qid, groups = documents
     metadata = {"qid": qid, "sensitive_features": groups}
@@ -190,6 +194,7 @@ def test_pipelines_and_cross_validation_pass_queries_and_groups_on(documents):
         assert score == pytest.approx(alone.score(scaler.transform(X[test]), y[test], qid=qid[test]), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_weights_of_a_score_stand_for_repeated_documents(documents):
     X, y, qid, groups = documents
     model = FairRanker().fit(X, y, qid=qid, sensitive_features=groups)

@@ -5,7 +5,7 @@ import pytest
 
 from fairconstrained import PartialParityClassifier, PartialParityRegressor
 
-each_parity = pytest.mark.parametrize("parity", ["statistical", "demographic"])
+each_parity = pytest.mark.parametrize("parity", [pytest.param("statistical", marks=pytest.mark.slow), "demographic"])
 
 
 def fit(sample, parity="statistical", kappa=0.15, weights=None, **options):

@@ -21,6 +21,7 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import granularity, inter_group_auc_gap, loss_parity_gap, partial_statistical_parity_gap
 from fairconstrained.model_selection import get_fairness_scorer, make_fairness_scorer
+from tests.covering import each_value, every_pair
 
 NOTIONS = ("demographic_parity", "equal_opportunity", "equalized_odds")
 #: Those of the paper and its baselines: none of them bounds the gap of all rows.
@@ -80,9 +81,8 @@ def check_report(model, sample, **options):
 # --- the promise
 
 
-@pytest.mark.parametrize("loss", ["log_loss", "hinge", "absolute", "squared"])
-@pytest.mark.parametrize("reference", ["pairwise", "overall"])
-@pytest.mark.parametrize("constraint", NOTIONS)
+@pytest.mark.slow
+@every_pair(constraint=NOTIONS, reference=["pairwise", "overall"], loss=["log_loss", "hinge", "absolute", "squared"])
 def test_kappa_is_met(both, constraint, reference, loss):
     options = {"constraint": constraint, "reference": reference, "loss": loss, "hidden_layer_sizes": (2,)}
     model = fit(classifier(kappa=0.05, max_epochs=2, batch_size=32, **options), both)
@@ -95,15 +95,14 @@ def test_kappa_is_met(both, constraint, reference, loss):
     assert model.score(both.X, both.y) > 0.5
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("kappa", [0, 0.001, 0.1])
-@pytest.mark.parametrize("constraint", NOTIONS)
+@each_value(constraint=NOTIONS, kappa=[0, 0.001, 0.1], seed=[1, 2])
 def test_kappa_is_met_whatever_it_is(both, constraint, kappa, seed):
     model = fit(classifier(kappa=kappa, constraint=constraint, max_epochs=2, random_state=seed), both)
     assert check_report(model, both) <= kappa + TOLERANCE
     assert model.status_ == "completed"
 
 
+@pytest.mark.slow
 def test_what_the_promise_costs(biased, fair):
     """Not more than a looser one, and not the model's worth."""
     loose, free = (fit(classifier(kappa=kappa), biased) for kappa in (0.1, None))
@@ -196,6 +195,7 @@ def test_the_seed_decides(biased, solver):
         assert first["loss_parity"] == second["loss_parity"]
 
 
+@pytest.mark.slow
 def test_weights_are_repeated_rows(biased):
     """With all rows in every step, so that the steps are the same."""
     weights = np.random.default_rng(0).integers(1, 4, 300)
@@ -214,6 +214,7 @@ def test_weights_are_repeated_rows(biased):
     assert model.objective_ == pytest.approx(loss)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early_stopping", [False, True])
 def test_rows_without_weight_are_not_there(biased, early_stopping):
     options = {"early_stopping": early_stopping, "validation_fraction": 0.3}
@@ -224,6 +225,7 @@ def test_rows_without_weight_are_not_there(biased, early_stopping):
     assert model.constraint_values_ == alone.constraint_values_
 
 
+@pytest.mark.slow
 def test_features_of_either_kind(biased):
     X = np.where(np.abs(biased.X) > 0.5, biased.X, 0.0)
     dense, sparse = (fit(classifier(), biased._replace(X=table)) for table in (X, sp.csr_array(X)))
@@ -281,6 +283,7 @@ def test_parameters_are_stored_untouched(biased):
     assert options == {"penalty": 4.0}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_pipeline_and_search_with_a_fairness_scorer(biased):
     pipe = make_pipeline(StandardScaler(), classifier())
@@ -314,6 +317,7 @@ def test_the_scorer_is_the_metric(both):
     )
 
 
+@pytest.mark.slow
 def test_equalized_odds_bounds_the_larger_gap_or_the_sum(biased):
     """A bound on the sum is the stricter one: it bounds the larger gap too, and costs more."""
     larger, summed = (
@@ -472,6 +476,7 @@ def test_small_groups_are_an_error_with_their_sizes(cells):
     assert str(shown) in str(raised.value)  # of the rows that are compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_groups", ["merge", "ignore"])
 def test_small_groups(cells, small_groups):
     model = fit(classifier(min_group_size=15, small_groups=small_groups, kappa=0.03), cells)
@@ -509,6 +514,7 @@ def test_the_table_tells_labels_apart(both):
     assert table["gap"].max() == pytest.approx(model.constraint_values_["loss_parity"])
 
 
+@pytest.mark.slow
 def test_hundreds_of_groups():
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(300), 40)
@@ -574,6 +580,7 @@ def test_a_warm_start_adds_epochs(biased, solver):
     assert model.multipliers_ == whole.multipliers_
 
 
+@pytest.mark.slow
 def test_a_warm_start_of_auto(biased, fair):
     model = fit(classifier(warm_start=True), biased)
     fit(model.set_params(max_epochs=6), biased)
@@ -591,6 +598,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_warm_start_of_another_problem(both, change):
     model = fit(classifier(warm_start=True), both)
@@ -602,6 +610,7 @@ def test_a_warm_start_of_another_problem(both, change):
     assert model.n_evaluations_ != first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"hidden_layer_sizes": (5,)}, {"module": Net}], ids=["layers", "module"])
 def test_a_warm_start_of_another_network_begins_anew(biased, options):
     model = fit(classifier(warm_start=True), biased)
@@ -680,6 +689,7 @@ def test_chunks_without_a_group_or_a_class(stream):
     assert np.isfinite(model.decision_function(stream.X)).all()
 
 
+@pytest.mark.slow
 def test_a_stream_after_fit_and_fit_after_a_stream(stream):
     model = fit(classifier(), stream)
     assert model.n_iter_ == 3
@@ -776,6 +786,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "metric", "grain"), OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("solver", ["ssl_alm", "stochastic_switching", "adam_lagrangian"])
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.ConvergenceWarning")

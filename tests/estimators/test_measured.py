@@ -90,6 +90,7 @@ def fitted():
     return fit
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_values_are_those_of_the_metrics(fitted, name):
@@ -137,6 +138,7 @@ def test_classes_have_their_own_values():
         model.constraint_values(X[y == 0], y[y == 0])
 
 
+@pytest.mark.slow
 def test_pairs_have_their_own_values():
     X, y, qid, group = make_biased_ranking(n_queries=60, random_state=0)
     first = qid < 40
@@ -156,6 +158,7 @@ def test_errors(fitted):
     assert model.constraint_values(X[TEST], y[TEST]) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 @pytest.mark.parametrize(
     ("estimator", "tolerance"),
@@ -180,6 +183,7 @@ def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
     assert price == pytest.approx(slope, rel=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
 def test_a_method_without_multipliers_has_no_price():
     model = fc.PartialParityClassifier(0.1, parity="demographic", solver="idca", max_iter=2)

@@ -106,6 +106,7 @@ def test_unlabelled_rows_go_through_weights(biased, other):
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")  # they bound the share up to a tolerance
 @pytest.mark.parametrize("solver", ["ipc", "exact_penalty", "online_subgradient"])
 def test_the_published_solvers(biased, solver):
@@ -145,6 +146,7 @@ def test_pickled_with_rows_of_its_own_it_starts_warm(biased, other):
     assert loaded.minority_share_ >= 0.36 - 1.001e-6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 def test_grid_search_and_pipeline_pass_the_rows_on(biased, other, routing):
     X, y, group = biased
@@ -217,6 +219,7 @@ def test_a_solver_that_takes_no_domain_says_so(biased):
         MinorityRateClassifier(solver="adam_lagrangian").fit(X, y, sensitive_features=group)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* probabilities:fairconstrained.FairnessWarning")
 @each_rate
 def test_both_constraints_serve_other_estimators(biased, rate):
@@ -248,6 +251,7 @@ def test_on_real_data(real_folder):
     assert model.score(X[~train], y[~train]) > free.score(X[~train], y[~train]) - 0.03
 
 
+@pytest.mark.slow
 def test_stationarity_on_request(biased):
     X, y, group = biased
     model = MinorityRateClassifier(0.4, compute_stationarity=True).fit(X, y, sensitive_features=group)

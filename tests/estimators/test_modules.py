@@ -75,6 +75,7 @@ def check_promise(model, sample):
     assert accuracy > max(sample.y.mean(), 1 - sample.y.mean()) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_kappa_is_kept(classes, fitted, name):
     model = fitted if name == "hidden layer" else fit(classifier(**SPECS[name]), classes)
@@ -88,12 +89,14 @@ def test_kappa_is_kept(classes, fitted, name):
     assert free.constraint_values_["demographic_parity"] > 2 * KAPPA
 
 
+@pytest.mark.slow
 def test_relu_is_the_default(classes):
     model = fit(classifier(hidden_layer_sizes=(3,), kappa=0.15), classes)
     assert isinstance(model.module_[1], nn.ReLU)
     assert model.constraint_values_["demographic_parity"] <= 0.15 + granularity(classes.groups) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", ["statistical", "group_auc", "equalized_odds"])
 def test_other_notions(classes, parity):
     model = fit(tanh(parity=parity, kappa=0.12, interval=(0.0, 0.6)), classes)
@@ -102,6 +105,7 @@ def test_other_notions(classes, parity):
     assert gap <= 0.12 + 1 / (0.6 * min(np.bincount(2 * classes.groups + classes.y)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [SPECS["hidden layer"], SPECS["class"]], ids=["hidden layer", "class"])
 def test_a_head_for_every_group(classes, spec):
     X, _, groups = classes
@@ -131,6 +135,7 @@ def test_sparse_features(classes):
     )
 
 
+@pytest.mark.slow
 def test_the_seed_decides(classes, fitted):
     again, other = fit(tanh(), classes), fit(tanh(random_state=1, kappa=None), classes)
     scores = fitted.decision_function(classes.X)
@@ -154,6 +159,7 @@ def test_an_instance_of_the_user_stays_as_it_is(classes):
     assert all(torch.equal(module.state_dict()[name], value) for name, value in before.items())
 
 
+@pytest.mark.slow
 def test_from_a_module_to_linear_scores_and_back(classes):
     model = fit(tanh(kappa=0.3), classes)
     fit(model.set_params(hidden_layer_sizes=None), classes)
@@ -164,6 +170,7 @@ def test_from_a_module_to_linear_scores_and_back(classes):
     assert not hasattr(model, "intercept_")
 
 
+@pytest.mark.slow
 def test_warm_start(classes):
     model = fit(tanh(kappa=0.2, warm_start=True), classes)
     fit(model.set_params(kappa=KAPPA), classes)
@@ -173,6 +180,7 @@ def test_warm_start(classes):
     np.testing.assert_array_equal(other.predict(classes.X), cold.predict(classes.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_regressor(numbers, group_interactions):
     X, y, groups = numbers

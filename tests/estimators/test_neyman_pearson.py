@@ -121,6 +121,7 @@ def best_threshold(scores, y, n_errors):
     return np.mean(scores[y == 1] <= threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["truncated_logistic", "logistic", "hinge"])
 @pytest.mark.parametrize("bound", [0.01, 0.05, 0.2])
 def test_type_one_errors_cost_no_more_than_by_a_threshold(two_classes, bound, loss):
@@ -142,6 +143,7 @@ def test_out_of_reach_priority_does_not_collapse():
     assert model.class_table_.error[1] < 0.95
 
 
+@pytest.mark.slow
 def test_ten_classes():
     X, y = load_digits(return_X_y=True)
     model = NeymanPearsonClassifier(0.02, priority_class=8, bound_on="error", alpha=1e-2, max_iter=100)
@@ -153,6 +155,7 @@ def test_ten_classes():
     assert table.error[8] < 0.05
 
 
+@pytest.mark.slow
 def test_a_radius_does_not_change_which_errors_are_possible():
     """Scores of any length predict the same; but short ones have other best coefficients."""
     X, y = load_digits(n_class=3, return_X_y=True)
@@ -218,6 +221,7 @@ def test_weights_stand_for_repeated_rows(flowers, bound_on):
     assert NeymanPearsonClassifier().fit(X, y, sample_weight=absent).classes_.tolist() == ["versicolor", "virginica"]
 
 
+@pytest.mark.slow
 def test_forms_of_the_input(flowers):
     X, y = flowers
     bounds = {"setosa": 0.05, "versicolor": 0.6}
@@ -236,6 +240,7 @@ def test_forms_of_the_input(flowers):
     assert warm.fit(X, y).objective_ == pytest.approx(model.objective_, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_searches_and_pipelines(flowers):
     X, y = flowers
     grid = {"neymanpearsonclassifier__bounds": [None, {"virginica": 0.1}, {"virginica": 0.3}]}

@@ -76,6 +76,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parity", "sample", "kind"), CASES, indirect=["sample"], ids=str)
 def test_kappa_is_kept(sample, parity, kind):
     X, y, groups = sample
@@ -90,6 +91,7 @@ def test_kappa_is_kept(sample, parity, kind):
     assert model.score(X, y, sensitive_features=groups) > max(y.mean(), 1 - y.mean()) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parity", "sample"), [("group_auc", 2), ("equal_opportunity", 3), ("equalized_odds", 2)], indirect=["sample"]
 )
@@ -102,6 +104,7 @@ def test_coefficients_that_the_groups_share(sample, parity):
     assert model.score(X, y) > max(y.mean(), 1 - y.mean()) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", ["statistical", "equalized_odds"])
 def test_crossed_attributes(parity):
     X, y, groups = make_biased_classification(
@@ -139,6 +142,7 @@ def test_weights_and_threshold_reach_the_rates(sample, parity):
     assert gap <= 0.25 + max(weights[rows].max() / weights[rows].sum() for rows in cells) + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parity", "kind"), [("statistical", "by group"), ("demographic", "union"), ("group_auc", "by group")]
 )
@@ -197,6 +201,7 @@ def test_zero_one_under_equal_opportunity_is_the_best_pair_of_thresholds(classes
     assert model.n_iter_ == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [(0.2, 0.7), [(0.2, 0.4), (0.5, 0.8)]], ids=["interval", "union"])
 @pytest.mark.parametrize("parity", ["equal_opportunity", "equalized_odds"])
 def test_ranks_in_the_whole_group(parity, interval):

@@ -46,6 +46,7 @@ def test_the_problem_of_the_paper(biased):
     assert np.linalg.norm(model.coef_) <= radius * (1 + 1e-12)
 
 
+@pytest.mark.slow
 @ignored
 @pytest.mark.parametrize("rate", ["sigmoid", "indicator"])
 @pytest.mark.parametrize("radius", [None, 1.0])
@@ -64,6 +65,7 @@ def test_the_bound_is_kept(biased, rate, radius):
     assert model.exact_value_ == pytest.approx(exact)
 
 
+@pytest.mark.slow
 @ignored
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")  # they bound the value up to a tolerance
 @pytest.mark.parametrize("oracle", ["augmented_lagrangian", "level_set"])

@@ -52,6 +52,7 @@ REGRESSORS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("objective", "parity", "normalize", "group_interactions"), CLASSIFIERS)
 def test_classifier(classes, objective, parity, normalize, group_interactions):
     X, y, groups = classes
@@ -71,6 +72,7 @@ def test_classifier(classes, objective, parity, normalize, group_interactions):
     assert model.score(X, y, sensitive_features=groups) > max(y.mean(), 1 - y.mean()) + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parity", "normalize", "group_interactions"), REGRESSORS)
 def test_regressor(numbers, parity, normalize, group_interactions):
     X, y, groups = numbers
@@ -91,6 +93,7 @@ def test_regressor(numbers, parity, normalize, group_interactions):
     assert model.score(X, y, sensitive_features=groups) > 0.2
 
 
+@pytest.mark.slow
 @each_parity
 def test_four_groups(parity):
     X, y, groups = make_biased_classification(
@@ -143,6 +146,7 @@ def test_a_threshold_of_the_classifier(classes, parity):
     np.testing.assert_array_equal(model.predict(X), (model.decision_function(X) > 0.8).astype(int))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["logistic", "ramp", "smoothstep"])
 def test_every_surrogate(classes, surrogate):
     X, y, groups = classes
@@ -242,6 +246,7 @@ def test_zero_one_is_the_best_pair_of_thresholds(classes):
     assert model.constraint_values_["demographic_parity"] <= kappa + 1e-12
 
 
+@pytest.mark.slow
 def test_more_levels_do_not_spoil_the_objective():
     """Their components together must not outweigh the objective."""
     rng = np.random.default_rng(0)

@@ -89,6 +89,7 @@ def test_iterations_that_are_given_are_kept(asked):
     assert ran.max_iter == 7
 
 
+@pytest.mark.slow
 def test_idca_is_the_papers(rows):
     X, y, groups = rows
     model = PartialParityClassifier(0.1, solver="idca", solver_options="paper", max_iter=3)

@@ -42,6 +42,7 @@ def gap_of(model, X, y, groups, **options):
     return rate_gap(y, model.decision_function(X), sensitive_features=groups, **options)
 
 
+@pytest.mark.slow
 @ignores_decisions
 @pytest.mark.parametrize("rate", ["sigmoid", "hinge", "indicator"])
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -91,6 +92,7 @@ def test_probabilities_whose_decisions_are_apart_are_said(biased):
     assert model.exact_gaps_["demographic_parity"] <= 0.3
 
 
+@pytest.mark.slow
 @ignores_decisions
 @pytest.mark.parametrize("kind", ["frame", "sparse"])
 @pytest.mark.parametrize("rate", ["sigmoid", "hinge", "indicator"])
@@ -121,6 +123,7 @@ def test_the_mean_over_groups(crowded):
     assert len(model.multipliers_) <= 1
 
 
+@pytest.mark.slow
 def test_several_constraints_with_bounds_of_their_own(biased):
     X, y, group = biased
     names = ["demographic_parity", "equal_opportunity"]
@@ -134,6 +137,7 @@ def test_several_constraints_with_bounds_of_their_own(biased):
     assert max(same.constraint_values_.values()) <= 0.05 + share_of_positives
 
 
+@pytest.mark.slow
 def test_accuracy_is_not_given_away_for_the_exact_rates(biased):
     X, y, group = biased
     options = {"rate": "indicator", "kappa": 0.03}
@@ -143,6 +147,7 @@ def test_accuracy_is_not_given_away_for_the_exact_rates(biased):
     assert counted.score(X, y) >= logistic.score(X, y) - 0.005
 
 
+@pytest.mark.slow
 @ignores_decisions
 @pytest.mark.parametrize("rate", ["sigmoid", "indicator"])
 def test_networks(biased, rate):
@@ -154,6 +159,7 @@ def test_networks(biased, rate):
     assert model.score(X, y) > max(y.mean(), 1 - y.mean()) + 0.1
 
 
+@pytest.mark.slow
 @ignores_decisions
 def test_a_network_with_many_groups_does_not_collapse(crowded):
     """Groups that say about the same push together; the sum of their multipliers must not grow with their number."""
@@ -189,6 +195,7 @@ def test_other_solvers_report_the_gap(biased, solver):
     assert model.score(X, y) > 0.5
 
 
+@pytest.mark.slow
 def test_losses_of_groups_that_overlap(crowded):
     X, y, members = crowded
     model = LossParityClassifier(0.1, hidden_layer_sizes=(4,), reference="overall", max_epochs=5, random_state=0)

@@ -46,6 +46,7 @@ def test_pipeline_in_a_grid_search_with_fairness_scorers(classes, group_interact
     assert (predicted == y).mean() > y.mean() + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_the_groups_reach_every_fit_of_a_search(classes):
     X, y, groups = classes
@@ -55,6 +56,7 @@ def test_the_groups_reach_every_fit_of_a_search(classes):
     assert all(list(model.groups_) == [0, 1] for model in results["estimator"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_sample_weight_can_be_requested_too(classes):
     X, y, groups = classes
@@ -79,6 +81,7 @@ def test_every_method_asks_for_the_groups(estimator):
 # --- routing off
 
 
+@pytest.mark.slow
 def test_fit_and_step_parameters_without_routing(classes):
     X, y, groups = classes
     pipe = make_pipeline(StandardScaler(), classifier())
@@ -88,6 +91,7 @@ def test_fit_and_step_parameters_without_routing(classes):
     np.testing.assert_array_equal(pipe.predict(X), alone.predict(StandardScaler().fit_transform(X)))
 
 
+@pytest.mark.slow
 def test_grid_search_without_routing(classes):
     X, y, groups = classes
     search = GridSearchCV(classifier(), {"kappa": [0.15, 0.3]}, cv=2, error_score="raise")

@@ -130,6 +130,7 @@ def test_sparse_rows_whose_squares_overflow(rows):
         fit("PartialParityClassifier", sp.csr_matrix(X), y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["PartialParityClassifier", "PartialParityRegressor", "AUCFairClassifier"])
 def test_the_largest_values_that_are_allowed_fit(name, rows):
     X, y = rows

@@ -121,6 +121,7 @@ def test_merged_groups_are_one_group(model, name, metric, sample):
     )
 
 
+@pytest.mark.slow
 @each_model
 def test_ignored_groups_are_not_compared(model, name, metric, sample):
     model = fitted(model, sample, small_groups="ignore")
@@ -142,6 +143,7 @@ def test_ignored_groups_are_not_compared(model, name, metric, sample):
     assert model.constraint_values(new.X, new.y, sensitive_features=new.groups) == {name: pytest.approx(gap)}
 
 
+@pytest.mark.slow
 @each_model
 def test_large_groups_are_left_as_they_are(model, name, metric):
     sample = draw({"a": 120, "b": 100})
@@ -153,6 +155,7 @@ def test_large_groups_are_left_as_they_are(model, name, metric):
         assert other.groups_.tolist() == ["a", "b"]
 
 
+@pytest.mark.slow
 @each_model
 def test_clone_and_pickle(model, name, metric, sample):
     model = fitted(model, sample, small_groups="merge")
@@ -165,6 +168,7 @@ def test_clone_and_pickle(model, name, metric, sample):
     assert loaded.constraint_values(sample.X, sample.y, **rows) == model.constraint_values(sample.X, sample.y, **rows)
 
 
+@pytest.mark.slow
 def test_ignored_rows_are_learnt_from(sample):
     kept = ~np.isin(sample.groups, SMALL)
     all_rows = fitted(MODELS["statistical"][0], sample, small_groups="ignore")
@@ -179,6 +183,7 @@ def test_small_groups_is_checked(sample):
             fitted(model, sample, small_groups="drop")
 
 
+@pytest.mark.slow
 def test_a_size_of_the_users_own_is_not_the_rule_where_means_are_met_exactly(sample):
     model = fitted(MODELS["loss"][0], sample, min_group_size=9, small_groups="ignore")
     assert model.ignored_groups_ == ["c"]
@@ -192,6 +197,7 @@ def test_a_size_of_the_users_own_is_not_the_rule_where_means_are_met_exactly(sam
 # --- what groups are called
 
 
+@pytest.mark.slow
 def test_labels_keep_their_types(sample):
     numbers = np.select([sample.groups == g for g in SIZES], [10, 20, 30, 40, 50])
     model = PartialParityClassifier(KAPPA, small_groups="merge").fit(sample.X, sample.y, sensitive_features=numbers)
@@ -247,6 +253,7 @@ def test_groups_are_small_if_one_of_the_constraints_says_so(sample):
     assert model.constraint_values_all_groups_["fine"] > model.constraint_values_["fine"]
 
 
+@pytest.mark.slow
 def test_labels_count_where_they_are_compared():
     sample = draw({"a": 200, "b": 180, "c": 30})
     few = np.flatnonzero((sample.groups == "c") & (sample.y == 1))[2:]

@@ -37,6 +37,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
 @pytest.mark.parametrize("estimator", CLASSIFIERS.values(), ids=CLASSIFIERS.keys())
 def test_a_classifier(classes, estimator):

@@ -67,6 +67,7 @@ def reference(rows):
 
 
 # some bound probabilities, and are warned of the decisions
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("units", UNITS.values(), ids=UNITS)
 @pytest.mark.parametrize("name", MODELS)
@@ -93,6 +94,7 @@ def test_with_a_penalty_the_bound_is_kept_in_any_unit(name, units, rows):
         assert model.objective_ == pytest.approx(free.objective_, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_ball_of_coefficients_of_different_units(rows):
     """The optimum in the ball has the largest feature alone; the others could only change its last digits."""
     X, y, _ = rows

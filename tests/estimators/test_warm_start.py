@@ -17,6 +17,7 @@ def fit(model, sample, **extra):
     return model.fit(sample.X, sample.y, sensitive_features=sample.groups, **extra)
 
 
+@pytest.mark.slow
 def test_from_the_last_fit(classes):
     model = fit(classifier(kappa=0.1, warm_start=True), classes)
     cold = model.objective_
@@ -25,6 +26,7 @@ def test_from_the_last_fit(classes):
     assert model.objective_ == pytest.approx(cold, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", ["statistical", "demographic", "group_auc"])
 def test_from_a_looser_kappa_it_is_no_dearer_and_as_good(classes, parity):
     cold = fit(classifier(parity=parity, kappa=0.08), classes)
@@ -35,6 +37,7 @@ def test_from_a_looser_kappa_it_is_no_dearer_and_as_good(classes, parity):
     assert warm.objective_ == pytest.approx(cold.objective_, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parity", ["statistical", "demographic", "equal_opportunity"])
 def test_along_a_path_of_kappas(classes, parity):
     model = classifier(warm_start=True, parity=parity)
@@ -58,6 +61,7 @@ CONSTRAINTS = [
 ]
 
 
+@pytest.mark.slow
 def test_with_other_constraints(classes):
     """What an earlier fit learnt about the constraints is used where it makes sense, and no more."""
     model = classifier(warm_start=True, parity="statistical")
@@ -69,6 +73,7 @@ def test_with_other_constraints(classes):
     assert model.objective_ == pytest.approx(cold.objective_, rel=0.03)
 
 
+@pytest.mark.slow
 def test_on_other_rows(classes):
     half = type(classes)(*(column[::2] for column in classes))
     model = fit(classifier(warm_start=True, parity="statistical"), half)
@@ -103,6 +108,7 @@ def test_where_the_last_fit_does_not_apply(classes, change, options):
 # --- fewer rows first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parity", "group_interactions"), [("statistical", False), ("demographic", True), ("equalized_odds", False)]
 )

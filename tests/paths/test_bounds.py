@@ -22,6 +22,7 @@ def rates(**options):
     return PartialParityClassifier(**{"parity": "demographic", **options})
 
 
+@pytest.mark.slow
 def test_the_grid_goes_from_the_gap_to_what_the_groups_resolve(classes):
     path = path_of(rates(), classes, n_kappas=4)
     free = rates(kappa=None).fit(classes.X, classes.y, sensitive_features=classes.groups)
@@ -34,6 +35,7 @@ def test_the_grid_goes_from_the_gap_to_what_the_groups_resolve(classes):
     assert path.models[0].kappa is None
 
 
+@pytest.mark.slow
 def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
     folds = [(np.arange(100, 400), np.arange(100)), (np.arange(300), np.arange(300, 400))]
     path = path_of(rates(), classes, n_kappas=2, cv=folds)
@@ -54,6 +56,7 @@ def test_the_grid_is_about_groups_where_the_granularity_is_not(classes):
     assert max(grains) < 1e-3 < 1 / np.bincount(classes.groups).min()
 
 
+@pytest.mark.slow
 def test_groups_that_are_not_compared_do_not_end_the_grid(classes):
     groups = np.where(np.arange(400) < 5, 2, classes.groups)
     estimator = RateParityClassifier(min_group_size=20, small_groups="ignore")

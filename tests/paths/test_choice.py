@@ -130,6 +130,7 @@ def chosen(classes):
     return model.fit(classes.X, classes.y, sensitive_features=classes.groups)
 
 
+@pytest.mark.slow
 def test_the_chosen_model_is_that_of_the_path(classes, chosen):
     path = fairness_path(
         PartialParityClassifier(**RATES),
@@ -193,6 +194,7 @@ def test_fit_keeps_parameters_and_forgets_the_last_fit(classes, chosen):
     assert vars(model) == {**state, "kappas": [None, 1.5]}
 
 
+@pytest.mark.slow
 def test_one_standard_error_is_handed_on(classes):
     model = FairnessPathCV(RateParityClassifier(), bound=0.3, kappas=[None, 0.21, 0.2], cv=2, scoring="neg_log_loss")
     plain, tight = (
@@ -220,6 +222,7 @@ def test_without_groups_it_is_the_unconstrained_model(classes):
     np.testing.assert_array_equal(model.coef_, free.coef_)
 
 
+@pytest.mark.slow
 def test_several_constraints_by_one_parameter(classes):
     constraints = [("rate", RateGap(0.3)), ("tpr", RateGap(None, constraint="equal_opportunity"))]
     model = PartialParityClassifierCV(
@@ -244,6 +247,7 @@ def test_auc(classes):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("named", [True, False], ids=["named", "generic"])
 def test_in_a_pipeline_and_a_search(classes, named):
@@ -270,6 +274,7 @@ def test_in_a_pipeline_and_a_search(classes, named):
     assert is_classifier(search)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_any_estimator_and_pipelines(classes):
     inner = make_pipeline(StandardScaler(), RateParityClassifier(rate="sigmoid"))

@@ -60,6 +60,7 @@ def by_hand(estimator, sample, splits, scale=False):
 # --- held-out rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("scale", [False, True], ids=["alone", "pipeline"])
 def test_columns_are_those_of_a_loop_over_the_folds(classes, scale):
@@ -125,6 +126,7 @@ def test_splitters_with_groups_of_their_own(classes):
     assert path_of(RateParityClassifier(), classes, kappas=[None], cv=splits).n_splits == 2
 
 
+@pytest.mark.slow
 def test_held_out_rows_need_groups_of_their_own(classes):
     """Where those of the constraint are on rows apart, a gap of held-out rows would be one of nothing."""
     extra = {"X_constraint": classes.X[:150], "sensitive_features_constraint": classes.groups[:150]}
@@ -135,6 +137,7 @@ def test_held_out_rows_need_groups_of_their_own(classes):
     assert (path_of(estimator, classes, **options).table["mean_test_gap"] > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 def test_processes_change_nothing(classes, path):
     other = path_of(RateParityClassifier(), classes, n_jobs=2)
@@ -143,6 +146,7 @@ def test_processes_change_nothing(classes, path):
         np.testing.assert_array_equal(model.coef_, same.coef_)
 
 
+@pytest.mark.slow
 def test_threads_leave_the_warnings_of_the_process_alone(classes, path):
     show = warnings.showwarning
     with parallel_config("threading"):
@@ -175,6 +179,7 @@ class Counting(TransformerMixin, BaseEstimator):
         return 2.0 * X
 
 
+@pytest.mark.slow
 def test_transformers_are_fitted_once_for_all_models(classes):
     Counting.fits.clear()
     pipeline = make_pipeline(Counting(), StandardScaler(), RateParityClassifier())
@@ -192,6 +197,7 @@ def test_transformers_are_fitted_once_for_all_models(classes):
     np.testing.assert_allclose(path.table["objective"], alone.table["objective"])
 
 
+@pytest.mark.slow
 def test_transformers_are_fitted_once_in_every_fold(classes):
     """Also where the bounds are known only after the first fits of all folds."""
     Counting.fits.clear()
@@ -210,12 +216,14 @@ def test_transformers_get_what_they_request(classes):
     assert Counting.fits == [(400, True, False)]
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_one_step(classes, path):
     alone = path_of(Pipeline([("model", RateParityClassifier())]), classes)
     np.testing.assert_array_equal(alone.table["mean_test_gap"], path.table["mean_test_gap"])
     assert isinstance(alone.models[0], Pipeline)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_rows_of_the_constraint_are_transformed_too(classes):
     """`Pipeline.transform_input` says which arguments of fit are rows."""

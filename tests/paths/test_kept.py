@@ -135,6 +135,7 @@ def test_several_constraints_of_which_one_is_loosened(noisy):
         assert model.violation_ == pytest.approx(max(0.0, *excess), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_folds_keep_the_better_model_too(noisy):
     """Two folds of the same rows give what all rows give."""
     rows = np.arange(224)
@@ -145,6 +146,7 @@ def test_folds_keep_the_better_model_too(noisy):
     np.testing.assert_array_equal(path.table["mean_test_accuracy"], path.table["train_accuracy"])
 
 
+@pytest.mark.slow
 def test_the_table_of_classes_has_the_bounds_of_the_looser_fit():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 3)), np.arange(200) % 2

@@ -41,6 +41,7 @@ def rates(**options):
 # --- the models
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_every_model_is_as_good_as_a_cold_fit(classes):
     path = path_of(RateParityClassifier(rate="sigmoid"), classes, kappas=[None, 0.15, 0.05])
@@ -62,6 +63,7 @@ def test_the_fits_are_those_of_one_estimator_with_warm_starts(classes):
         assert (model.objective_, model.n_evaluations_) == (by_hand.objective_, by_hand.n_evaluations_)
 
 
+@pytest.mark.slow
 def test_models_have_the_users_parameters_besides_the_bound(classes):
     estimator = RateParityClassifier(alpha=0.01, max_iter=60)
     before = estimator.get_params()
@@ -75,6 +77,7 @@ def test_models_have_the_users_parameters_besides_the_bound(classes):
     assert all(model.warm_start for model in again.models)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"hidden_layer_sizes": (2,), "activation": "tanh", "random_state": 0}], ids=str
 )
@@ -88,6 +91,7 @@ def test_later_fits_leave_earlier_models_alone(classes, options):
     assert long.table["gap"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_without_warm_starts_models_are_cold_fits(classes):
     path = path_of(rates(), classes, kappas=[0.2, 0.15], warm_start=False)
     cold = rates(kappa=0.15).fit(classes.X, classes.y, sensitive_features=classes.groups)
@@ -118,6 +122,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "data", "kappa"), ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_every_estimator_keeps_its_bounds(request, estimator, data, kappa):
     sample, extra = request.getfixturevalue(data), {"qid": QUERIES} if isinstance(estimator, FairRanker) else {}
@@ -164,6 +169,7 @@ def test_weights_of_a_penalty(classes, estimator, score):
         path_of(estimator, classes)
 
 
+@pytest.mark.slow
 def test_where_kappa_bounds_a_surrogate_it_has_to_be_given(classes):
     estimator = PairwiseParityClassifier(solver="augmented_lagrangian")
     with pytest.raises(ValueError, match="kappas must be given: kappa of PairwiseParityClassifier bounds a surrogate"):
@@ -311,6 +317,7 @@ def test_progress_is_shown_on_request(classes, capfd):
 # --- forms of the data
 
 
+@pytest.mark.slow
 def test_forms_of_features_and_groups(classes):
     X = np.where(np.abs(classes.X) > 0.5, classes.X, 0.0)
     options = {"kappas": [0.15], "cv": 2}
@@ -325,6 +332,7 @@ def test_forms_of_features_and_groups(classes):
     assert list(other.models[0].feature_names_in_) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_several_columns_and_overlapping_groups(classes):
     columns = pd.DataFrame({"first": classes.groups, "second": np.where(np.arange(400) % 2, "odd", "even")})
     path = fairness_path(RateParityClassifier(), classes.X, classes.y, sensitive_features=columns, kappas=[0.1], cv=2)
@@ -337,6 +345,7 @@ def test_several_columns_and_overlapping_groups(classes):
     assert path.table["gap"][0] == pytest.approx(gap)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_weights_count_in_fits_and_measurements(classes):
     """Rows with weight two are rows that come twice, in the fits and in what is measured."""

@@ -13,8 +13,14 @@ from fairconstrained.postprocessing import ScoreShiftPostprocessor
 @parametrize_with_checks(
     [
         ScoreShiftPostprocessor(LogisticRegression()),
-        ScoreShiftPostprocessor(BernoulliNB(), kappa=None),
     ]
 )
 def test_estimator_check(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@parametrize_with_checks([ScoreShiftPostprocessor(BernoulliNB(), kappa=None)])
+def test_estimator_check_with_probabilities_and_no_bound(estimator, check):
     check(estimator)

@@ -70,7 +70,7 @@ def solve_by_slsqp(problem: Problem) -> Known:
     return Known(problem, found.x, point.objective, multiplier)
 
 
-@pytest.fixture(scope="session", params=["squared", "logistic"])
+@pytest.fixture(scope="session", params=["squared", pytest.param("logistic", marks=pytest.mark.slow)])
 def known(request: pytest.FixtureRequest, make_data: Any, make_problem: Any, mean_gap: Any) -> Known:
     """A convex problem with its optimum and multiplier."""
     data = make_data(counts=(23, 31), weighted=True, shift=0.8)

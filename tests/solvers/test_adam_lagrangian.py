@@ -20,6 +20,7 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, make_solver
 from fairconstrained.solvers import adam_lagrangian as module
 from fairconstrained.solvers.adam_lagrangian import _fair_factor, _head, _is_fair, _made_fair, _restored
+from tests.covering import each_value
 
 
 class Product(nn.Module):
@@ -101,10 +102,9 @@ def objective_of(problem, params):
 # --- the promise
 
 
-@pytest.mark.parametrize("kappa", [0.1, 0.005, 0.0])
-@pytest.mark.parametrize("model", MODELS.values(), ids=MODELS.keys())
+@each_value(model=MODELS, kappa=[0.1, 0.005, 0.0])
 def test_the_exact_gap_is_within_kappa(two_groups, model, kappa):
-    problem = problem_of(two_groups, LossParity(kappa), model)
+    problem = problem_of(two_groups, LossParity(kappa), MODELS[model])
     result = solve(problem)
     assert gap_of(problem, result.params) <= kappa + 1e-9
     assert result.status == Status.COMPLETED
@@ -410,6 +410,7 @@ def test_start_carries_the_parameters_over(two_groups):
     assert plain.objective <= result.objective + 1e-3
 
 
+@pytest.mark.slow
 def test_weights_do_not_run_away_on_many_steps_an_epoch():
     """With weights fixed for half an epoch, the loss of the group that is to get worse grew without bound."""
     rng = np.random.default_rng(0)

@@ -133,6 +133,7 @@ def optimum_by_cuts(x, y, codes, alpha):
     return np.array(found)
 
 
+@pytest.mark.slow
 def test_demographic_parity_against_the_global_optimum(make_problem):
     """The exact problem has many local optima, found by enumeration; a local method may end in another one."""
     excesses = []
@@ -213,6 +214,7 @@ def test_one_iteration_keeps_the_solution_for_a_tighter_bound(parity_problem, no
 # --- bounds out of reach
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
     """Of one feature on which groups differ, only constant scores have no gap, whatever the multipliers are."""
@@ -228,6 +230,7 @@ def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
     assert model.n_iter_ < 15
 
 
+@pytest.mark.slow
 def test_a_rate_beyond_the_interval_comes_down_rather_than_the_others_up():
     """Rates of .04 and .3, the interval (0, .25): the rank gap is stricter, so its optimum cannot be the better one.
 

@@ -13,34 +13,8 @@ from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
 from fairconstrained.views import ConvexQuadratic, FullBatch, SingleRows
+from tests.quick import QUICK
 
-#: Options with which every solver is quick on small problems.
-QUICK = {
-    "adam": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.1},
-    "adam_lagrangian": {"max_epochs": 2, "batch_size": 32, "learning_rate": 0.1, "tol": 0.01},
-    "alm": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.2},
-    "augmented_lagrangian": {"max_iter": 3, "inner_iter": 20},
-    "exact_penalty": {"max_iter": 10},
-    "idca": {"max_outer": 3, "max_inner": 25},
-    "ipc": {"max_iter": 3, "inner_iter": 30, "proximity": 0.5},
-    "ipp_conex": {"max_iter": 3, "inner_iter": 20, "learning_rate": 1.0},
-    "ipp_ssg": {"max_iter": 3, "inner_iter": 20},
-    "multiplier_model": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.1},
-    "nupi": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.1},
-    "online_subgradient": {"max_iter": 20},
-    "penalized_subgradient": {"step": 0.1, "max_iter": 60},
-    "penalty": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.2},
-    "penalty_barrier": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.1},
-    "plada": {"max_epochs": 3, "epoch_steps": 10, "learning_rate": 0.3},
-    "proxy_lagrangian": {"max_iter": 50},
-    "sgd": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.2},
-    "ssg": {"max_iter": 100},
-    "ssl_alm": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.2},
-    "stochastic_ghost": {"max_epochs": 2, "batch_size": 105, "learning_rate": 0.5},
-    "stochastic_idca": {"max_outer": 2, "max_inner": 20, "step": 4.0},
-    "stochastic_switching": {"max_epochs": 2, "batch_size": 16, "output": "last"},
-    "switching_subgradient": {"max_iter": 100},
-}
 #: Options with which the multipliers of the active constraint are above zero at the end.
 LONG_ENOUGH = {
     "alm": {"max_epochs": 40, "dual_rate": 0.5},
@@ -155,7 +129,7 @@ def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
     if name == "projected_gradient":
         loss, bound = Logistic(), PairwiseParity(0.1)
     problem = Problem(LinearModel(data.n_features, alpha=0.05), loss.bind(data), (bound.bind(data),), data)
-    result = make_solver(name, {}, problem).solve(problem, None, np.random.default_rng(0))
+    result = make_solver(name, QUICK.get(name, {}), problem).solve(problem, None, np.random.default_rng(0))
     assert max(result.multipliers.values()) > 0.01
     assert min(result.multipliers.values()) > 0
 

@@ -39,6 +39,7 @@ def test_its_convex_models_decrease_and_the_surrogate_stays_feasible(parity_prob
     assert all(record["n_feasible"] >= 1 for record in result.history)
 
 
+@pytest.mark.slow
 def test_objectives_that_are_not_convex(make_data, make_problem):
     data = make_data(counts=(90, 120))
     problem = make_problem(data, DemographicParity(0.15).unchecked(data), loss=TruncatedLogistic())

@@ -39,6 +39,7 @@ def solve(problem, seed=0, **options):
     return solver.solve(problem, None, np.random.default_rng(seed))
 
 
+@pytest.mark.slow
 def test_it_ends_feasible_and_better_than_any_linear_score(data):
     problem = make_problem(data)
     linear = make_problem(data, model=LinearModel(3))
@@ -52,6 +53,7 @@ def test_it_ends_feasible_and_better_than_any_linear_score(data):
     assert set(result.multipliers) == set(problem.component_names)
 
 
+@pytest.mark.slow
 def test_result_is_the_best_of_what_is_recorded(data):
     problem = make_problem(data)
     result = solve(problem)
@@ -85,6 +87,7 @@ def test_infeasible_where_constant_scores_are(data):
     assert solve(make_problem(data, kappa=0.3, c1=1.0)).status == Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(data):
     problem = make_problem(data)
     one, other, third = (solve(problem, seed, max_iter=1) for seed in (0, 0, 1))
@@ -100,6 +103,7 @@ def test_linear_models_work_too(data):
     assert result.objective < 0.5
 
 
+@pytest.mark.slow
 def test_a_loss_of_rows(data):
     pairs = make_problem(data)
     problem = Problem(pairs.model, Logistic().bind(data), pairs.constraints, data)

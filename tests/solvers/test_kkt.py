@@ -192,6 +192,7 @@ def test_a_nearly_kkt_point_by_slsqp(make_problem, data, by_hand, proximity):
     assert found.nearly_eps == pytest.approx(min(expected, found.eps), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_auxiliary_variables_are_part_of_the_point(make_problem, data):
     problem = make_problem(data, StatisticalParity(0.1, n_levels=2).unchecked(data))
     w = np.array([0.4, -0.2, 0.1, 0.0])
@@ -233,6 +234,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())
 def test_estimators_tell_on_request_only(data, estimator):
     y = data.X @ [1.0, 0.5, 0.0] if isinstance(estimator, PartialParityRegressor) else None
@@ -259,6 +261,7 @@ def test_smooth_rates_end_at_a_kkt_point(data):
     assert known == pytest.approx(model.multipliers_, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:demographic_parity is .* on the training data and exceeds kappa")
 def test_the_papers_solver_comes_nearer_than_the_default(data):
     """Both are measured on the paper's problem, which only the first one solves."""

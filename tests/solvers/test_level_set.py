@@ -42,7 +42,7 @@ def solve(problem, seed=0, start=None, callback=None, name="level_set", **option
     ("kappa", "metrics", "step", "sparse"),
     [
         (0.3, ("inter_group",), 0.3, False),
-        (0.3, ("inter_group",), 0.3, True),
+        pytest.param(0.3, ("inter_group",), 0.3, True, marks=pytest.mark.slow),
         (0.1, ("intra_group", "group"), 1.0, False),
     ],
     ids=["one", "sparse", "two"],
@@ -61,6 +61,7 @@ def test_it_comes_near_the_optimum_of_the_moment_solver(make_auc_problem, kappa,
         assert result.multipliers[name] == pytest.approx(optimum.multipliers.get(name, 0.0), abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Logistic(), GroupLoss(Logistic(), (0.5, 1.5))], ids=["logistic", "group"])
 def test_losses_of_rows_come_near_the_optimum_of_a_convex_solver(make_auc_problem, loss):
     pairs = make_auc_problem(0.3)
@@ -104,6 +105,7 @@ def test_the_choice_among_iterates_by_the_exact_gap(make_auc_problem, name, opti
     assert within.status in (Status.COMPLETED, Status.MAX_ITER)
 
 
+@pytest.mark.slow
 def test_without_constraints_it_minimises_a_loss_of_rows(make_auc_problem):
     pairs = make_auc_problem()
     problem = replace(pairs, objective=Logistic().bind(pairs.data), constraints=())

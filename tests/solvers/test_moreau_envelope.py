@@ -72,6 +72,7 @@ def test_points_near_an_anchor(unequal):
 # --- around every solver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_centre_that_does_not_move_holds_the_iterate(unequal, name):
     """Around the start, with all of the weight: no method gets away from it. It would without."""
@@ -121,8 +122,10 @@ def test_a_run_that_goes_on_may_begin_an_envelope_and_leave_it(unequal):
     "options",
     [
         {"name": "alm", "max_epochs": 600, "learning_rate": 0.2, "dual_rate": 0.4, "averaging": 0.3},
-        {"name": "nupi", "max_epochs": 700, "learning_rate": 0.02, "integral_gain": 0.1},
-        {"name": "penalty_barrier", "max_epochs": 1000, "learning_rate": 0.02},
+        pytest.param(
+            {"name": "nupi", "max_epochs": 700, "learning_rate": 0.02, "integral_gain": 0.1}, marks=pytest.mark.slow
+        ),
+        pytest.param({"name": "penalty_barrier", "max_epochs": 1000, "learning_rate": 0.02}, marks=pytest.mark.slow),
     ],
     ids=lambda options: options["name"],
 )

@@ -120,6 +120,7 @@ def test_the_multipliers_are_moved_up_where_constraints_are_violated(overlapping
     assert method.multipliers[worst] > method.multipliers[best]
 
 
+@pytest.mark.slow
 def test_the_bound_is_kept_about(overlapping):
     problem, _ = overlapping
     options = MultiplierModel(max_epochs=1000, batch_size=400, learning_rate=0.01, multiplier_rate=0.01, radius=50.0)

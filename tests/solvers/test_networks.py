@@ -34,6 +34,7 @@ def solve(model, constraint, data):
     return result, bound.metric(problem.scores(result.params)) - bound.granularity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("notion", "n_outputs"), [(DemographicParity, 1), (StatisticalParity, 2)], ids=["pDP shared", "pSP heads"]
 )

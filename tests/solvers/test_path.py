@@ -42,6 +42,7 @@ def test_a_start_of_other_constraints_stays_as_it_is(parity_problem):
     assert without_idle_components(start, parity_problem(StatisticalParity, 0.1).constraints) is start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
 def test_along_a_path_the_exact_gap_is_kept_and_runs_are_cheaper(parity_problem, notion):
     start, warm, cold = None, [], []

@@ -56,9 +56,15 @@ def test_the_published_step_of_the_slacks_breaks_the_papers_bound_and_the_defaul
     assert PLADA().slack_rate < 1 / (3 * 5) < published.slack_rate
 
 
-def test_known_optimum_primal_and_dual(known):
-    options = PLADA(max_epochs=200, learning_rate=0.02, slack_rate=0.05, delta=50.0)
-    result = options.solve(known.problem, None, np.random.default_rng(0))
+@pytest.fixture(scope="module")
+def solved(known):
+    """The options of a run, its result, and its records."""
+    options, records = PLADA(max_epochs=200, learning_rate=0.02, slack_rate=0.05, delta=50.0), []
+    return options, options.solve(known.problem, None, np.random.default_rng(0), records.append), records
+
+
+def test_known_optimum_primal_and_dual(known, solved):
+    _, result, _ = solved
     np.testing.assert_allclose(result.params, known.params, atol=2e-3)
     assert result.objective == pytest.approx(known.objective, abs=1e-3)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=2e-3)
@@ -116,11 +122,8 @@ def test_residuals_vanish_at_the_solution_alone(known):
     assert p_lagrangian(known.problem, np.zeros_like(known.params), u, mu, PLADA()).kkt > 0.01
 
 
-def test_what_the_history_has_of_the_lagrangian(known):
-    options = PLADA(max_epochs=200, learning_rate=0.02, slack_rate=0.05, delta=50.0)
-    records = []
-    options.solve(known.problem, None, np.random.default_rng(0), records.append)
-    found = []
+def test_what_the_history_has_of_the_lagrangian(known, solved):
+    (options, _, records), found = solved, []
     for record in records[::40] + records[-1:]:
         u, mu = record["slacks"], record["auxiliary_multipliers"]
         found.append(p_lagrangian(known.problem, record["params"], u, mu, options))

@@ -112,7 +112,7 @@ def test_the_first_step_of_constraint_extrapolation_has_the_given_length():
     ("solver", "atol"),
     [
         (IPPSSG(max_iter=30, learning_rate=0.3), 0.05),
-        (IPPConEx(max_iter=60), 0.005),
+        pytest.param(IPPConEx(max_iter=60), 0.005, marks=pytest.mark.slow),
     ],
     ids=["ssg", "conex"],
 )

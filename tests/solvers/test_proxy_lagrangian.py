@@ -116,6 +116,7 @@ def test_the_radius_is_that_of_the_sum():
     np.testing.assert_allclose(player.weights, [1.0, 0.5, 1.0, 0.2])
 
 
+@pytest.mark.slow
 def test_the_matrix_finds_its_way_back():
     """After a long time in which one component did not matter, its weight grows again once it is violated."""
     player = _PLAYERS["swap"](2, 1.0)
@@ -231,6 +232,7 @@ def _slsqp(problem, radius=None):
     return found.fun
 
 
+@pytest.mark.slow
 def test_a_quadratic_constraint_and_unscaled_features(quadratic):
     problem = quadratic(1.0, 30.0, 0.1)
     least = _slsqp(problem)
@@ -241,6 +243,7 @@ def test_a_quadratic_constraint_and_unscaled_features(quadratic):
     assert _slsqp(problem.without_constraints()) < 0.95 * least  # the constraint binds
 
 
+@pytest.mark.slow
 def test_in_a_domain(quadratic):
     """Also where the projection is not orthogonal in the well-scaled coordinates."""
     problem = quadratic(1.0, 2.0, 0.2)
@@ -270,10 +273,10 @@ def biased():
 @pytest.mark.parametrize(
     ("constraint", "objective"),
     [
-        (GroupAUC(0.05), Logistic()),
-        (GroupAUC(0.05), PairwiseAUC()),
+        pytest.param(GroupAUC(0.05), Logistic(), marks=pytest.mark.slow),
+        pytest.param(GroupAUC(0.05), PairwiseAUC(), marks=pytest.mark.slow),
         (DemographicParity(0.05), Logistic()),
-        (StatisticalParity(0.1, n_levels=30), Logistic()),
+        pytest.param(StatisticalParity(0.1, n_levels=30), Logistic(), marks=pytest.mark.slow),
     ],
     ids=["GroupAUC", "GroupAUC, AUC", "DemographicParity", "StatisticalParity"],
 )
@@ -289,6 +292,7 @@ def test_the_metric_is_bounded_at_little_cost(biased, constraint, objective):
     assert result.objective <= 1.05 * reference.objective
 
 
+@pytest.mark.slow
 @each_regret
 def test_mini_batches(biased, regret):
     problem = biased(GroupAUC(0.05))

@@ -27,6 +27,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, ZeroOne
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import best_rescaled
+from tests.covering import every_pair
 
 
 @pytest.fixture(scope="module")
@@ -142,12 +143,15 @@ def test_not_finite(data):
 # --- the whole plane
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.1])
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize(
-    "notion",
-    [DemographicParity, EqualOpportunity, EqualizedOdds, lambda kappa: RateGap(kappa, constraint="intersectional")],
-    ids=["demographic", "opportunity", "odds", "intersectional"],
+@every_pair(
+    notion=[
+        DemographicParity,
+        EqualOpportunity,
+        EqualizedOdds,
+        lambda kappa: RateGap(kappa, constraint="intersectional"),
+    ],
+    seed=range(3),
+    alpha=[0.0, 0.1],
 )
 def test_no_point_of_a_fine_grid_is_better(make_data, notion, seed, alpha):
     data = make_data((90, 110), n_features=2, shift=0.7, seed=seed)
@@ -176,8 +180,8 @@ def test_several_bounds_at_once(data):
         RateGap(0.05, rate="sigmoid"),
         RateGap(0.05, rate="hinge"),
         LossParity(0.05),
-        QuadraticAUCGap(0.4),
-        PairwiseParity(0.4),
+        pytest.param(QuadraticAUCGap(0.4), marks=pytest.mark.slow),
+        pytest.param(PairwiseParity(0.4), marks=pytest.mark.slow),
         MinorityShare(0.2, minority="b"),
         ParityPair(1.05),
     ],
@@ -377,6 +381,7 @@ def test_what_depends_on_more_than_the_cut_says_so(data, constraint):
     assert constraint.unchecked(data).values_at_cuts(scores, np.zeros(1)) is None
 
 
+@pytest.mark.slow
 def test_many_scores_are_cut_at_some_of_them():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 2, 12_000)

@@ -132,6 +132,7 @@ def test_known_optimum_primal_and_dual(known, solver):
     assert multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, abs=1e-4)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", [SSLALM, StochasticALM])
 def test_the_loss_gap_at_the_optimum(unequal, solver):
     """A bound on the groups' losses, the optimum by SLSQP; and the same from mini-batches up to their noise."""

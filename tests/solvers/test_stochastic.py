@@ -227,6 +227,7 @@ def test_separate_batches_with_no_fewer_rows_than_all_are_all_rows(lopsided):
         assert whole.constraint_batch().problem is lopsided
 
 
+@pytest.mark.slow
 def test_separate_gradients_are_without_bias(lopsided):
     """Of the objective, of the constraints, and of their product, which rows in common would give a bias."""
     source, z = Source(lopsided.view(Stochastic), np.random.default_rng(0), 2, 1.0), np.array([0.7, -0.4, 0.2, 0.3])

@@ -190,6 +190,7 @@ def rows_of(view):
     return tuple(sorted(view.problem.data.order.tolist()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["constraints", "objective"])
 @pytest.mark.parametrize(("rows", "n_sets"), [(1, 16), (2, 16)])
 def test_either_half_of_a_mini_batch_is_a_mini_batch_of_half_the_size(eight, kind, rows, n_sets):
@@ -266,11 +267,13 @@ def assert_without_bias(problem, n_draws):
     assert np.abs((single - exact) / error).max() > 8
 
 
+@pytest.mark.slow
 def test_the_direction_is_without_bias(eight):
     """The mean of many estimates is the direction on all rows."""
     assert_without_bias(eight, 4000)
 
 
+@pytest.mark.slow
 def test_the_direction_is_without_bias_where_groups_differ_in_size(nineteen):
     assert_without_bias(nineteen, 1500)
 
@@ -399,6 +402,7 @@ def test_the_loss_gap_at_the_optimum_without_noise(unequal):
     assert problem.without_constraints().view(FullBatch).at(method.z).objective == pytest.approx(objective, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_from_mini_batches_the_gap_shrinks_and_the_loss_does(unequal):
     problem, optimum, objective, free = unequal
     iterates = []

@@ -131,6 +131,7 @@ def test_known_optimum(known):
     np.testing.assert_allclose(result.params, known.params, atol=0.15)
 
 
+@pytest.mark.slow
 def test_queues_that_are_kept_leave_less_violation(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     options = {"select": "last", "max_outer": 4, "max_inner": 40, "step": 6.0}
@@ -155,6 +156,7 @@ def test_linear_models(make_data, make_problem, constraint):
     assert result.surrogate_violation <= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_networks(make_data, n_outputs):
     data = make_data(counts=(90, 120), shift=0.8)
@@ -175,6 +177,7 @@ def feasible_objectives(result, problem):
     return [record["objective"] for record in result.history if record[constraint.name] <= limit]
 
 
+@pytest.mark.slow
 def test_best_is_the_best_feasible_iterate(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     best, last = (run(problem, select=select, step=4.0) for select in ("best", "last"))
@@ -196,6 +199,7 @@ def test_without_a_feasible_iterate_the_last_one_is_returned(parity_problem):
     assert result.status == Status.INFEASIBLE
 
 
+@pytest.mark.slow
 def test_another_seed_draws_other_batches(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     one, same, other = (run(problem, seed=seed, max_outer=1).params for seed in (0, 0, 1))
@@ -203,6 +207,7 @@ def test_another_seed_draws_other_batches(parity_problem):
     assert (one != other).all()
 
 
+@pytest.mark.slow
 def test_evaluations_are_passes_over_the_data(parity_problem):
     problem = parity_problem(DemographicParity, 0.1, counts=(100, 100))
     result = run(problem, max_outer=2, max_inner=50, batch_size=20)

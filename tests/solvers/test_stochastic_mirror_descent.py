@@ -48,6 +48,7 @@ def test_it_comes_to_the_optimum(data):
     assert free.objective < optimum.objective - 0.02  # so that the bound matters
 
 
+@pytest.mark.slow
 def test_losses_of_rows_and_networks(data):
     for objective in (Logistic(), PairwiseAUC(loss="quadratic")):
         linear = solve(make_problem(data, objective=objective), max_iter=30)

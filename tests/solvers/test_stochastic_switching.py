@@ -156,6 +156,7 @@ def test_noisy_targets_end_near_the_known_optimum(make_plane):
     assert np.linalg.norm(iterates[500:], axis=1).max() < 1 + longest
 
 
+@pytest.mark.slow
 def test_the_loss_gap_at_the_optimum(unequal):
     """All rows in every step, the optimum by SLSQP."""
     problem, optimum, objective, free = unequal

@@ -156,6 +156,7 @@ def test_kappa_bounds_the_surrogate(parity_problem, notion):
     assert result.status in (Status.COMPLETED, Status.INFEASIBLE)
 
 
+@pytest.mark.slow
 def test_the_history_stays_short(parity_problem):
     result = SwitchingSubgradient(max_iter=1000).solve(
         parity_problem(DemographicParity, 0.2), None, np.random.default_rng(0)
