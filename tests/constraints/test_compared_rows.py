@@ -199,7 +199,7 @@ def test_mini_batches(both, data, scores):
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("name", ["sigmoid", "share", "pair", "group_auc"])
+@pytest.mark.parametrize("name", ["sigmoid", "share", "pair", pytest.param("group_auc", marks=pytest.mark.slow)])
 def test_the_mean_over_mini_batches_is_the_whole(name, data, scores):
     whole = CONSTRAINTS[name].unchecked(data)
     strata = data.codes if whole.strata is None else whole.strata

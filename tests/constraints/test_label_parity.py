@@ -64,8 +64,9 @@ def test_a_refined_surrogate_is_the_gap_row_by_row(data, draw_scores, evaluate, 
 @pytest.mark.parametrize("surrogate", ["logistic", "smoothstep"])
 @each_interval
 @each_notion
-def test_gradient_by_finite_differences(data, draw_scores, notion, interval, surrogate):
+def test_gradient_by_finite_differences(make_data, draw_scores, notion, interval, surrogate):
     """Also through the scores at the ends of the interval, which all rows next to them move."""
+    data = make_data(counts=(25, 30), weighted=True)
     constraint = bound(data, notion, interval=interval, surrogate=surrogate, surrogate_width=0.7)
     combination = torch.from_numpy(np.random.default_rng(0).normal(size=len(constraint.component_names)))
 

@@ -13,6 +13,7 @@ from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SOLVERS, make_solver
 from fairconstrained.views import ConvexQuadratic, FullBatch, SingleRows
+from tests.covering import each_value
 from tests.quick import QUICK
 
 #: Options with which the multipliers of the active constraint are above zero at the end.
@@ -52,11 +53,6 @@ SURROGATES = ("logistic", "ramp", "smoothstep")
 #: A notion for every solver, in turn: to a solver they are components and no more.
 each_solver_with_a_notion = pytest.mark.parametrize(
     ("name", "notion"), [(name, NOTIONS[i % 2]) for i, name in enumerate(NAMES)]
-)
-#: Half of all combinations of solver, surrogate and notion, such that any two of the three choices meet.
-each_solver_and_surrogate = pytest.mark.parametrize(
-    ("name", "surrogate", "notion"),
-    [(name, surrogate, NOTIONS[(i + j) % 2]) for i, name in enumerate(NAMES) for j, surrogate in enumerate(SURROGATES)],
 )
 
 
@@ -150,7 +146,7 @@ def test_a_problem_without_constraints(make_data, make_problem, name):
     assert result.objective < 0.9 * start
 
 
-@each_solver_and_surrogate
+@each_value(name=NAMES, surrogate=SURROGATES, notion=NOTIONS)
 def test_a_kappa_that_allows_everything(parity_problem, name, surrogate, notion):
     problem = parity_problem(notion, 1.0, surrogate=surrogate)
     result = solve(name, problem)
@@ -182,9 +178,9 @@ def test_the_same_run_twice_is_the_same_bit_for_bit(parity_problem, name, notion
     assert (one.objective, one.multipliers, one.status) == (other.objective, other.multipliers, other.status)
 
 
-@each_solver
-def test_neither_problem_nor_start_is_changed(parity_problem, name):
-    problem = parity_problem(StatisticalParity, 0.3)
+@each_solver_with_a_notion
+def test_neither_problem_nor_start_is_changed(parity_problem, name, notion):
+    problem = parity_problem(notion, 0.3)
     names, data = problem.component_names, problem.data
     start = np.full(problem.n_params, 0.1)
     y, weights = data.y.clone(), data.weights.clone()
@@ -198,11 +194,11 @@ def test_neither_problem_nor_start_is_changed(parity_problem, name):
 # --- history
 
 
-@each_solver
-def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(parity_problem, name, capsys):
+@each_solver_with_a_notion
+def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(parity_problem, name, notion, capsys):
     seen = []
     one_part = {"polish": False} if name == TWO_PARTS else {}
-    problem = parity_problem(StatisticalParity, 0.3)
+    problem = parity_problem(notion, 0.3)
     result = solve(name, problem, callback=lambda record: seen.append(dict(record)), **one_part)
     assert capsys.readouterr().out == ""
     # the parameters and the state, where a solver gives them, would make the history large
@@ -216,18 +212,18 @@ def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(parity
     assert all(np.isfinite(record["objective"]) for record in seen)
 
 
-@each_solver
-def test_an_interruption_by_the_callback_comes_through(parity_problem, name):
+@each_solver_with_a_notion
+def test_an_interruption_by_the_callback_comes_through(parity_problem, name, notion):
     def interrupt(record):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        solve(name, parity_problem(StatisticalParity, 0.3), callback=interrupt)
+        solve(name, parity_problem(notion, 0.3), callback=interrupt)
 
 
-@each_solver
-def test_verbose_prints_a_line_for_every_record(parity_problem, name, capsys):
-    result = solve(name, parity_problem(StatisticalParity, 0.3), verbose=1)
+@each_solver_with_a_notion
+def test_verbose_prints_a_line_for_every_record(parity_problem, name, notion, capsys):
+    result = solve(name, parity_problem(notion, 0.3), verbose=1)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(result.history)
     assert "objective" in lines[0]

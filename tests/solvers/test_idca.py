@@ -25,6 +25,7 @@ COMBINATIONS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("notion", "surrogate", "normalize"), COMBINATIONS)
 def test_its_convex_models_decrease_and_the_surrogate_stays_feasible(parity_problem, notion, surrogate, normalize):
     problem = parity_problem(notion, 0.15, surrogate=surrogate, normalize=normalize)

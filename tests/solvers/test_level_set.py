@@ -84,6 +84,7 @@ def test_losses_of_rows_come_near_the_optimum_of_a_convex_solver(make_auc_proble
     assert optimum.fun - 1e-7 <= result.objective <= optimum.fun + 0.006
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), [("level_set", {}), ("iqrc", {"inner_iter": 100, "max_iter": 3})])
 def test_the_choice_among_iterates_by_the_exact_gap(make_auc_problem, name, options):
     problem, seen = make_auc_problem(0.1, c1=0.25), []

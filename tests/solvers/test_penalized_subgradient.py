@@ -74,6 +74,7 @@ def test_the_first_step_by_hand(problem):
     np.testing.assert_allclose(found.params, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
 def test_a_larger_weight_leaves_a_smaller_gap_and_a_larger_loss(problem, notion):
     made = problem(notion)
