@@ -22,9 +22,9 @@ import scipy.sparse as sp
 
 from benchmarks._common import load_a9a, median_seconds, save, set_threads
 from fairconstrained import ConvergenceWarning, PartialParityClassifier
-from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.data import FairData
+from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic

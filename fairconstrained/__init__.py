@@ -1,7 +1,5 @@
 """scikit-learn compatible estimators trained under fairness constraints that hold for the reported metric."""
 
-from fairconstrained._state import skops_trusted_types
-from fairconstrained._version import __version__
 from fairconstrained.certification import Certificate, CertifiedFairClassifier, certify, gap_interval
 from fairconstrained.estimators import (
     AUCFairClassifier,
@@ -17,6 +15,7 @@ from fairconstrained.estimators import (
     RateParityClassifier,
     RegularizedParityClassifier,
 )
+from fairconstrained.estimators.saving import skops_trusted_types
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
 from fairconstrained.paths import (
     AUCFairClassifierCV,
@@ -26,6 +25,7 @@ from fairconstrained.paths import (
     fairness_path,
 )
 from fairconstrained.reporting import FairnessReport, fairness_report
+from fairconstrained.version import __version__
 
 __all__ = [
     "AUCFairClassifier",

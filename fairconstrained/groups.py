@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from fairconstrained._inputs import as_table
-from fairconstrained._messages import shortened
+from fairconstrained.checks.inputs import as_table
+from fairconstrained.checks.messages import shortened
 
 __all__ = ["MERGED", "GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 

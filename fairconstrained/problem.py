@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol, cast
 import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
-from fairconstrained.constraints._offsets import free_offset
+from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem

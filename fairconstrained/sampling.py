@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 import torch
 
-from fairconstrained._queries import rows_by_number
+from fairconstrained.checks.queries import rows_by_number
 from fairconstrained.data import FairData
 
 __all__ = ["ClusterSampler", "Sampler", "sampler_of"]

@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained._polynomials import taylor_shifted
 from fairconstrained.data import Cells
 
 __all__ = ["SURROGATES", "Kernel", "LogisticKernel", "PiecewisePolynomial", "QuadraticKernel", "Surrogate"]
@@ -286,7 +285,7 @@ class QuadraticKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class _Sum(Kernel):
+class KernelSum(Kernel):
     """The sum of two kernels."""
 
     first: Kernel
@@ -352,7 +351,7 @@ def _hinge(knot: float) -> PiecewisePolynomial:
 def _curved(name: str, kernel: Kernel, curvature: float, spread: float) -> Surrogate:
     """A smooth surrogate whose second derivative is at least ``-curvature`` (Example D.4)."""
     quadratic = QuadraticKernel(curvature)
-    return Surrogate(name, kernel, _Sum(kernel, quadratic), quadratic, spread)
+    return Surrogate(name, kernel, KernelSum(kernel, quadratic), quadratic, spread)
 
 
 def _footed_smoothstep(foot: float, share: float) -> PiecewisePolynomial:
@@ -380,3 +379,25 @@ SURROGATES: dict[str, Surrogate] = {
     ),
     "smoothstep": _curved("smoothstep", _footed_smoothstep(foot=8.0, share=0.15), 1.5, 1 / np.sqrt(5)),
 }
+
+
+def taylor_shifted(coefficients: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Coefficients of ``q(x + shift)`` from those of ``q(x)``, by Horner's scheme.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (degree + 1, ...)
+        The constant first.
+    shift : ndarray
+        Broadcasts with one coefficient.
+
+    Returns
+    -------
+    shifted : ndarray of the shape of ``coefficients``
+    """
+    shifted = coefficients.copy(order="K")
+    degree = len(shifted) - 1
+    for start in range(degree):
+        for m in reversed(range(start, degree)):
+            shifted[m] += shift * shifted[m + 1]
+    return shifted

@@ -17,7 +17,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.quadratics import CellQuadratics, PairTerms
+from fairconstrained.pairwise import CellQuadratics, PairTerms
 
 __all__ = [
     "ConvexQuadratic",

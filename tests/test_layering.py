@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ import fairconstrained
 PACKAGE = Path(fairconstrained.__file__).parent
 #: Lowest first; every layer may import from itself and from earlier ones.
 LAYERS = (
+    "checks",
     "groups",
     "data",
     "sampling",
@@ -22,7 +24,6 @@ LAYERS = (
     "domains",
     "metrics",
     "models",
-    "quadratics",
     "views",
     "objectives",
     "constraints",
@@ -41,7 +42,7 @@ LAYERS = (
     "reporting",
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
-ANYWHERE = ("exceptions", *sorted(path.stem for path in PACKAGE.glob("_*.py") if path.stem != "__init__"))
+ANYWHERE = ("exceptions", "version")
 
 
 def files(layer: str) -> list[Path]:
@@ -51,7 +52,7 @@ def files(layer: str) -> list[Path]:
 
 def imported(path: Path) -> set[str]:
     """Full names of all modules that a file imports, wherever in the file the import stands."""
-    package = ("fairconstrained", *path.relative_to(PACKAGE).parent.parts)
+    package = path.relative_to(PACKAGE.parent).parent.parts
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -94,6 +95,25 @@ def test_what_every_layer_may_import_imports_no_layer(module):
     assert layers_imported(PACKAGE / f"{module}.py") <= set(ANYWHERE)
 
 
+def private_of_others(path: Path) -> set[str]:
+    """Private modules of other folders, and private names of other modules, that a file imports."""
+    found = set()
+    for name in imported(path):
+        package, *parts = name.split(".")
+        private = [place for place, part in enumerate(parts) if re.match("_(?!_)", part)]
+        if package == "fairconstrained" and private and path.parent != PACKAGE.joinpath(*parts[: private[0]]):
+            found.add(name)
+    return found
+
+
+def test_underscores_are_private_to_their_folder():
+    own = list(PACKAGE.rglob("*.py"))
+    others = [path for folder in ("benchmarks", "docs", "examples") for path in (PACKAGE.parent / folder).rglob("*.py")]
+    assert len(own) > 200
+    found = {path.relative_to(PACKAGE.parent).as_posix(): private_of_others(path) for path in own + others}
+    assert {name: private for name, private in found.items() if private} == {}
+
+
 def test_metrics_need_no_torch_even_indirectly():
     reached, waiting = set(), ["metrics"]
     while waiting:
@@ -102,14 +122,14 @@ def test_metrics_need_no_torch_even_indirectly():
         for path in files(layer):
             assert not any(name.split(".")[0] == "torch" for name in imported(path)), path.name
             waiting += layers_imported(path) - reached
-    assert reached <= {"metrics", "groups", *ANYWHERE}
+    assert reached <= {"metrics", "groups", "checks", *ANYWHERE}
 
 
 def test_the_rule_can_fail(tmp_path, monkeypatch):
     """The reader of imports sees all their forms, also inside functions."""
-    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path)
-    path = tmp_path / "metrics" / "module.py"
-    path.parent.mkdir()
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "fairconstrained")
+    path = tmp_path / "fairconstrained" / "metrics" / "module.py"
+    path.parent.mkdir(parents=True)
     path.write_text(
         "import fairconstrained.problem\n"
         "from fairconstrained import solvers\n"
@@ -118,6 +138,25 @@ def test_the_rule_can_fail(tmp_path, monkeypatch):
         "def late():\n    from fairconstrained.estimators._base import Target\n"
     )
     assert layers_imported(path) == {"problem", "solvers", "data", "models", "estimators"}
+
+
+def test_private_names_of_other_folders_are_seen(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "fairconstrained")
+    path = tmp_path / "fairconstrained" / "metrics" / "module.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from sklearn.base import _fit_context\n"
+        "from fairconstrained.metrics._own import _name\n"
+        "from fairconstrained.metrics import _other\n"
+        "from fairconstrained.metrics.auc import auc, _rows\n"
+        "from fairconstrained.groups import Groups, _code\n"
+        "def late():\n    import fairconstrained.models._base\n"
+    )
+    assert private_of_others(path) == {
+        "fairconstrained.groups._code",
+        "fairconstrained.metrics.auc._rows",
+        "fairconstrained.models._base",
+    }
 
 
 def test_import_loads_neither_matplotlib_nor_fairlearn():

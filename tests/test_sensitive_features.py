@@ -6,8 +6,8 @@ import pytest
 import scipy.sparse as sp
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier, certify, fairness_report, gap_interval
-from fairconstrained._messages import shortened_table
-from fairconstrained.estimators._grouping import as_labels
+from fairconstrained.checks.messages import shortened_table
+from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.metrics import (
     granularity,

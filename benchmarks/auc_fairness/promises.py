@@ -27,7 +27,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import PairwiseAUC
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import make_solver
-from fairconstrained.solvers._quadratics import parameter_quadratics
+from fairconstrained.solvers.quadratics import parameter_quadratics
 
 #: kappa of the surrogate at which the moments are compared with other methods.
 QUADRATIC_KAPPA = 0.5

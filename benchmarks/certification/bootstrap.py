@@ -11,8 +11,8 @@ import pandas as pd
 
 from benchmarks.certification.coverage import DELTA, row
 from benchmarks.certification.populations import Scenario, sample, scenarios
-from fairconstrained.certification._bootstrap import Replicates
-from fairconstrained.certification._sample import strata_of
+from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.sample import strata_of
 
 __all__ = ["measure"]
 

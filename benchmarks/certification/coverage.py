@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.certification.populations import Scenario, sample, scenarios
-from fairconstrained.certification._evidence import evidence_of, methods_of
-from fairconstrained.certification._sample import resolve_metric
+from fairconstrained.certification.evidence import evidence_of, methods_of
+from fairconstrained.certification.sample import resolve_metric
 
 __all__ = ["DELTA", "Case", "coverage", "row"]
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks._common import load_acs_income
 from fairconstrained import metrics
-from fairconstrained.certification._sample import Sample, resolve_metric
+from fairconstrained.certification.sample import Sample, resolve_metric
 
 __all__ = ["LOSS_BOUND", "Population", "Scenario", "acs_population", "scenarios"]
 

@@ -12,7 +12,7 @@ from fairconstrained import LossParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers._stochastic import Method, Source
+from fairconstrained.solvers.stochastic import Method, Source
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from fairconstrained import certify
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import register
-from fairconstrained.metrics._validation import check_binary_labels, check_groups
 from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, gaps_of_pairs
+from fairconstrained.metrics.validation import check_binary_labels, check_groups
 from fairconstrained.model_selection import get_fairness_scorer
 from fairconstrained.reporting import fairness_report
 

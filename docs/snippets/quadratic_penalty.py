@@ -14,8 +14,7 @@ from fairconstrained.datasets import make_biased_classification
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Callback, Solver, SolverResult, make_solver
-from fairconstrained.solvers._base import Recorder, surrogate_result
+from fairconstrained.solvers import Callback, Recorder, Solver, SolverResult, make_solver, surrogate_result
 from fairconstrained.views import Exact, FullBatch
 
 

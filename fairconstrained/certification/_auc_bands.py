@@ -16,13 +16,13 @@ import pandas as pd
 
 from fairconstrained.certification._aucs import Set, compared_aucs
 from fairconstrained.certification._dkw import band_width
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification._ranks import rank_cells
-from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import rank_table
+from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import AUCDifferences, PartialAUCs
 from fairconstrained.metrics.contrasts import AUCGaps, Contrast
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.ranks import rank_table
 
 __all__ = ["AUCBands", "auc_of_curves"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups, difference_aucs
-from fairconstrained.metrics._auc_sets import AUC_METRICS, AUCDifference, mask_cells
-from fairconstrained.metrics._registry import info_of
-from fairconstrained.metrics._validation import check_scores
+from fairconstrained.certification.sample import Sample
+from fairconstrained.metrics.auc_gaps import GroupComparison, compare_groups, difference_aucs
+from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, mask_cells
 from fairconstrained.metrics.comparisons import AUCDifferences
+from fairconstrained.metrics.registry import info_of
+from fairconstrained.metrics.validation import check_scores
 
 __all__ = ["ComparedAUCs", "compared_aucs"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
-from fairconstrained.certification._sample import Sample
+from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
 from fairconstrained.metrics.contrasts import Contrast
 

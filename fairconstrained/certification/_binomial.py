@@ -20,9 +20,9 @@ import pandas as pd
 from scipy.stats import beta
 from typing_extensions import override
 
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification._ranks import RankCells, rank_cells
-from fairconstrained.certification._sample import Sample
+from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import (
     CellRates,
     Comparison,

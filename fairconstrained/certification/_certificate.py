@@ -15,32 +15,31 @@ from sklearn.base import is_regressor
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from fairconstrained._inputs import refuse_masked
-from fairconstrained._messages import is_number, shortened
-
 # The families list themselves when they are imported.
-from fairconstrained._state import PlainState
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
     _bernstein,
     _binomial,
-    _bootstrap,
     _dkw,
     _hoeffding,
     _unconditional,
     _ustatistics,
+    bootstrap,
 )
-from fairconstrained.certification._evidence import METHODS, Evidence, evidence_of
-from fairconstrained.certification._sample import (
+from fairconstrained.certification.evidence import METHODS, Evidence, evidence_of
+from fairconstrained.certification.sample import (
     Sample,
     check_fraction,
     groups_of,
     resolve_metric,
 )
-from fairconstrained.certification._seen import Overlap, check_unseen, model_kappa
-from fairconstrained.metrics._registry import info_of
+from fairconstrained.certification.seen_rows import Overlap, check_unseen, model_kappa
+from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.messages import is_number, shortened
+from fairconstrained.estimators.saving import PlainState
+from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
-from fairconstrained.model_selection._response import check_model, get_response
+from fairconstrained.model_selection.response import check_model, get_response
 
 __all__ = [
     "Certificate",

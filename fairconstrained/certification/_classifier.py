@@ -16,8 +16,6 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained._answers import AnswersByFitted
-from fairconstrained._messages import is_number
 from fairconstrained.certification._certificate import (
     Certificate,
     as_loss_bound,
@@ -26,12 +24,14 @@ from fairconstrained.certification._certificate import (
     check_rows,
     split_params,
 )
-from fairconstrained.certification._evidence import METHODS
 from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
-from fairconstrained.certification._sample import groups_of
-from fairconstrained.certification._seen import Overlap
+from fairconstrained.certification.evidence import METHODS
+from fairconstrained.certification.sample import groups_of
+from fairconstrained.certification.seen_rows import Overlap
+from fairconstrained.checks.messages import is_number
 from fairconstrained.exceptions import FairnessWarning
-from fairconstrained.metrics._registry import info_of
+from fairconstrained.metrics.registry import info_of
+from fairconstrained.model_selection.delegation import DelegatesToFitted
 
 __all__ = ["CertifiedFairClassifier"]
 
@@ -41,7 +41,7 @@ _SET_ASIDE = Overlap(0.0, 1)
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1)
 
 
-class CertifiedFairClassifier(AnswersByFitted):
+class CertifiedFairClassifier(DelegatesToFitted):
     r"""A classifier with a gap of at most kappa in the population, with stated confidence; or a warning.
 
     .. math:: P\bigl(\text{certified and gap in the population} > \kappa\bigr) \le \delta

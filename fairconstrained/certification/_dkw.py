@@ -14,14 +14,14 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-from fairconstrained.certification._evidence import CellEvidence, Evidence, offers
 from fairconstrained.certification._ranks import RankCells, rank_cells
-from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate
-from fairconstrained.metrics._transport import Distribution, group_distributions
-from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.certification.evidence import CellEvidence, Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import NotOffered, QuantileDistances, RanksOfThresholds, contrast_of_ranks
 from fairconstrained.metrics.contrasts import counted
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate
+from fairconstrained.metrics.transport import Distribution, group_distributions
+from fairconstrained.metrics.validation import check_groups, check_scores
 
 __all__ = ["QuantileBands", "RankBands", "band_width"]
 

@@ -17,11 +17,11 @@ from typing_extensions import override
 
 from fairconstrained.certification._aucs import compared_aucs
 from fairconstrained.certification._binomial import counted_events
-from fairconstrained.certification._evidence import Evidence, offers
-from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate
+from fairconstrained.certification.evidence import Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import AUCDifferences, CellRates, NotOffered
 from fairconstrained.metrics.contrasts import counted
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 
 __all__ = ["SumsOfEstimates"]
 

@@ -19,15 +19,15 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from fairconstrained._pipelines import last_step
-from fairconstrained.certification._bootstrap import resampled, statistic_of
 from fairconstrained.certification._certificate import answers_of
-from fairconstrained.certification._evidence import Evidence, evidence_of
-from fairconstrained.certification._sample import Sample, strata_of
-from fairconstrained.certification._seen import bound_params
+from fairconstrained.certification.bootstrap import resampled, statistic_of
+from fairconstrained.certification.evidence import Evidence, evidence_of
+from fairconstrained.certification.sample import Sample, strata_of
+from fairconstrained.certification.seen_rows import bound_params
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
+from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.paths import fairness_path
 
 __all__ = ["Judge", "Ladder", "Part", "calibration_rows", "planned_bounds"]

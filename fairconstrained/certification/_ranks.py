@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from typing_extensions import override
 
-from fairconstrained.certification._evidence import Cells
-from fairconstrained.certification._sample import Sample
-from fairconstrained.metrics._ranks import rank_table
-from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.certification.evidence import Cells
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import cell_index
 from fairconstrained.metrics.contrasts import Contrast
+from fairconstrained.metrics.ranks import rank_table
+from fairconstrained.metrics.validation import check_groups, check_scores
 
 __all__ = ["RankCells", "rank_cells"]
 

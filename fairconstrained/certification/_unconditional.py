@@ -23,8 +23,8 @@ from scipy.special import betainc, gammaln, xlog1py, xlogy
 from typing_extensions import override
 
 from fairconstrained.certification._binomial import binomial_ends, counted_events
-from fairconstrained.certification._evidence import Evidence, offers
-from fairconstrained.certification._sample import Sample
+from fairconstrained.certification.evidence import Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import CellRates, Comparison, NotOffered
 from fairconstrained.metrics.contrasts import PairGaps
 

@@ -21,8 +21,8 @@ from typing_extensions import override
 
 from fairconstrained.certification._aucs import ComparedAUCs, Set, compared_aucs
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._evidence import CellEvidence, Cells, Evidence, offers
-from fairconstrained.certification._sample import Sample
+from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
+from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import AUCDifferences, NotOffered
 from fairconstrained.metrics.contrasts import AUCGaps, Contrast
 

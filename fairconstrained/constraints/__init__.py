@@ -1,8 +1,8 @@
 """Constraints: one file per notion of fairness."""
 
-from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints.auc_gap import AUCGap
+from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from typing_extensions import override
 
-from fairconstrained.constraints._base import BoundConstraint
-from fairconstrained.constraints._mean_gaps import RowFunction
+from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss, PositiveRate
 from fairconstrained.views import RowLosses, Stochastic

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.quadratics import PairTerms
+from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SaddleMoments, Stochastic
 
 __all__ = ["compared_rows_only"]

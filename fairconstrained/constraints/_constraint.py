@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
-from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._compared_rows import compared_rows_only
+from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 
 __all__ = ["Constraint"]

@@ -13,9 +13,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._rate_parity import BoundRateParity, BoundThresholdParity, RateParity
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._label_ranks import RANKS, Ranks
-from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.label_ranks import RANKS, Ranks
+from fairconstrained.metrics.validation import check_option
 from fairconstrained.pairwise import interval_weights
 
 __all__ = ["BoundGroupRanks", "LabelParity"]

@@ -12,13 +12,13 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._offsets import group_offsets, shared_offset
 from fairconstrained.constraints._rates import BoundParity, BoundSplitParity, make_surrogate
+from fairconstrained.constraints.base import check_kappa
+from fairconstrained.constraints.offsets import group_offsets, shared_offset
 from fairconstrained.data import FairData
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.ranks import gaps_by_threshold
 
 __all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity"]
 

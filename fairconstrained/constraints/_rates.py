@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._base import BoundConstraint
 from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import Cells, FairData
-from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 

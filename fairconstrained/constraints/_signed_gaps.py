@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._base import BoundConstraint
-from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.constraints._rates import blurred
+from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.surrogates import Surrogate
 from fairconstrained.views import FullBatch

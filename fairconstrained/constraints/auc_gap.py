@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._auc_sets import AUCSets, both_ways, side_names
-from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints.auc_sets import AUCSets, both_ways, side_names
+from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import pair_means
 from fairconstrained.views import Stochastic

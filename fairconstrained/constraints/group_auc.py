@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
-from fairconstrained.metrics._cell_aucs import pair_aucs
-from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.cell_aucs import pair_aucs
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
 from fairconstrained.pairwise import interval_weights, pair_mean, pair_table
 from fairconstrained.surrogates import Kernel
 from fairconstrained.views import DifferenceOfConvex, Stochastic

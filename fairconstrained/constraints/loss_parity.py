@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar, cast
 
-from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._mean_gaps import (
+from fairconstrained.constraints.base import check_bound
+from fairconstrained.constraints.mean_gaps import (
     AUTO,
     BoundMeanGaps,
     ComparedGroups,
@@ -17,8 +17,8 @@ from fairconstrained.constraints._mean_gaps import (
     check_options,
 )
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
-from fairconstrained.metrics._rates import OVER_LABELS, AggregateLabels
+from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 
 __all__ = ["LossParity"]

@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained._protected import named_code
-from fairconstrained.constraints._base import check_kappa
+from fairconstrained.checks.protected import named_code
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._mean_gaps import RowFunction
 from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.constraints.base import check_kappa
+from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import RATES
-from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.shares import POSITIVE_RATES, share_of_first
+from fairconstrained.metrics.validation import check_option
 from fairconstrained.objectives import PositiveRate
 
 __all__ = ["MinorityShare"]

@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._base import BoundConstraint, check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import BoundCellSums, smooth_indicator
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._mean_gaps import RowFunction
 from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.constraints.base import BoundConstraint, check_bound, check_kappa
+from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss
 from fairconstrained.views import FullBatch, Stochastic

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from fairconstrained.constraints._auc_sets import AUCSets
-from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._quadratic import BoundQuadratic, Term, pair_terms
+from fairconstrained.constraints.auc_sets import AUCSets
+from fairconstrained.constraints.base import check_bound
+from fairconstrained.constraints.quadratic_terms import BoundQuadratic, Term, pair_terms
 from fairconstrained.data import FairData
 
 __all__ = ["PAIRWISE_NOTIONS", "PairwiseParity"]

@@ -9,15 +9,15 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._mean_gaps import RowFunction
 from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.constraints.base import check_bound
+from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import RATES
-from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.shares import POSITIVE_RATES, parity_pair_of_rates
+from fairconstrained.metrics.validation import check_option
 from fairconstrained.objectives import PositiveRate
 
 __all__ = ["ParityPair"]

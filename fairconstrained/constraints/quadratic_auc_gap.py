@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from fairconstrained.constraints._auc_sets import AUCSets, both_ways
-from fairconstrained.constraints._base import check_bound
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._quadratic import BoundQuadratic, pair_terms, quadratic_components
+from fairconstrained.constraints.auc_sets import AUCSets, both_ways
+from fairconstrained.constraints.base import check_bound
+from fairconstrained.constraints.quadratic_terms import BoundQuadratic, pair_terms, quadratic_components
 from fairconstrained.data import FairData
 
 __all__ = ["QuadraticAUCGap"]

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.constraints._base import check_bound, check_kappa
 from fairconstrained.constraints._cell_sums import TOLERANCE, sharpened
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._mean_gaps import (
+from fairconstrained.constraints.base import check_bound, check_kappa
+from fairconstrained.constraints.mean_gaps import (
     AUTO,
     BoundMeanGaps,
     ComparedGroups,
@@ -22,7 +22,7 @@ from fairconstrained.constraints._mean_gaps import (
     check_options,
 )
 from fairconstrained.data import FairData
-from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES, ROW_LOSSES, by_group, rate_notion
+from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, ROW_LOSSES, by_group, rate_notion
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, PositiveRate
 
 __all__ = ["RateGap"]

@@ -11,13 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._base import check_kappa
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._offsets import free_offset
 from fairconstrained.constraints._rates import BoundSplitParity, make_surrogate
+from fairconstrained.constraints.base import check_kappa
+from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
-from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold, rank_table
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.ranks import gaps_by_threshold, rank_table
 
 __all__ = ["StatisticalParity"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 
 __all__ = [
     "binary_target",

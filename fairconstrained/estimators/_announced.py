@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import GroupEncoder, is_membership
 

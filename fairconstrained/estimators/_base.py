@@ -16,16 +16,16 @@ from sklearn.base import BaseEstimator, _fit_context, clone
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
-from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._remembers import RemembersRows
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
 from fairconstrained.estimators._saved import SavedByParameters
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import FullBatchView, Problem, Start

@@ -10,13 +10,13 @@ import numpy as np
 from sklearn.base import _fit_context
 from typing_extensions import override
 
-from fairconstrained._threads import limited_threads
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target
-from fairconstrained.estimators._grouping import as_labels
 from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators.grouping import as_labels
+from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, Status, StochasticSolver
 

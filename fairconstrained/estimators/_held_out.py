@@ -12,8 +12,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.validation import check_consistent_length
 from typing_extensions import override
 
-from fairconstrained._messages import shortened
 from fairconstrained.callbacks import StopTraining, TrainingCallback
+from fairconstrained.checks.messages import shortened
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.estimators._rows import seed_of
 from fairconstrained.groups import Groups

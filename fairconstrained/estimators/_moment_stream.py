@@ -8,12 +8,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from fairconstrained.constraints._auc_sets import both_ways
-from fairconstrained.constraints._base import check_bound
-from fairconstrained.constraints._quadratic import pair_terms, quadratic_components
-from fairconstrained.metrics._auc_sets import AUCDifference, auc_differences
+from fairconstrained.constraints.auc_sets import both_ways
+from fairconstrained.constraints.base import check_bound
+from fairconstrained.constraints.quadratic_terms import pair_terms, quadratic_components
+from fairconstrained.metrics.auc_sets import AUCDifference, auc_differences
 from fairconstrained.models import LinearModel, Model, Moments
-from fairconstrained.quadratics import PairTerms
+from fairconstrained.pairwise import PairTerms
 from fairconstrained.solvers import Quadratics, Status, minimise_quadratic, quadratics_of
 
 __all__ = ["MomentStream", "StreamFit", "StreamSettings", "normal_threshold"]
@@ -108,7 +108,7 @@ class MomentStream:
     settings : StreamSettings
         They may change: no row is looked at for them.
     cells : dict of int to Moments
-        Numbered as in `fairconstrained.metrics._auc_sets`.
+        Numbered as in `fairconstrained.metrics.auc_sets`.
     """
 
     labels: tuple[Hashable, ...]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import Status

@@ -19,8 +19,8 @@ from fairconstrained.constraints import (
 )
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._stationarity import TellsKKT
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.objectives import (
     PAIR_LOSSES,
     Hinge,

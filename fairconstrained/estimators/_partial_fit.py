@@ -9,16 +9,16 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
-from fairconstrained._protected import protected_code
-from fairconstrained.constraints._auc_sets import side_names
+from fairconstrained.checks.protected import protected_code
+from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted
-from fairconstrained.estimators._grouping import as_labels
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
 from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators._saddle_stream import SaddleStream
+from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.problem import Start
 from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solver_with
 

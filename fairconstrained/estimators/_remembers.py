@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained._row_sketch import RowSketch
+from fairconstrained.estimators.row_sketch import RowSketch
 
 __all__ = ["RemembersRows"]
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
-from fairconstrained._inputs import refuse_masked
+from fairconstrained.checks.inputs import refuse_masked
 
 __all__ = ["check_squares", "checked_features", "checked_rows", "seed_of"]
 

@@ -11,17 +11,17 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fairconstrained._threads import limited_threads
-from fairconstrained.constraints._auc_sets import both_ways
-from fairconstrained.constraints._quadratic import pair_terms, quadratic_components
+from fairconstrained.constraints.auc_sets import both_ways
+from fairconstrained.constraints.quadratic_terms import pair_terms, quadratic_components
 from fairconstrained.data import FairData
 from fairconstrained.estimators._moment_stream import StreamFit, StreamSettings, normal_threshold
+from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
-from fairconstrained.quadratics import PairTerms
+from fairconstrained.pairwise import PairTerms
 from fairconstrained.solvers import Status, StochasticMirrorDescent
-from fairconstrained.solvers._mirror_descent import LateAverages, SaddleSteps
-from fairconstrained.solvers._saddle import SaddleForm
+from fairconstrained.solvers.saddle_form import SaddleForm
+from fairconstrained.solvers.saddle_steps import LateAverages, SaddleSteps
 from fairconstrained.views import SingleRows
 
 __all__ = ["SaddleStream"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fairconstrained._state import PlainState
+from fairconstrained.estimators.saving import PlainState
 
 __all__ = ["SavedByParameters"]
 

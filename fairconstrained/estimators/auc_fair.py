@@ -13,10 +13,10 @@ from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._held_out import HoldsOut
-from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._partial_fit import AUCStreaming
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
-from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start

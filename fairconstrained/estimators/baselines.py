@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import Constraint, DemographicParity, PairwiseParity, StatisticalParity
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
 from fairconstrained.estimators._penalty import WeighsUnfairness
+from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, Status

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from fairconstrained._protected import one_of_two
+from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES
 from fairconstrained.estimators._penalty import WeighsUnfairness
+from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem

@@ -14,14 +14,14 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
-from fairconstrained._queries import check_queries, query_pairs
+from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._grouping import as_labels, encode_groups
-from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators._rows import checked_rows
+from fairconstrained.estimators.grouping import as_labels, encode_groups
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
 from fairconstrained.models import LinearModel

@@ -15,17 +15,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
-from fairconstrained.constraints._mean_gaps import AUTO, BoundMeanGaps
+from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
-from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
-from fairconstrained.metrics._group_means import LOSS_NOTIONS, ROW_LOSSES, Reference
-from fairconstrained.metrics._rates import OVER_LABELS, AggregateLabels
+from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
+from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective

@@ -19,11 +19,11 @@ from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
-from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic

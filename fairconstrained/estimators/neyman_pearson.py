@@ -18,20 +18,20 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained._messages import is_number, shortened
+from fairconstrained.checks.messages import is_number, shortened
 from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._plain import plain_classifier
 from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.models import LinearModel
-from fairconstrained.models._base import OutputModel
+from fairconstrained.models.base import OutputModel
 from fairconstrained.models.margins import MarginData, MarginModel
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Loss, Objective
@@ -39,7 +39,7 @@ from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Solver, SolverResult
-from fairconstrained.solvers._smooth import minimise
+from fairconstrained.solvers.smooth import minimise
 
 __all__ = ["NeymanPearsonClassifier"]
 

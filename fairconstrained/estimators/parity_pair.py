@@ -14,8 +14,8 @@ from fairconstrained.constraints.parity_pair import BoundParityPair
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators._stationarity import TellsStationarity
+from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import Objective, TruncatedLogistic
 from fairconstrained.problem import Problem

@@ -10,7 +10,6 @@ from sklearn.utils._param_validation import StrOptions
 from fairconstrained.constraints import (
     Constraint,
 )
-from fairconstrained.estimators._linear import FairClassifierMixin, FairRegressorMixin
 from fairconstrained.estimators._parity import (
     LABEL_FREE_PARITIES,
     OBJECTIVE_CHECKS,
@@ -20,7 +19,8 @@ from fairconstrained.estimators._parity import (
     PartialParity,
 )
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
-from fairconstrained.metrics._label_ranks import RANKS, Ranks
+from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
+from fairconstrained.metrics.label_ranks import RANKS, Ranks
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import (
     Objective,

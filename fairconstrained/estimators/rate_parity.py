@@ -18,16 +18,16 @@ from fairconstrained.constraints import (
     EqualOpportunity,
     RateGap,
 )
-from fairconstrained.constraints._mean_gaps import AUTO, BoundMeanGaps
+from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
 from fairconstrained.estimators._stationarity import TellsKKT
+from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.metrics import rate_gap
-from fairconstrained.metrics._group_means import RATE_NOTIONS, RATES
-from fairconstrained.metrics._validation import check_groups
+from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
+from fairconstrained.metrics.validation import check_groups
 from fairconstrained.models import LinearModel, Model
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Objective

@@ -8,8 +8,6 @@ function with the ``register`` decorator. Not listed are only
 ``minority_share`` and ``parity_pair``, which are not zero where all is fair.
 """
 
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._registry import METRICS, MetricInfo, find_metric, metric_names, register
 from fairconstrained.metrics.auc import (
     group_auc_gap,
     inter_group_auc_gap,
@@ -17,6 +15,7 @@ from fairconstrained.metrics.auc import (
     partial_group_auc_gap,
 )
 from fairconstrained.metrics.group_means import loss_parity_gap, rate_gap
+from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.partial import (
     granularity,
     partial_demographic_parity_gap,
@@ -24,6 +23,7 @@ from fairconstrained.metrics.partial import (
 )
 from fairconstrained.metrics.partial_odds import partial_equal_opportunity_gap, partial_equalized_odds_gap
 from fairconstrained.metrics.ranking import pairwise_ranking_gap
+from fairconstrained.metrics.registry import METRICS, MetricInfo, find_metric, metric_names, register
 from fairconstrained.metrics.score import score_curve, statistical_parity_gap, wasserstein_gap
 from fairconstrained.metrics.shares import minority_share, parity_pair
 from fairconstrained.metrics.subgroup_auc import (

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.metrics._auc_gaps import compare_groups
-from fairconstrained.metrics._cell_aucs import ScoredRows, largest_centred_auc, pair_aucs, partial_steps
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import OnEmpty, check_groups, check_option, check_scores
+from fairconstrained.metrics.auc_gaps import compare_groups
+from fairconstrained.metrics.cell_aucs import ScoredRows, largest_centred_auc, pair_aucs, partial_steps
 from fairconstrained.metrics.comparisons import AUCDifferences, PartialAUCs, given_labelled_sides, given_sides
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import OnEmpty, check_groups, check_option, check_scores
 
 __all__ = ["group_auc_gap", "inter_group_auc_gap", "intra_group_auc_gap", "partial_group_auc_gap"]
 

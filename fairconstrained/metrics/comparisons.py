@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.groups import Groups
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._rates import AggregateLabels
 from fairconstrained.metrics.contrasts import Contrast, PairGaps, RankGaps
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.rates import AggregateLabels
 
 __all__ = [
     "AUCDifferences",

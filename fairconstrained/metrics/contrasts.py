@@ -19,8 +19,8 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 
 __all__ = ["AUCGaps", "Contrast", "OneCell", "OverallGaps", "PairGaps", "ParityPairs", "RankGaps", "counted"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.metrics._group_means import (
+from fairconstrained.metrics.cell_means import (
     LOSS_NOTIONS,
     RATE_NOTIONS,
     RATES,
@@ -23,9 +23,11 @@ from fairconstrained.metrics._group_means import (
     one_gap,
     rate_notion,
 )
-from fairconstrained.metrics._rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
+from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
+from fairconstrained.metrics.contrasts import Contrast, OverallGaps
+from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import (
     GroupedRows,
     OnEmpty,
     check_cells,
@@ -34,8 +36,6 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_true_labels,
 )
-from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
-from fairconstrained.metrics.contrasts import Contrast, OverallGaps
 
 __all__ = ["loss_parity_gap", "rate_gap"]
 

@@ -8,23 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps, rank_blocks, worst_gap
-from fairconstrained.metrics._rates import (
-    AGGREGATES,
-    Aggregate,
-    aggregate_pairs,
-    conditional_rates,
-    largest_row_shares,
-)
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
-    GroupedRows,
-    check_groups,
-    check_option,
-    check_scores,
-    check_threshold,
-)
 from fairconstrained.metrics.comparisons import (
     CellRates,
     Comparison,
@@ -32,6 +15,23 @@ from fairconstrained.metrics.comparisons import (
     RanksOfThresholds,
     contrast_of_ranks,
     everyone,
+)
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps, rank_blocks, worst_gap
+from fairconstrained.metrics.rates import (
+    AGGREGATES,
+    Aggregate,
+    aggregate_pairs,
+    conditional_rates,
+    largest_row_shares,
+)
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import (
+    GroupedRows,
+    check_groups,
+    check_option,
+    check_scores,
+    check_threshold,
 )
 
 __all__ = ["granularity", "partial_demographic_parity_gap", "partial_statistical_parity_gap"]

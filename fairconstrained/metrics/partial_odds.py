@@ -8,12 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._label_ranks import RANKS, CountedRanks, Ranks
-from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    MetricRows,
+    NotOffered,
+    contrast_of_ranks,
+    label_blocks,
+)
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.label_ranks import RANKS, CountedRanks, Ranks
+from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import (
     GroupedRows,
     OnEmpty,
     check_cells,
@@ -22,14 +30,6 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_threshold,
     check_true_labels,
-)
-from fairconstrained.metrics.comparisons import (
-    CellRates,
-    Comparison,
-    MetricRows,
-    NotOffered,
-    contrast_of_ranks,
-    label_blocks,
 )
 
 __all__ = ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"]

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils import check_array
 
-from fairconstrained._queries import check_queries, query_pairs
-from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+from fairconstrained.checks.queries import check_queries, query_pairs
+from fairconstrained.metrics.validation import check_groups, check_option, check_scores
 
 __all__ = ["compared_cells", "kinds_of_pairs", "pair_accuracies", "pairwise_ranking_gap"]
 

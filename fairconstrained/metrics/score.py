@@ -8,18 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.metrics._ranks import rank_table
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._transport import (
+from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresholds
+from fairconstrained.metrics.partial import partial_statistical_parity_gap
+from fairconstrained.metrics.ranks import rank_table
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.transport import (
     group_distributions,
     group_histograms,
     largest_squared_wasserstein,
     squared_wasserstein,
 )
-from fairconstrained.metrics._validation import check_groups, check_option, check_scores
-from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresholds
-from fairconstrained.metrics.partial import partial_statistical_parity_gap
+from fairconstrained.metrics.validation import check_groups, check_option, check_scores
 
 __all__ = ["score_curve", "statistical_parity_gap", "wasserstein_gap"]
 

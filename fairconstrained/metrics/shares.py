@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairconstrained._messages import is_number
-from fairconstrained._protected import named_code
+from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.protected import named_code
 from fairconstrained.groups import Groups
-from fairconstrained.metrics._group_means import RATES, mean_by_cell
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import check_groups, check_option, check_scores
+from fairconstrained.metrics.cell_means import RATES, mean_by_cell
 from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows, NotOffered, everyone
 from fairconstrained.metrics.contrasts import OneCell, ParityPairs
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import check_groups, check_option, check_scores
 
 __all__ = ["POSITIVE_RATES", "minority_share", "parity_pair", "parity_pair_of_rates", "share_of_first"]
 

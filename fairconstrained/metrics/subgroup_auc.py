@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained._messages import check_arguments
-from fairconstrained.metrics._auc_gaps import compare_groups, difference_aucs
-from fairconstrained.metrics._auc_sets import mask_cells
-from fairconstrained.metrics._rates import AGGREGATES, Aggregate
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
+from fairconstrained.checks.messages import check_arguments
+from fairconstrained.metrics.auc_gaps import compare_groups, difference_aucs
+from fairconstrained.metrics.auc_sets import mask_cells
+from fairconstrained.metrics.comparisons import AUCDifferences
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import (
     GroupedRows,
     OnEmpty,
     check_groups,
@@ -22,7 +23,6 @@ from fairconstrained.metrics._validation import (
     check_scores,
     check_true_labels,
 )
-from fairconstrained.metrics.comparisons import AUCDifferences
 
 __all__ = ["bpsn_bnsp_gap", "negative_equality_gap", "positive_equality_gap", "subset_auc_gap"]
 

@@ -9,7 +9,16 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.groups import Groups
-from fairconstrained.metrics._rates import (
+from fairconstrained.metrics.comparisons import (
+    CellRates,
+    Comparison,
+    MetricRows,
+    everyone,
+    gaps_of_pairs,
+    label_blocks,
+)
+from fairconstrained.metrics.contrasts import OneCell
+from fairconstrained.metrics.rates import (
     AGGREGATES,
     OVER_LABELS,
     Aggregate,
@@ -20,8 +29,8 @@ from fairconstrained.metrics._rates import (
     pair_differences,
     signed_sums,
 )
-from fairconstrained.metrics._registry import register
-from fairconstrained.metrics._validation import (
+from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.validation import (
     GroupedRows,
     OnEmpty,
     check_binary_labels,
@@ -30,15 +39,6 @@ from fairconstrained.metrics._validation import (
     check_labels,
     check_option,
 )
-from fairconstrained.metrics.comparisons import (
-    CellRates,
-    Comparison,
-    MetricRows,
-    everyone,
-    gaps_of_pairs,
-    label_blocks,
-)
-from fairconstrained.metrics.contrasts import OneCell
 
 __all__ = [
     "equal_opportunity_gap",

@@ -8,7 +8,7 @@ from fairconstrained.model_selection._scorers import (
     make_fairness_scorer,
     make_performance_scorer,
 )
-from fairconstrained.model_selection._selection import BestFeasible, best_feasible, pareto_front
+from fairconstrained.model_selection.selection import BestFeasible, best_feasible, pareto_front
 
 __all__ = [
     "BestFeasible",

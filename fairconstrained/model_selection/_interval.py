@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained._messages import is_number
-from fairconstrained.metrics._intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold, rank_blocks
-from fairconstrained.metrics._validation import GroupedRows, check_groups, check_scores, check_threshold
+from fairconstrained.checks.messages import is_number
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
+from fairconstrained.metrics.ranks import gaps_by_threshold, rank_blocks
+from fairconstrained.metrics.validation import GroupedRows, check_groups, check_scores, check_threshold
 
 __all__ = ["IntervalSuggestion", "suggest_interval"]
 

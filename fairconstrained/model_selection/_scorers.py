@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.metrics import METRICS, MetricInfo
-from fairconstrained.metrics._validation import check_binary_labels
-from fairconstrained.model_selection._response import RESPONSES, get_response
+from fairconstrained.metrics.validation import check_binary_labels
+from fairconstrained.model_selection.response import RESPONSES, get_response
 
 __all__ = [
     "FairnessScorer",

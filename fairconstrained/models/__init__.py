@@ -1,6 +1,6 @@
 """Models: parameters to scores."""
 
-from fairconstrained.models._base import Coordinates, LastLayer, LinearMoments, Model, Pullback
+from fairconstrained.models.base import Coordinates, LastLayer, LinearMoments, Model, Pullback
 from fairconstrained.models.linear import LinearModel
 from fairconstrained.models.module import ModuleModel, make_module, mlp
 from fairconstrained.models.moments import Moments

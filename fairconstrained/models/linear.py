@@ -13,7 +13,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
-from fairconstrained.models._base import Coordinates, LinearMoments, OutputModel, Pullback
+from fairconstrained.models.base import Coordinates, LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 
 __all__ = ["LinearModel"]

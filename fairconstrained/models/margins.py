@@ -11,7 +11,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import OutputModel, Pullback
+from fairconstrained.models.base import OutputModel, Pullback
 from fairconstrained.models.pairs import ItemModel, differences
 
 __all__ = ["MarginData", "MarginModel"]

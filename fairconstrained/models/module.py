@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from typing_extensions import override
 
-from fairconstrained._messages import check_arguments, is_number
+from fairconstrained.checks.messages import check_arguments, is_number
 from fairconstrained.data import FairData
-from fairconstrained.models._base import LastLayer, OutputModel, Pullback
+from fairconstrained.models.base import LastLayer, OutputModel, Pullback
 
 __all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import Coordinates, LastLayer, Model, Pullback
+from fairconstrained.models.base import Coordinates, LastLayer, Model, Pullback
 
 __all__ = ["ItemModel", "PairModel", "differences"]
 

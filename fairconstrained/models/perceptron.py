@@ -16,7 +16,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models._base import Pullback
+from fairconstrained.models.base import Pullback
 from fairconstrained.models.module import ModuleModel, part_of
 
 __all__ = ["Perceptron"]

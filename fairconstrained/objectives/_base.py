@@ -12,7 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.quadratics import PairTerms
+from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SingleRows, Stochastic
 
 __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]

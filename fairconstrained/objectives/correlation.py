@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained._protected import one_of_two
+from fairconstrained.checks.protected import one_of_two
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives._base import BoundObjective, Objective

@@ -13,10 +13,9 @@ from scipy.special import expit
 from torch import Tensor
 
 from fairconstrained.data import FairData
-from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.objectives._base import BoundObjective, Objective
-from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean
-from fairconstrained.quadratics import PairTerms
+from fairconstrained.pairwise import PairTerms, SoftplusKernel, interval_weights, pair_mean
 from fairconstrained.surrogates import PiecewisePolynomial, QuadraticKernel
 from fairconstrained.views import SaddleMoments
 

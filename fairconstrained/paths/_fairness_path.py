@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
-from fairconstrained._messages import is_number
+from fairconstrained.checks.messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.paths._kept import better_kept

@@ -14,9 +14,9 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained._answers import AnswersByFitted
-from fairconstrained._pipelines import last_step
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.model_selection.delegation import DelegatesToFitted
+from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
@@ -50,7 +50,7 @@ def kappa_of(path: FairnessPath, index: int) -> float | None:
     return None if np.isinf(kappa) else kappa
 
 
-class FairnessPathCV(AnswersByFitted):
+class FairnessPathCV(DelegatesToFitted):
     """Choose the bound of an estimator on held-out rows.
 
     `fit` follows `fairness_path` with folds, and keeps the most accurate model whose mean held-out gap is at most

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairconstrained._pipelines import last_step
-from fairconstrained._state import PlainState
+from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.model_selection import BestFeasible
-from fairconstrained.model_selection._selection import _ROUNDING
+from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.model_selection.selection import ROUNDING
 from fairconstrained.plotting import ParetoFrontDisplay
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class FairnessPath(PlainState):
         if np.isnan(scores).all():
             raise ValueError(f"{prefix or 'train_'}{performance} is NaN for every model, so that none can be chosen.")
         least = float(np.min(gaps[~np.isnan(scores)]))
-        if least > bound + _ROUNDING:
+        if least > bound + ROUNDING:
             # The rule's own warning speaks of held-out gaps in any case, so it is given a bound that can be kept.
             where = "mean held-out" if self.n_splits else "training"
             warnings.warn(
@@ -171,7 +171,7 @@ class FairnessPath(PlainState):
         if not one_standard_error:
             return best
         error = self.table[f"std_test_{performance}"].iloc[best] / np.sqrt(self.n_splits - 1)
-        return int(np.flatnonzero((gaps <= rule.bound + _ROUNDING) & (scores >= scores[best] - error))[-1])
+        return int(np.flatnonzero((gaps <= rule.bound + ROUNDING) & (scores >= scores[best] - error))[-1])
 
     def plot(self, ax: Axes | None = None, **kwargs: Any) -> ParetoFrontDisplay:
         """Draw performance against the gap, see `fairconstrained.plotting.ParetoFrontDisplay.from_path`.

@@ -17,7 +17,7 @@ from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import _check_method_params, _num_samples
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
 

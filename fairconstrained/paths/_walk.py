@@ -17,8 +17,8 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from tqdm import tqdm
 
-from fairconstrained._pipelines import last_step
 from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.paths._rows import Rows
 from fairconstrained.paths._scoring import PathScorer
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from sklearn.metrics import accuracy_score
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import independence_gap
 from fairconstrained.model_selection import pareto_front
-from fairconstrained.model_selection._response import check_model
+from fairconstrained.model_selection.response import check_model
 from fairconstrained.plotting._candidates import (
     column_words,
     deviation_of,
@@ -21,7 +21,7 @@ from fairconstrained.plotting._candidates import (
     scorer_of,
     scoring_name,
 )
-from fairconstrained.plotting._style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
+from fairconstrained.plotting.style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from fairconstrained.metrics import METRICS
-from fairconstrained.metrics._auc_gaps import GroupComparison, compare_groups
-from fairconstrained.metrics._auc_sets import AUC_METRICS
-from fairconstrained.metrics._validation import check_option
+from fairconstrained.metrics.auc_gaps import GroupComparison, compare_groups
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.metrics.comparisons import AUCDifferences
-from fairconstrained.model_selection._response import get_response
-from fairconstrained.plotting._groups import group_name
+from fairconstrained.metrics.validation import check_option
+from fairconstrained.model_selection.response import get_response
 from fairconstrained.plotting._report import scores_of
-from fairconstrained.plotting._style import (
+from fairconstrained.plotting.group_names import group_name
+from fairconstrained.plotting.style import (
     GREY,
     LEGEND_ROW,
     add_legend,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from fairconstrained._messages import shortened
+from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import PercentileIntervals, score_curve
-from fairconstrained.model_selection._response import get_response
-from fairconstrained.plotting._groups import group_name, interval_name, largest_group, pieces_of
+from fairconstrained.model_selection.response import get_response
 from fairconstrained.plotting._report import scores_of
-from fairconstrained.plotting._style import (
+from fairconstrained.plotting.group_names import group_name, interval_name, largest_group, pieces_of
+from fairconstrained.plotting.style import (
     GREY,
     LEGEND_ROW,
     add_legend,

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.stats import gaussian_kde
 
 from fairconstrained.metrics import PercentileIntervals
-from fairconstrained.metrics._intervals import RANK_TOLERANCE
-from fairconstrained.metrics._validation import check_groups, check_option, check_scores
-from fairconstrained.model_selection._response import get_response
-from fairconstrained.plotting._groups import group_name, interval_name, pieces_of
+from fairconstrained.metrics.intervals import RANK_TOLERANCE
+from fairconstrained.metrics.validation import check_groups, check_option, check_scores
+from fairconstrained.model_selection.response import get_response
 from fairconstrained.plotting._report import scores_of
-from fairconstrained.plotting._style import (
+from fairconstrained.plotting.group_names import group_name, interval_name, pieces_of
+from fairconstrained.plotting.style import (
     GREY,
     LEGEND_ROW,
     add_legend,

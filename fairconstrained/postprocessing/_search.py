@@ -19,11 +19,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fairconstrained.metrics._auc_sets import AUCDifference
+from fairconstrained.metrics.auc_sets import AUCDifference
 
 __all__ = ["ROUNDING", "BestShift", "ShiftedAUCs", "best_shift"]
 
-# Cells as `fairconstrained.metrics._auc_sets` numbers them where the moved side is group 0 and the fixed one group 1:
+# Cells as `fairconstrained.metrics.auc_sets` numbers them where the moved side is group 0 and the fixed one group 1:
 # positives 0 and 1, negatives 2 and 3.
 _MOVED, _FIXED = np.array([0, 2]), np.array([1, 3])
 #: Sums of weights carry rounding errors, far below what one row weighs.

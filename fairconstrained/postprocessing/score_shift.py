@@ -19,17 +19,17 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
-from fairconstrained._messages import is_number
-from fairconstrained._protected import one_of_two
-from fairconstrained._state import PlainState
-from fairconstrained.constraints._base import check_kappa
-from fairconstrained.estimators._grouping import as_labels, encode_groups
-from fairconstrained.estimators._linear import FairClassifierMixin
+from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.protected import one_of_two
+from fairconstrained.constraints.base import check_kappa
+from fairconstrained.estimators.grouping import as_labels, encode_groups
+from fairconstrained.estimators.linear import FairClassifierMixin
+from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder
-from fairconstrained.metrics._auc_sets import AUC_METRICS, auc_differences
-from fairconstrained.metrics._validation import check_scores
-from fairconstrained.model_selection._response import get_response
+from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
+from fairconstrained.metrics.validation import check_scores
+from fairconstrained.model_selection.response import get_response
 from fairconstrained.postprocessing._search import ROUNDING, ShiftedAUCs, best_shift
 from fairconstrained.solvers import Status
 

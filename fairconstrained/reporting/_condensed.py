@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from fairconstrained.groups import Groups
-from fairconstrained.metrics._validation import GroupedRows
+from fairconstrained.metrics.validation import GroupedRows
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["Condensed", "Gap"]

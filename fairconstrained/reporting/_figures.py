@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import numpy as np
 
 from fairconstrained.plotting import ParetoFrontDisplay, ScoreCurveDisplay, ScoreDensityDisplay
-from fairconstrained.plotting._groups import group_name
-from fairconstrained.plotting._style import COLORS, require_matplotlib
+from fairconstrained.plotting.group_names import group_name
+from fairconstrained.plotting.style import COLORS, require_matplotlib
 from fairconstrained.reporting._html import Html, tag
 from fairconstrained.reporting._names import isolated, printable
 from fairconstrained.reporting._rows import ReportRows, ShownRows

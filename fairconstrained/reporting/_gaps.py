@@ -12,7 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from fairconstrained.metrics import METRICS, MetricInfo
-from fairconstrained.metrics._registry import UNITS
+from fairconstrained.metrics.registry import UNITS
 from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._resamples import Resampling, gap_intervals
 from fairconstrained.reporting._rows import ReportRows

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from fairconstrained.metrics._cell_aucs import ScoredRows
-from fairconstrained.metrics._group_means import ROW_LOSSES
-from fairconstrained.metrics._rates import conditional_rates
+from fairconstrained.metrics.cell_aucs import ScoredRows
+from fairconstrained.metrics.cell_means import ROW_LOSSES
+from fairconstrained.metrics.rates import conditional_rates
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["MEASURES", "OVERALL", "Measure", "group_table"]

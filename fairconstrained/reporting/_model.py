@@ -15,7 +15,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.model_selection._response import RESPONSES, Response, check_model, get_response
+from fairconstrained.model_selection.response import RESPONSES, Response, check_model, get_response
 
 __all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_fitted", "words_for"]
 

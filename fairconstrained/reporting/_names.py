@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Hashable
 from typing import Any
 
-from fairconstrained.plotting._groups import group_name
+from fairconstrained.plotting.group_names import group_name
 
 __all__ = ["group_words", "isolated", "printable"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairconstrained._version import __version__
 from fairconstrained.reporting._figures import path_figure, score_figures
 from fairconstrained.reporting._html import Cell, Html, folded, joined, table, tag, template
 from fairconstrained.reporting._measures import MEASURES
 from fairconstrained.reporting._names import group_words, isolated
 from fairconstrained.reporting._words import FORMS, PRICE_WORDS, bound_sentences, listed, remark_sentences
+from fairconstrained.version import __version__
 
 if TYPE_CHECKING:
     from fairconstrained.reporting._report import FairnessReport

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fairconstrained.certification._seen import overlap_with_fit
+from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import group_table
 from fairconstrained.reporting._metric_frame import metric_frame

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from tqdm import tqdm
 
-from fairconstrained.certification._bootstrap import Replicates
-from fairconstrained.certification._resampling import (
+from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.resampling import (
     MOST_LOST,
     acceleration,
     draws,

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, logit
 
-from fairconstrained._inputs import as_table
+from fairconstrained.checks.inputs import as_table
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics import PercentileIntervals
-from fairconstrained.metrics._validation import (
+from fairconstrained.metrics.validation import (
     GroupedRows,
     check_binary_labels,
     check_groups,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from fairconstrained._version import __version__
 from fairconstrained.metrics import PercentileIntervals, partial_statistical_parity_gap
-from fairconstrained.plotting._groups import interval_name, pieces_of
+from fairconstrained.plotting.group_names import interval_name, pieces_of
 from fairconstrained.reporting._measures import MEASURES
 from fairconstrained.reporting._model import Bound
 from fairconstrained.reporting._names import group_words, isolated
 from fairconstrained.reporting._rows import ReportRows
+from fairconstrained.version import __version__
 
 if TYPE_CHECKING:
     from fairconstrained.reporting._report import FairnessReport

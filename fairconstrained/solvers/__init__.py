@@ -14,10 +14,8 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._curvature import weak_convexity
 from fairconstrained.solvers._kkt import KKTConditions, kkt_conditions
-from fairconstrained.solvers._quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
-from fairconstrained.solvers._stochastic import SeparateBatches, StochasticSolver
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.exact_penalty import ExactPenalty
@@ -37,7 +35,9 @@ from fairconstrained.solvers.plada import PLADA, PLagrangian, p_lagrangian
 from fairconstrained.solvers.projected_gradient import ProjectedGradient
 from fairconstrained.solvers.proximal_point import IPPSSG, IPPConEx
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
+from fairconstrained.solvers.quadratics import Quadratics, quadratics_of
 from fairconstrained.solvers.ssl_alm import SSLALM, StochasticALM
+from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
 from fairconstrained.solvers.stochastic_ghost import StochasticGhost
 from fairconstrained.solvers.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.stochastic_switching import StochasticSwitching

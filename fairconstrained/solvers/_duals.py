@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from fairconstrained.solvers._saddle import SaddleForm
+from fairconstrained.solvers.saddle_form import SaddleForm
 
 __all__ = ["BoundedMultipliers", "DualVariables", "LevelWeights"]
 

@@ -9,11 +9,11 @@ from typing_extensions import override
 
 from fairconstrained.points import Anchor
 from fairconstrained.problem import Point, Problem
-from fairconstrained.solvers._method import Method
-from fairconstrained.solvers._source import Source
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.source import Source
 
 if TYPE_CHECKING:
-    from fairconstrained.solvers._stochastic import StochasticSolver
+    from fairconstrained.solvers.stochastic import StochasticSolver
 
 __all__ = ["MoreauEnvelope"]
 

@@ -13,9 +13,9 @@ from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers._path import start_after
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver, Trained
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver, Trained
 
 __all__ = ["AdamLagrangian"]
 

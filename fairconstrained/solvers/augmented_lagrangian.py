@@ -15,7 +15,7 @@ from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResu
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._path import Iterate, extrapolated, resumed, start_after, without_idle_components
 from fairconstrained.solvers._rescaling import best_rescaled, constant_scores
-from fairconstrained.solvers._smooth import PER_ITERATION, minimise
+from fairconstrained.solvers.smooth import PER_ITERATION, minimise
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["AugmentedLagrangian"]

@@ -11,7 +11,7 @@ from typing_extensions import override
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["SGD", "Adam", "AdamDirection", "StochasticPenalty"]
 

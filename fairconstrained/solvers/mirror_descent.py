@@ -18,9 +18,9 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._duals import BoundedMultipliers
-from fairconstrained.solvers._mirror_descent import LateAverages, MirrorDescent, RowMean, SaddleSteps
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers._saddle import SaddleForm
+from fairconstrained.solvers.saddle_form import SaddleForm
+from fairconstrained.solvers.saddle_steps import LateAverages, MirrorDescent, RowMean, SaddleSteps
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = ["StochasticMirrorDescent"]

@@ -21,7 +21,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers._quadratics import Quadratics, cell_moments, parameter_quadratics
+from fairconstrained.solvers.quadratics import Quadratics, cell_moments, parameter_quadratics
 from fairconstrained.views import Exact, SaddleMoments
 
 __all__ = ["MomentSolver", "QuadraticOptimum", "minimise_quadratic"]
@@ -38,7 +38,7 @@ class MomentSolver(Solver):
 
     With a linear model and a quadratic loss of pairs, the objective and the constraints are convex quadratic functions
     of the parameters, whose coefficients are the means and covariances of the features in the sets that are compared
-    (`fairconstrained.quadratics.PairTerms`). One pass over the data finds these; what remains has no rows:
+    (`fairconstrained.pairwise.PairTerms`). One pass over the data finds these; what remains has no rows:
 
     .. math:: \min_w \; \tfrac{1}{2} w^T H_0 w + b_0^T w + \tfrac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
               \tfrac{1}{2} w^T H_j w + b_j^T w + c_j \le 0 \;\; \forall j

@@ -13,8 +13,8 @@ from typing_extensions import override
 
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
 from fairconstrained.solvers.gradient_descent import AdamDirection
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 from fairconstrained.views import FullBatch
 
 __all__ = ["MultiplierModel"]

@@ -14,7 +14,7 @@ from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
 from fairconstrained.solvers._online import control_parameters, online_steps
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.solvers._source import Source
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 
 __all__ = ["OnlineSubgradient"]

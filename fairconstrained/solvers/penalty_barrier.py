@@ -11,8 +11,8 @@ from typing_extensions import override
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Fraction, Positive
-from fairconstrained.solvers._stochastic import Method, SeparateBatches, Source
 from fairconstrained.solvers.gradient_descent import AdamDirection
+from fairconstrained.solvers.stochastic import Method, SeparateBatches, Source
 
 __all__ = ["PenaltyBarrier"]
 

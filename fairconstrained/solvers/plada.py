@@ -12,7 +12,7 @@ from typing_extensions import override
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Point, Problem
 from fairconstrained.solvers._options import Count, Fraction, Positive, Share
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["PLADA", "PLagrangian", "p_lagrangian"]
 

@@ -24,8 +24,8 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.solvers._quadratics import Quadratics, parameter_quadratics
 from fairconstrained.solvers._spectral import SpectralDescent
+from fairconstrained.solvers.quadratics import Quadratics, parameter_quadratics
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 __all__ = ["ProjectedGradient"]

@@ -11,9 +11,9 @@ from typing_extensions import override
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
-from fairconstrained.solvers._ghost_direction import ghost_direction
 from fairconstrained.solvers._options import Fraction, NonNegative, Positive
-from fairconstrained.solvers._stochastic import Method, Source, StochasticSolver
+from fairconstrained.solvers.ghost_direction import ghost_direction
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["StochasticGhost"]
 

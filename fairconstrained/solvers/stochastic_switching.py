@@ -11,7 +11,7 @@ from typing_extensions import override
 from fairconstrained.points import objective_gradient, worst_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import NonNegative, NonNegativeInt, Positive, Share
-from fairconstrained.solvers._stochastic import Method, SeparateBatches, Source
+from fairconstrained.solvers.stochastic import Method, SeparateBatches, Source
 
 __all__ = ["StochasticSwitching"]
 

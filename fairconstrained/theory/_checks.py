@@ -6,7 +6,7 @@ from math import ceil
 from numbers import Integral
 from typing import Any
 
-from fairconstrained._messages import is_number
+from fairconstrained.checks.messages import is_number
 
 __all__ = ["check_fraction", "check_integer", "check_not_negative", "check_positive", "whole"]
 

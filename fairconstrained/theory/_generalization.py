@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
-from fairconstrained.metrics._intervals import PercentileIntervals
-from fairconstrained.metrics._validation import check_groups, check_scores
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.validation import check_groups, check_scores
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.theory._checks import check_fraction, check_integer, check_not_negative, check_positive
 

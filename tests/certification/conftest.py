@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from fairconstrained import metrics
-from fairconstrained.certification._evidence import evidence_of, methods_of
-from fairconstrained.certification._sample import Sample, resolve_metric
+from fairconstrained.certification.evidence import evidence_of, methods_of
+from fairconstrained.certification.sample import Sample, resolve_metric
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib")
 from benchmarks.certification import bootstrap, classifier, coverage, figures
 from benchmarks.certification.populations import Scenario, built_population, response, sample
 from fairconstrained import RateParityClassifier
-from fairconstrained.certification._sample import resolve_metric
+from fairconstrained.certification.sample import resolve_metric
 from fairconstrained.metrics import independence_gap
 
 

@@ -10,8 +10,8 @@ from scipy.stats import bootstrap, norm
 
 from fairconstrained import metrics
 from fairconstrained.certification import gap_interval
-from fairconstrained.certification._bootstrap import Replicates
-from fairconstrained.certification._sample import strata_of
+from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.sample import strata_of
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from scipy.stats import binom, binomtest, entropy, multinomial
 from fairconstrained.certification._bernstein import bernstein_margin
 from fairconstrained.certification._binomial import binomial_ends
 from fairconstrained.certification._dkw import band_width
-from fairconstrained.certification._evidence import NotOffered, evidence_of
 from fairconstrained.certification._ustatistics import chernoff_upper
+from fairconstrained.certification.evidence import NotOffered, evidence_of
 
 #: Metrics with some parameters, one case for every branch of the bounds.
 CASES: list[tuple[str, dict[str, Any]]] = [

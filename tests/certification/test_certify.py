@@ -20,12 +20,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairconstrained
-from fairconstrained import PartialParityClassifier, RateParityClassifier, _row_sketch
-from fairconstrained._row_sketch import RowSketch
+from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
-from fairconstrained.certification._seen import Overlap, overlap_with_fit
+from fairconstrained.certification.seen_rows import Overlap, overlap_with_fit
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators import row_sketch
+from fairconstrained.estimators.row_sketch import RowSketch
 from fairconstrained.metrics import METRICS, independence_gap, minority_share, pairwise_ranking_gap
 from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
@@ -248,7 +249,7 @@ def test_what_cannot_be_checked_is_said(fair, parts):
 
 def test_how_large_an_overlap_a_short_record_notices(monkeypatch):
     """In 95 % of many splits of the rows, and hardly more, an overlap of the size that it names is noticed."""
-    monkeypatch.setattr(_row_sketch, "_SIZE", 100)
+    monkeypatch.setattr(row_sketch, "_SIZE", 100)
     rng = np.random.default_rng(0)
     n_fit, n_new, noticed, sizes = 1000, 500, 0, []
     for _ in range(300):
@@ -266,7 +267,7 @@ def test_how_large_an_overlap_a_short_record_notices(monkeypatch):
 
 
 def test_few_rows_may_go_unnoticed(monkeypatch):
-    monkeypatch.setattr(_row_sketch, "_SIZE", 100)
+    monkeypatch.setattr(row_sketch, "_SIZE", 100)
     model = SimpleNamespace(_rows_seen=RowSketch.of(np.random.default_rng(0).normal(size=(2000, 1))))
     new = np.random.default_rng(1).normal(size=(30, 1))
     found = overlap_with_fit(model, new)

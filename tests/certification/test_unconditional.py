@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._evidence import evidence_of
 from fairconstrained.certification._unconditional import difference_upper
+from fairconstrained.certification.evidence import evidence_of
 
 
 @pytest.mark.parametrize("counts", [(5, 5, 5), (3, 8), (8, 3), (1, 12)])

@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from fairconstrained.constraints import AUCGap
-from fairconstrained.constraints._auc_sets import RESOLUTION, AUCSets
+from fairconstrained.constraints.auc_sets import RESOLUTION, AUCSets
 from fairconstrained.data import FairData
 from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES

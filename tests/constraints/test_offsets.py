@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairconstrained.constraints import DemographicParity, StatisticalParity
-from fairconstrained.constraints._offsets import group_offsets, shared_offset
+from fairconstrained.constraints.offsets import group_offsets, shared_offset
 
 
 def draw_rows(seed, sizes, ties):

@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import approx_fprime
 
 from fairconstrained.constraints import AUCGap, PairwiseParity, QuadraticAUCGap
-from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.views import DifferenceOfConvex, FullBatch, SaddleMoments, Stochastic
 
 each_metric = pytest.mark.parametrize("metric", AUC_METRICS)

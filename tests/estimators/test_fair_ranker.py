@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from fairconstrained import FairnessWarning, FairRanker
-from fairconstrained._queries import query_pairs
+from fairconstrained.checks.queries import query_pairs
 from fairconstrained.data import FairData
 from fairconstrained.metrics import pairwise_ranking_gap
 from fairconstrained.models import LinearModel, Perceptron, mlp

@@ -14,8 +14,8 @@ from fairconstrained.metrics import (
     partial_group_auc_gap,
     positive_equality_gap,
 )
-from fairconstrained.metrics._auc_gaps import difference_aucs
-from fairconstrained.metrics._auc_sets import AUC_METRICS, auc_differences
+from fairconstrained.metrics.auc_gaps import difference_aucs
+from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
 
 METRICS = {
     "group": group_auc_gap,
@@ -310,11 +310,11 @@ class TestEmptySets:
 
 
 def test_many_rows_and_groups_need_one_sort(monkeypatch):
-    from fairconstrained.metrics import _auc_gaps
+    from fairconstrained.metrics import auc_gaps
 
     calls = []
-    original = _auc_gaps.pair_aucs
-    monkeypatch.setattr(_auc_gaps, "pair_aucs", lambda *arguments: calls.append(1) or original(*arguments))
+    original = auc_gaps.pair_aucs
+    monkeypatch.setattr(auc_gaps, "pair_aucs", lambda *arguments: calls.append(1) or original(*arguments))
     rng = np.random.default_rng(0)
     group, label = rng.integers(0, 12, 20_000), rng.integers(0, 2, 20_000)
     for metric in METRICS.values():

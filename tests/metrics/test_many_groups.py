@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from fairconstrained import metrics
-from fairconstrained.metrics import _cell_aucs, _ranks, _transport
-from fairconstrained.metrics._intervals import PercentileIntervals
+from fairconstrained.metrics import cell_aucs, ranks, transport
+from fairconstrained.metrics.intervals import PercentileIntervals
 
 
 @pytest.fixture(params=["distinct", "tied", "weighted"])
@@ -56,7 +56,7 @@ def test_largest_gap_is_that_of_the_plain_definition(monkeypatch, rows, name, bl
     """With small blocks the bounds for many groups and many scores are in use."""
     labels, scores, groups, weights = rows
     if block_entries:
-        for module in (_cell_aucs, _ranks):
+        for module in (cell_aucs, ranks):
             monkeypatch.setattr(module, "_BLOCK_ENTRIES", block_entries)
     members = [groups == group for group in range(40)]
     expected = max(PLAIN[name](rows, a, b, labels == 1) for a, b in combinations(members[:12], 2))
@@ -78,14 +78,14 @@ def test_partial_group_auc_is_that_of_the_table_of_all_pairs(monkeypatch, rows, 
     _, scores, groups, weights = rows
     options = {"sensitive_features": groups, "sample_weight": weights, "interval": interval}
     whole, table = metrics.partial_group_auc_gap(None, scores, return_groups=True, **options)
-    monkeypatch.setattr(_cell_aucs, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(cell_aucs, "_BLOCK_ENTRIES", 600)
     assert metrics.partial_group_auc_gap(None, scores, **options) == pytest.approx(whole, abs=1e-12)
     assert np.abs(table["auc"] - 0.5).max() == pytest.approx(whole, abs=1e-12)
 
 
 def test_groups_that_are_scored_apart_are_as_far_apart_as_can_be(monkeypatch):
     """Many pairs attain the largest gap, so that no group has to be looked at closely."""
-    monkeypatch.setattr(_cell_aucs, "_BLOCK_ENTRIES", 600)
+    monkeypatch.setattr(cell_aucs, "_BLOCK_ENTRIES", 600)
     groups, labels = np.repeat(np.arange(200), 10), np.tile([0, 1], 1000)
     scores = groups + np.random.default_rng(0).uniform(size=2000)
     assert metrics.group_auc_gap(None, scores, sensitive_features=groups) == 0.5
@@ -96,9 +96,9 @@ def test_wasserstein_visits_few_pairs(monkeypatch, rows):
     _, scores, groups, weights = rows
     options = {"sensitive_features": groups, "sample_weight": weights}
     probabilities = 1 / (1 + np.exp(-scores))
-    calls, original = [], _transport.squared_wasserstein
+    calls, original = [], transport.squared_wasserstein
     expected, table = metrics.wasserstein_gap(None, probabilities, return_groups=True, **options)
-    monkeypatch.setattr(_transport, "squared_wasserstein", lambda *pair: calls.append(1) or original(*pair))
+    monkeypatch.setattr(transport, "squared_wasserstein", lambda *pair: calls.append(1) or original(*pair))
     assert metrics.wasserstein_gap(None, probabilities, **options) == pytest.approx(expected, abs=1e-15)
     assert table["gap"].max() == expected
     assert len(calls) < 40 * 39 / 2 / 5
@@ -108,11 +108,11 @@ def test_wasserstein_visits_few_pairs(monkeypatch, rows):
 def test_worst_threshold_is_that_of_the_whole_table_though_few_blocks_are_made(monkeypatch, rows, interval):
     _, scores, groups, weights = rows
     intervals = PercentileIntervals.parse(interval, range(40))
-    whole = _ranks.worst_gap(scores, groups, weights, 40, intervals)
-    monkeypatch.setattr(_ranks, "_BLOCK_ENTRIES", 400)
-    n_blocks, made, original = len(_ranks.RankTable(scores, groups, weights, 40)), [], _ranks.RankTable.block
-    monkeypatch.setattr(_ranks.RankTable, "block", lambda table, place: made.append(place) or original(table, place))
-    found = _ranks.worst_gap(scores, groups, weights, 40, intervals)
+    whole = ranks.worst_gap(scores, groups, weights, 40, intervals)
+    monkeypatch.setattr(ranks, "_BLOCK_ENTRIES", 400)
+    n_blocks, made, original = len(ranks.RankTable(scores, groups, weights, 40)), [], ranks.RankTable.block
+    monkeypatch.setattr(ranks.RankTable, "block", lambda table, place: made.append(place) or original(table, place))
+    found = ranks.worst_gap(scores, groups, weights, 40, intervals)
     assert found.gap == pytest.approx(whole.gap, abs=1e-12)
     assert (found.threshold, found.high, found.low) == (whole.threshold, whole.high, whole.low)
     np.testing.assert_allclose(found.ranks, whole.ranks, atol=1e-12)
@@ -123,11 +123,11 @@ def test_areas_of_many_groups_are_those_of_scikit_learn(monkeypatch, rows):
     """Of a heavy group beside light ones, and where groups and scores have more cells than rows."""
     labels, scores, groups, weights = rows
     weights = weights * np.where(groups == 0, 1e12, 1.0)
-    monkeypatch.setattr(_cell_aucs, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(cell_aucs, "_BLOCK_ENTRIES", 100)
     _, table = metrics.intra_group_auc_gap(
         labels, scores, sensitive_features=groups, sample_weight=weights, return_groups=True
     )
-    scored = _cell_aucs.ScoredRows.of(scores, groups, weights, 40)
+    scored = cell_aucs.ScoredRows.of(scores, groups, weights, 40)
     found = 0.5 + scored.among(labels == 1).within(scored.among(labels == 0))
     for group in range(40):
         own = groups == group

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from fairconstrained.metrics import PercentileIntervals
-from fairconstrained.metrics._ranks import gaps_by_threshold, pair_gaps, rank_blocks, rank_table, worst_gap
-from fairconstrained.metrics._rates import conditional_rates
+from fairconstrained.metrics.ranks import gaps_by_threshold, pair_gaps, rank_blocks, rank_table, worst_gap
+from fairconstrained.metrics.rates import conditional_rates
 
 SCORES = np.array([8.0, 7, 4, 3, 8, 6, 2, 1])
 CODES = np.repeat([0, 1], 4)
@@ -104,7 +104,7 @@ def test_worst_gap_over_many_blocks(monkeypatch):
     rows = random_rows(3, 6)
     intervals = PercentileIntervals.parse((0.1, 0.4), range(6))
     whole = worst_gap(*rows, intervals)
-    monkeypatch.setattr("fairconstrained.metrics._ranks._BLOCK_ENTRIES", 10)
+    monkeypatch.setattr("fairconstrained.metrics.ranks._BLOCK_ENTRIES", 10)
     pieces = worst_gap(*rows, intervals)
     assert pieces.gap == pytest.approx(whole.gap)
     assert pieces.threshold == whole.threshold

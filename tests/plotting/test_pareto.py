@@ -8,7 +8,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from fairconstrained.metrics import independence_gap, inter_group_auc_gap, statistical_parity_gap
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.plotting import ParetoFrontDisplay
-from fairconstrained.plotting._style import COLORS
+from fairconstrained.plotting.style import COLORS
 
 ACCURACY = [0.90, 0.85, 0.80, 0.70, np.nan]
 NEGATED = [-0.30, -0.08, -0.10, -0.02, 0.0]

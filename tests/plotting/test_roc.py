@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_curve
 
 from fairconstrained import metrics
-from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.plotting import SubsetRoc, SubsetRocDisplay
 
 METRICS = {name: getattr(metrics, name if name.endswith("gap") else f"{name}_auc_gap", None) for name in AUC_METRICS}

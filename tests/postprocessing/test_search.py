@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from fairconstrained.metrics._auc_sets import AUC_METRICS, auc_differences
+from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
 from fairconstrained.postprocessing._search import ROUNDING, ShiftedAUCs, best_shift
 
 METRICS = sorted(set(AUC_METRICS) - {"intra_group"})

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairconstrained.plotting._style import COLORS
+from fairconstrained.plotting.style import COLORS
 from fairconstrained.reporting import fairness_report
 from fairconstrained.reporting._html import Cell, joined, table, tag
 

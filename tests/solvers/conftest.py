@@ -18,7 +18,7 @@ from fairconstrained.objectives import Logistic, Squared
 from fairconstrained.points import Anchor
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers._stochastic import Method
+from fairconstrained.solvers.stochastic import Method
 from fairconstrained.views import FullBatch
 
 

@@ -14,7 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import L2Ball
 from fairconstrained.estimators import auc_fair
 from fairconstrained.exceptions import ConvergenceWarning, IncompatibleProblem
-from fairconstrained.metrics._auc_sets import AUC_METRICS
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.models import LinearModel, ModuleModel, mlp
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem

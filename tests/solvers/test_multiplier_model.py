@@ -19,8 +19,8 @@ from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import MultiplierModel
-from fairconstrained.solvers._source import Source
 from fairconstrained.solvers.multiplier_model import _features
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import FullBatch, Stochastic
 
 

@@ -14,8 +14,8 @@ from fairconstrained.models import ModuleModel, mlp
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status, make_solver
-from fairconstrained.solvers._quadratics import parameter_quadratics
 from fairconstrained.solvers.projected_gradient import _Projection
+from fairconstrained.solvers.quadratics import parameter_quadratics
 from fairconstrained.views import FullBatch
 
 each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_NOTIONS))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from fairconstrained.solvers._smooth import minimise
+from fairconstrained.solvers.smooth import minimise
 
 
 class LeastDeviations:

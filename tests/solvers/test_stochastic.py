@@ -26,8 +26,8 @@ from fairconstrained.solvers import (
     StochasticSwitching,
     make_solver,
 )
-from fairconstrained.solvers import _stochastic as module
-from fairconstrained.solvers._source import Source
+from fairconstrained.solvers import stochastic as module
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import FullBatch, Stochastic
 
 #: Options with which every solver moves visibly within a few epochs.

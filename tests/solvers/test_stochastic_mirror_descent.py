@@ -14,8 +14,8 @@ from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticMirrorDescent, make_solver
 from fairconstrained.solvers._duals import BoundedMultipliers
-from fairconstrained.solvers._mirror_descent import Averages, LateAverages
-from fairconstrained.solvers._saddle import SaddleForm
+from fairconstrained.solvers.saddle_form import SaddleForm
+from fairconstrained.solvers.saddle_steps import Averages, LateAverages
 
 
 @pytest.fixture(scope="module")

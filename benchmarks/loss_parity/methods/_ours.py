@@ -16,8 +16,8 @@ from fairconstrained import LossParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers._source import Source
-from fairconstrained.solvers._stochastic import Method
+from fairconstrained.solvers.source import Source
+from fairconstrained.solvers.stochastic import Method
 from fairconstrained.views import Stochastic
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.loss_parity.discovery import modules_of
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticSolver
-from fairconstrained.solvers._source import Source
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import Stochastic
 
 __all__ = ["promises", "side_by_side", "stepper"]

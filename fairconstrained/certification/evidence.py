@@ -1,0 +1,222 @@
+"""What a family of bounds offers, and which families there are for a metric."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import brentq
+from typing_extensions import override
+
+from fairconstrained.certification.sample import Sample
+from fairconstrained.metrics.comparisons import Compared, NotOffered
+from fairconstrained.metrics.contrasts import Contrast
+from fairconstrained.metrics.registry import info_of
+
+__all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "evidence_of", "methods_of", "offers"]
+
+#: Families, the one that "auto" prefers first.
+METHODS = ("hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
+
+#: Samples of up to this many times the rows are looked at for `Evidence.sufficient_scale`.
+_LARGEST_SCALE = 1e8
+
+
+class Evidence(ABC):
+    """What a sample says about a gap in the population.
+
+    Attributes
+    ----------
+    gap : float
+        In the sample.
+    n_samples : int
+    method : str
+        Name of the family.
+    is_distribution_free : bool
+        Whether `upper` holds with the probability stated for every distribution and every sample size.
+    """
+
+    gap: float
+    n_samples: int
+    method: str
+    is_distribution_free: ClassVar[bool] = True
+    #: Relative precision of `sufficient_scale`.
+    _precision: ClassVar[float] = 1e-6
+
+    @property
+    @abstractmethod
+    def n_events(self) -> int:
+        """How many events the union is over."""
+
+    @property
+    @abstractmethod
+    def union(self) -> str:
+        """The events in words."""
+
+    @abstractmethod
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        """Bound that the gap in the population exceeds with probability at most ``delta``.
+
+        Parameters
+        ----------
+        delta : float
+        scale : float, default=1.0
+            What all counts of rows are multiplied by, while the estimates stay.
+        """
+
+    @abstractmethod
+    def cells(self, delta: float) -> pd.DataFrame:
+        """The counts of rows, the estimates and the ends that `upper` is made of, by cell."""
+
+    def sufficient_scale(self, delta: float, kappa: float) -> float | None:
+        """The least scale with ``upper(delta, scale) <= kappa``; None if the gap is not below, or there is none."""
+        if self.gap >= kappa:
+            return None
+
+        def excess(root: float) -> float:
+            return self.upper(delta, root**-2) - kappa
+
+        # In 1 / sqrt(scale) bounds are close to linear, which saves the root finder most of its steps.
+        inside = outside = 1.0
+        while excess(inside) > 0:
+            outside, inside = inside, inside / 4
+            if inside**-2 > _LARGEST_SCALE:
+                return None
+        while inside >= outside:
+            outside *= 4
+            if outside**2 >= self.n_samples:
+                return 1 / self.n_samples
+            if excess(outside) <= 0:
+                inside = outside
+        root = float(brentq(excess, inside, outside, rtol=self._precision))
+        step = self._precision
+        while excess(root) > 0:  # of counts that are rounded the bound is not quite continuous
+            root, step = root * (1 - step), 2 * step
+        return root**-2
+
+
+class Cells(ABC):
+    """Parameters of cells of rows, each with a confidence interval.
+
+    Attributes
+    ----------
+    method : str
+        Name of the family.
+    """
+
+    method: ClassVar[str]
+
+    @abstractmethod
+    def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper ends, each of which fails with probability at most ``delta``; as `Contrast` takes them."""
+
+    @abstractmethod
+    def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
+        """Counts, estimates and ends; of many thresholds at the one that the contrast finds worst."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellEvidence(Evidence):
+    """A gap that is made of the parameters of cells.
+
+    Parameters
+    ----------
+    gap : float
+    n_samples : int
+    of_cells : Cells
+    contrast : Contrast
+    """
+
+    gap: float
+    n_samples: int
+    of_cells: Cells
+    contrast: Contrast
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """Of the cells."""
+        return self.of_cells.method
+
+    @property
+    @override
+    def n_events(self) -> int:
+        return self.contrast.n_tails
+
+    @property
+    @override
+    def union(self) -> str:
+        return self.contrast.words
+
+    @override
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        return self.contrast.upper(*self.of_cells.ends(delta / self.n_events, scale))
+
+    @override
+    def cells(self, delta: float) -> pd.DataFrame:
+        return self.of_cells.table(delta / self.n_events, self.contrast)
+
+
+Builder = Callable[[Sample], Evidence]
+_BUILDERS: dict[tuple[str, type[Compared] | None], Builder] = {}
+
+
+def offers(method: str, compared: type[Compared] | None = None) -> Callable[[Builder], Builder]:
+    """List the decorated function as the one that makes the evidence of metrics which compare such numbers, or of all.
+
+    It may raise `NotOffered`.
+    """
+
+    def add(build: Builder) -> Builder:
+        _BUILDERS[method, compared] = build
+        return build
+
+    return add
+
+
+def methods_of(metric: Callable[..., Any]) -> list[str]:
+    """Names of the families that there are for a metric, the preferred one first."""
+    return list(_builders(metric))
+
+
+def _builders(metric: Callable[..., Any]) -> dict[str, Builder]:
+    """Builders by the name of their family, the preferred one first."""
+    kinds = (*type(info_of(metric).compared).__mro__, None)
+    found = {method: [_BUILDERS[method, kind] for kind in kinds if (method, kind) in _BUILDERS] for method in METHODS}
+    return {method: builders[0] for method, builders in found.items() if builders}
+
+
+def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
+    """The evidence of the family named, or of the first that there is.
+
+    Raises
+    ------
+    ValueError
+        If the family has no bound for this metric with these parameters.
+    """
+    known = _builders(sample.metric)
+    if method != "auto" and method not in known:
+        offered = [name for name, build in known.items() if _offers_a_bound(name, build, sample)]
+        raise ValueError(f"method={method!r} has no bound for {sample.name}; it has {['auto', *offered]}.")
+    refusals = []
+    for name in known if method == "auto" else [method]:
+        try:
+            return known[name](sample)
+        except NotOffered as refusal:
+            refusals.append(str(refusal))
+    others = [name for name, build in known.items() if name != method and _offers_a_bound(name, build, sample)]
+    raise ValueError(f"method={method!r} has no bound for {sample.name}: {' '.join(refusals)} There are {others}.")
+
+
+def _offers_a_bound(name: str, build: Builder, sample: Sample) -> bool:
+    """Whether a family has a bound with these parameters; the bootstrap, which takes long, has one for all."""
+    if name == "bootstrap":
+        return True
+    try:
+        build(sample)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,152 @@
+"""Whether a model was fitted on the rows that it is to be judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+from scipy.stats import binom
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array
+
+from fairconstrained.estimators import BaseFairEstimator
+from fairconstrained.estimators.row_sketch import RowSketch
+
+__all__ = ["Overlap", "bound_params", "check_unseen", "model_kappa", "overlap_with_fit"]
+
+#: Where meta-estimators keep the model that was fitted on the rows as they are.
+_INNER = ("best_estimator_", "estimator_", "estimator")
+_STANDARD_ERRORS, _TOLERANCE = 4, 0.01
+#: With at most this probability other rows are taken for those of the fit, because they occur as often.
+_COINCIDENCE = 1e-3
+#: Probability with which an overlap is noticed that counts as noticeable.
+_NOTICED = 0.95
+
+
+def _chain(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
+    """The model and what is inside it, each with the rows as it gets them."""
+    while model is not None:
+        yield model, X
+        if isinstance(model, Pipeline):
+            if X is not None and len(model.steps) > 1:
+                X = model[:-1].transform(X)
+            model = model.steps[-1][1]
+        else:
+            model = next((inner for name in _INNER if (inner := vars(model).get(name)) is not None), None)
+
+
+def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str, Any]:
+    """The parameters with which ``kappa`` bounds what an estimator of the package reports; none of a penalty."""
+    try:
+        return estimator._bound_params(kappa)
+    except ValueError:
+        return {}
+
+
+def model_kappa(model: Any) -> float | None:
+    """The bound that the model was fitted with, if it is a number and in use."""
+    parts = (part for part, _ in _chain(model))
+    found = (
+        getattr(part, "kappa", None)
+        for part in parts
+        if not isinstance(part, BaseFairEstimator) or "kappa" in bound_params(part, 1.0)
+    )
+    return next((float(kappa) for kappa in found if isinstance(kappa, Real)), None)
+
+
+class Overlap(NamedTuple):
+    """What is known about the rows that a model is to be judged on and was fitted on.
+
+    Attributes
+    ----------
+    share : float or None
+        Share of the rows on which the model was fitted: 0 where it is no more than chance could be, or 1 %; None if it
+        cannot be told.
+    noticeable : int or None
+        The fewest rows in common that are noticed with a probability of at least 95 %; None if even all might not be.
+    """
+
+    share: float | None
+    noticeable: int | None
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        if self.share is None:
+            return "Whether the model was fitted on some of these rows is not known: it has no record that tells."
+        if self.share:
+            return f"The model was fitted on {self.share:.0%} of these rows."
+        if self.noticeable == 1:
+            return "The model was fitted on none of these rows."
+        if self.noticeable is None:
+            return "No sign that the model was fitted on these rows; but even of all of them this might go unnoticed."
+        return (
+            "No sign that the model was fitted on these rows; of "
+            f"{self.noticeable:,} of them or more this would be noticed with a probability of at least 95%."
+        )
+
+
+def overlap_with_fit(model: Any, X: Any) -> Overlap:
+    """Compare rows with those that a model remembers; None for both if there is nothing to compare."""
+    return next((overlap for _, overlap, _ in _overlaps(model, X)), Overlap(None, None))
+
+
+def check_unseen(model: Any, X: Any, allow: bool) -> Overlap:
+    """Compare rows with those that a model remembers, and refuse those of its fit.
+
+    Raises
+    ------
+    ValueError
+        If there are some, unless ``allow``.
+    """
+    for part, overlap, why in _overlaps(model, X):
+        if overlap.share and not allow:
+            raise ValueError(
+                f"{overlap.share:.0%} of the rows are among those that {type(part).__name__} was fitted on ({why}). "
+                "There a gap says nothing about the population. Pass rows that were held out, or "
+                "allow_training_data=True to see the numbers all the same."
+            )
+        return overlap
+    return Overlap(None, None)
+
+
+def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
+    """Those parts of a model that remember rows, what they know about these, and what tells that it is no chance."""
+    for part, rows in _chain(model, X):
+        sketch = getattr(part, "_rows_seen", None)
+        if sketch is None:
+            continue
+        rows = check_array(rows, accept_sparse="csr", dtype=np.float64)
+        n_testable, by_chance = sketch.n_testable(rows), sketch.share_repeated
+        if not n_testable:
+            continue
+        error = np.sqrt(by_chance * (1 - by_chance) * (1 / n_testable + 1 / sketch.counts.sum()))
+        most = by_chance + _STANDARD_ERRORS * error + _TOLERANCE
+        noticeable = _noticeable(rows.shape[0], int(most * n_testable) + 1, sketch.share_remembered)
+        seen = sketch.share_seen(rows)
+        are_same = seen == 1.0 and _are_same(sketch, RowSketch.of(rows))
+        expected = f"of new rows {by_chance:.0%} may be expected to be, as rows occur repeatedly"
+        why = "each of them as often as there" if are_same else expected
+        yield part, Overlap(seen if are_same or seen > most else 0.0, noticeable), why
+
+
+def _noticeable(n_rows: int, n_needed: int, share: float) -> int | None:
+    """The fewest rows of which ``n_needed`` are remembered with enough probability, each with probability ``share``."""
+    sizes = np.arange(n_needed, n_rows + 1)
+    enough = np.flatnonzero(binom.sf(n_needed - 1, sizes, share) >= _NOTICED)
+    return int(sizes[enough[0]]) if enough.size else None
+
+
+def _are_same(known: RowSketch, other: RowSketch) -> bool:
+    """Whether both are of the same rows, each as often, which is no coincidence.
+
+    Whatever the population, other rows have these counts with at most the largest multinomial probability of them.
+    """
+    if not (np.array_equal(known.hashes, other.hashes) and np.array_equal(known.counts, other.counts)):
+        return False
+    counts, n_rows = known.counts, known.counts.sum()
+    chance = gammaln(n_rows + 1) + (xlogy(counts, counts / n_rows) - gammaln(counts + 1)).sum()
+    return bool(chance <= np.log(_COINCIDENCE))

@@ -1,0 +1,1 @@
+"""Checks of what users pass, and the readable errors for it."""

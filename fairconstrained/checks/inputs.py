@@ -1,0 +1,119 @@
+"""What users pass as rows: sensitive features in any form become one kind of table, or a readable error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from fairconstrained.checks.messages import shortened
+
+__all__ = ["as_table", "refuse_masked"]
+
+_ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
+#: Values of a list that are rows of their own, and no labels.
+_NESTED = (list, tuple, dict, set, np.ndarray)
+
+
+def as_table(sensitive_features: Any) -> Any:
+    """Sensitive features as a DataFrame without missing values, or as they are if they are sparse.
+
+    Values keep their types, also where those differ within a column.
+
+    Parameters
+    ----------
+    sensitive_features : array-like, sparse matrix, or DataFrame or Series of any library, with one or two dimensions
+
+    Returns
+    -------
+    table : DataFrame or sparse matrix of shape (n_samples, n_columns)
+
+    Raises
+    ------
+    ValueError
+        If it is something else, is empty, or has values that are missing or infinite.
+    """
+    if sp.issparse(sensitive_features):
+        return sensitive_features
+    frame = _as_frame(sensitive_features)
+    if frame.shape[1] == 0:
+        raise ValueError("sensitive_features has no columns; pass at least one column, or leave it out.")
+    if frame.shape[0] == 0:
+        raise ValueError("sensitive_features is empty: it has no rows; pass the group of every row.")
+    _refuse_missing(int(frame.isna().any(axis=1).sum()))
+    numeric = frame.select_dtypes(include="number")
+    if not np.isfinite(numeric.to_numpy(dtype=float)).all():
+        raise ValueError("sensitive_features contains infinity; groups must be finite values.")
+    return frame
+
+
+def refuse_masked(**columns: Any) -> None:
+    """Raise a ValueError for masked arrays with masked values, whose mask scikit-learn would ignore."""
+    for name, values in columns.items():
+        masked = int(np.ma.getmaskarray(values).sum()) if isinstance(values, np.ma.MaskedArray) else 0
+        if masked:
+            raise ValueError(
+                f"{name} is a masked array with {masked} masked values; fill them ({name}.filled(...)) or drop their "
+                "rows."
+            )
+
+
+def _as_frame(features: Any) -> pd.DataFrame:
+    if isinstance(features, (pd.DataFrame, pd.Series)):
+        frame = pd.DataFrame(features)
+    elif isinstance(features, Mapping):
+        raise ValueError(
+            f"sensitive_features is a {type(features).__name__} with the keys {shortened(features.keys())}; pass "
+            "pd.DataFrame(sensitive_features) if it holds columns."
+        )
+    else:
+        frame = _frame_of_columns(features)
+    # A column of objects that are all booleans or numbers is one of booleans or numbers.
+    return frame.infer_objects() if (frame.dtypes == "object").any() else frame
+
+
+def _frame_of_columns(features: Any) -> pd.DataFrame:
+    """Of what pandas does not know: lists, arrays, and tables of other libraries, column by column."""
+    if not hasattr(features, "__array__"):
+        return _frame_of_array(_array_of_list(features))
+    names = getattr(features, "column_names", getattr(features, "columns", None))
+    if names is not None:
+        return pd.DataFrame({name: np.asarray(features[name]) for name in names}, index=range(len(features)))
+    if isinstance(features, np.ma.MaskedArray) and features.dtype.names is None:
+        mask = np.ma.getmaskarray(features)
+        _refuse_missing(int(mask.reshape(len(mask), -1).any(axis=1).sum()) if mask.any() else 0)
+    return _frame_of_array(np.asarray(features))
+
+
+def _array_of_list(features: Any) -> np.ndarray:
+    """An array of objects: one of strings would turn the numbers among them into strings."""
+    values = np.asarray(features, dtype=object)
+    if values.ndim == 1 and any(isinstance(value, _NESTED) for value in values):
+        raise ValueError(
+            "sensitive_features is ragged: some of its rows hold more values than others, or are no rows. Pass rows "
+            "of the same length, or a Series for groups that are tuples."
+        )
+    return values
+
+
+def _frame_of_array(values: np.ndarray) -> pd.DataFrame:
+    if values.dtype.names is not None:
+        raise ValueError(
+            f"sensitive_features is a structured array with the fields {shortened(values.dtype.names)}; pass "
+            "pd.DataFrame(sensitive_features), or one of its fields."
+        )
+    if values.ndim not in (1, 2):
+        found = f"{values.ndim} dimensions" if values.ndim else f"{values.item()!r:.60} (0 dimensions)"
+        raise ValueError(f"sensitive_features must be {_ALLOWED}; got {found}.")
+    return pd.DataFrame(values)
+
+
+def _refuse_missing(n_rows: int) -> None:
+    if n_rows:
+        raise ValueError(
+            f"sensitive_features contains NaN or missing values in {n_rows} rows; drop those rows "
+            "or give missing values a group of their own, e.g. the string 'unknown'."
+        )

@@ -1,0 +1,281 @@
+"""The sets of rows that an AUC gap compares, on data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.checks.messages import check_arguments, shortened
+from fairconstrained.checks.protected import protected_code
+from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.data import FairData, Rows
+from fairconstrained.metrics.auc_gaps import difference_aucs
+from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
+
+__all__ = ["AUCSets", "SetRows", "both_ways", "side_names"]
+
+#: What the constraint is called where the user gives the sets.
+MASKS_NAME = "subset_auc"
+#: Differences of AUCs below this are not told from zero.
+RESOLUTION = 1e-4
+_SET_NAMES = ("G1", "G1'", "G2", "G2'")
+#: Groups of a union that a message names.
+_NAMED = 3
+
+
+class SetRows(NamedTuple):
+    """The rows of a set, and their weights, which sum to one."""
+
+    rows: Rows
+    weights: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class AUCSets:
+    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a metric compares with zero.
+
+    Attributes
+    ----------
+    data : FairData
+    metric : str or sequence of four masks
+        A key of `AUC_METRICS`, or masks in the order of the caller's rows.
+    protected : object or None
+        Label of the protected group.
+    codes : ndarray of shape (n_samples,)
+        Cell of every row; ``n_cells`` for rows in no set.
+    n_cells : int
+        Cells that have rows.
+    differences : tuple of AUCDifference
+    sides : tuple of (str, str)
+        What to call the two sides of every difference.
+    place : dict of int to int
+        From the numbers that `fairconstrained.metrics.auc_sets` gives cells of group and label to those here.
+    """
+
+    data: FairData
+    metric: Any
+    protected: Any
+    codes: np.ndarray
+    n_cells: int
+    differences: tuple[AUCDifference, ...]
+    sides: tuple[tuple[str, str], ...]
+    place: Mapping[int, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        """The sets of ``data``; ``metric`` may also be a function that returns masks, see `AUCGap`.
+
+        Raises
+        ------
+        ValueError
+            If the metric or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
+            where positives are told from negatives.
+        """
+        return cls._find(data, _ask(metric, data) if callable(metric) else metric, protected)
+
+    @classmethod
+    def _find(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        return (cls._of_groups if isinstance(metric, str) else cls._of_masks)(data, metric, protected)
+
+    @classmethod
+    def _of_groups(cls, data: FairData, metric: str, protected: Hashable | None) -> Self:
+        if metric not in AUC_METRICS:
+            raise ValueError(f"metric must be one of {sorted(AUC_METRICS)} or four masks, got {metric!r}.")
+        if AUC_METRICS[metric].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
+            raise ValueError(f"metric={metric!r} compares positives with negatives and needs binary targets -1 / +1.")
+        labels = [str(label) for label in data.labels]
+        code = None if protected is None else protected_code(data.labels, protected)
+        pairs, differences = auc_differences(metric, data.n_groups, code)
+        sides = tuple((labels[a], "others" if b is None else labels[b]) for a, b in pairs)
+        codes = data.codes + data.n_groups * (data.y.numpy() <= 0)
+        # Cells without rows take no part: a group may lack positives where labels are not compared.
+        present, codes = np.unique(codes, return_inverse=True)
+        place = {int(cell): k for k, cell in enumerate(present)}
+        renumbered = tuple(difference.renumbered(place) for difference in differences)
+        return cls(data, metric, protected, codes, present.size, renumbered, sides, place)
+
+    @classmethod
+    def _of_masks(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+        if protected is not None:
+            raise ValueError("protected names a group for the metrics by name; masks say themselves what is compared.")
+        masks = _as_masks(metric)
+        if masks.shape[1] <= data.order.max():
+            raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
+        codes, n_cells, difference = mask_cells(masks[:, data.order])
+        return cls(data, metric, protected, codes, n_cells, (difference,), (("first", "second"),))
+
+    def on(self, data: FairData) -> Self:
+        """The same sets of other rows; here they may be empty."""
+        return self._find(data, self.metric, self.protected)
+
+    @property
+    def name(self) -> str:
+        """Of the constraint."""
+        return self.metric if isinstance(self.metric, str) else MASKS_NAME
+
+    @cached_property
+    def mass(self) -> np.ndarray:
+        """Weight of every cell; ndarray of shape (n_cells,)."""
+        return np.bincount(self.codes, self.data.weights.numpy(), minlength=self.n_cells)[: self.n_cells]
+
+    @cached_property
+    def cell_rows(self) -> tuple[Rows, ...]:
+        """The rows of every cell, a slice where they stand together."""
+        order = np.argsort(self.codes, kind="stable")
+        ends = np.searchsorted(self.codes[order], np.arange(self.n_cells + 1))
+        return tuple(_compact(order[a:b]) for a, b in pairwise(ends))
+
+    @cached_property
+    def shares(self) -> Tensor:
+        """Weights that sum to one in every cell, zero for rows in none; Tensor of shape (n_samples,)."""
+        per_cell = np.append(1 / self.mass, 0.0)
+        return torch.from_numpy(self.data.weights.numpy() * per_cell[self.codes])
+
+    def group_cells(self, group: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The cells of the positives and of the negatives of a group, each one cell or none."""
+        numbers = group, self.data.n_groups + group
+        positives, negatives = (tuple(self.place[cell] for cell in [n] if cell in self.place) for n in numbers)
+        return positives, negatives
+
+    @cached_property
+    def set_rows(self) -> Mapping[tuple[int, ...], SetRows]:
+        """The rows of every union of cells that is compared."""
+        unions = {cells for difference in self.differences for cells in difference}
+        return {cells: self._rows_of(cells) for cells in unions}
+
+    def _rows_of(self, cells: tuple[int, ...]) -> SetRows:
+        rows = self.cell_rows[cells[0]] if len(cells) == 1 else _compact(np.flatnonzero(np.isin(self.codes, cells)))
+        weights = self.data.weights[rows]
+        return SetRows(rows, weights / weights.sum())
+
+    def exact(self, scores: np.ndarray) -> np.ndarray:
+        """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
+        aucs = difference_aucs(scores, self.codes, self.data.weights.numpy(), self.n_cells, self.differences)
+        aucs = np.where(np.isnan(aucs), 0.5, aucs)  # of an empty set, as in a mini-batch, none is ahead
+        return aucs[:, 0] - aucs[:, 1]
+
+    @cached_property
+    def granularity(self) -> float:
+        """The most that one pair of rows counts in a difference, but at least `RESOLUTION` where one row counts more.
+
+        A sum over two sets counts a pair ``1 / (n m)``, which is 1e-8 for some thousand rows, and one row ``1 / n``:
+        a difference of AUCs that is far below what a single row makes is zero for every purpose.
+        """
+        heaviest = np.zeros(self.n_cells + 1)
+        np.maximum.at(heaviest, self.codes, self.data.weights.numpy())
+
+        def shares(cells: Sequence[int]) -> float:
+            return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
+
+        def grain(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
+            """What a pair and what a row counts; a set against itself is one half whatever the scores."""
+            if above == below:
+                return np.zeros(2)
+            first, second = shares(above), shares(below)
+            return np.array([first * second, max(first, second)])
+
+        grains = [grain(d.above, d.below) + grain(d.reference_above, d.reference_below) for d in self.differences]
+        pair, row = np.max([np.zeros(2), *grains], axis=0)
+        return float(min(max(pair, RESOLUTION), row))
+
+    def sizes(self) -> CellSizes:
+        """Sizes of the sets that are compared; those that are compared with themselves count for nothing."""
+        return self._mask_sizes() if not isinstance(self.metric, str) else self._group_sizes()
+
+    def _group_sizes(self) -> CellSizes:
+        """Sizes of the unions of groups' positives and negatives, which may be empty."""
+        data, n_groups = self.data, self.data.n_groups
+        code = None if self.protected is None else protected_code(data.labels, self.protected)
+        cells = data.codes + n_groups * (data.y.numpy() <= 0)
+        unions = _compared(auc_differences(self.metric, n_groups, code)[1])
+        members = [sorted({cell % n_groups for cell in union}) for union in unions]
+        sides = [{cell // n_groups for cell in union} for union in unions]
+        labels = [
+            ("all rows" if len(groups) == n_groups else " or ".join(str(data.labels[g]) for g in groups[:_NAMED]))
+            + (" ..." if len(groups) not in (*range(_NAMED + 1), n_groups) else "")
+            + ("" if len(side) == 2 else ", y=-1" if side == {1} else ", y=+1")
+            for groups, side in zip(members, sides, strict=True)
+        ]
+        groups = np.array([group[0] if len(group) == 1 else -1 for group in members], dtype=int)
+        return CellSizes.of_rows(labels, *_sizes(cells, data, 2 * n_groups, unions), groups)
+
+    def _mask_sizes(self) -> CellSizes:
+        """Sizes of the sets that masks mark."""
+        unions = [cells for difference in self.differences for cells in difference]
+        sizes = _sizes(self.codes, self.data, self.n_cells + 1, unions)
+        return CellSizes.of_rows([f"mask {name}" for name in _SET_NAMES], *sizes)
+
+
+def _compared(differences: Sequence[AUCDifference]) -> list[tuple[int, ...]]:
+    """The sets of the AUCs that depend on the scores, each once."""
+    pairs = [pair for d in differences for pair in ((d.above, d.below), (d.reference_above, d.reference_below))]
+    return list(dict.fromkeys(cells for pair in pairs if pair[0] != pair[1] for cells in pair))
+
+
+def _sizes(
+    codes: np.ndarray, data: FairData, n_cells: int, unions: Sequence[Sequence[int]]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of every union of cells, and the share of its heaviest row, 1 where there is none; shapes (n_unions,)."""
+    weights = data.weights.numpy()
+    counts, mass = np.bincount(codes, minlength=n_cells), np.bincount(codes, weights, minlength=n_cells)
+    heaviest = np.zeros(n_cells)
+    np.maximum.at(heaviest, codes, weights)
+    rows = [list(union) for union in unions]
+    shares = [float(heaviest[cells].max() / mass[cells].sum()) if counts[cells].any() else 1.0 for cells in rows]
+    return np.array([int(counts[cells].sum()) for cells in rows], dtype=int), np.array(shares)
+
+
+def both_ways(sides: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
+    """The two sides of every component: differences first, then the same with the other sign."""
+    return (*sides, *((b, a) for a, b in sides))
+
+
+def side_names(metric: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
+    """What components that compare two sides are called."""
+    return tuple(f"{metric}[{a} - {b}]" for a, b in sides)
+
+
+def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:
+    """The masks that a function returns, with an entry for every row of the caller.
+
+    It is asked once, for all rows in the caller's order: of a mini-batch, or of sorted rows, it may know nothing.
+    """
+    labels = np.empty(data.n_groups, dtype=object)
+    labels[:] = data.labels
+    rows = np.argsort(data.order)
+    columns = data.y.numpy()[rows] > 0, labels[data.codes[rows]]
+    check_arguments(metric, "metric must take two arguments, metric(positive, groups), and return four masks", *columns)
+    found = _as_masks(metric(*columns))
+    if found.shape[1] != rows.size:
+        raise ValueError(f"metric was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
+    masks = np.zeros((4, data.order.max() + 1), dtype=bool)
+    masks[:, data.order[rows]] = found
+    return masks
+
+
+def _as_masks(metric: Any) -> np.ndarray:
+    """Four masks as a boolean ndarray of shape (4, n)."""
+    masks = [np.asarray(mask) for mask in metric] if isinstance(metric, Iterable) else []
+    if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
+        got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else metric
+        raise ValueError(
+            "metric must be, or return, four boolean masks G1, G1', G2 and G2', with one entry per row; got "
+            f"{shortened(got) if masks else repr(got)}."
+        )
+    if len({mask.size for mask in masks}) > 1:
+        raise ValueError(f"the four masks of metric must be of one length, but have {[m.size for m in masks]} entries.")
+    return np.stack(masks)
+
+
+def _compact(rows: np.ndarray) -> Rows:
+    """A slice if the rows, in ascending order, stand together."""
+    if rows.size and rows[-1] - rows[0] + 1 == rows.size:
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows

@@ -1,0 +1,97 @@
+"""The groups of training rows, and those of them that are too small for a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from fairconstrained.checks.messages import shortened
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.groups import MERGED, GroupEncoder, Groups
+
+__all__ = ["NO_SMALL_GROUPS", "SmallGroups", "as_labels", "encode_groups"]
+
+
+class SmallGroups(NamedTuple):
+    """Labels of the groups that are too small for the bounds, by what became of them."""
+
+    merged: tuple[Hashable, ...] = ()
+    ignored: tuple[Hashable, ...] = ()
+
+    @classmethod
+    def found(cls, bound: tuple[BoundConstraint, ...], labels: tuple[Hashable, ...], what: str) -> SmallGroups:
+        """The groups with a cell that is too small for one of the constraints; ``what`` is "merge" or "ignore"."""
+        small: set[int] = set()
+        for constraint in bound:
+            sizes = constraint.compared_cells()
+            if sizes is not None:
+                small |= set(sizes.small_groups(constraint.resolution).tolist())
+        found = tuple(labels[code] for code in sorted(small))
+        return cls(merged=found) if what == "merge" else cls(ignored=found)
+
+    def applied(self, groups: Groups) -> Groups:
+        """The groups with the merged ones as one, and the ignored ones behind the others."""
+        if not (self.merged or self.ignored):
+            return groups
+        small = {**dict.fromkeys(self.merged, MERGED), **{label: label for label in self.ignored}}
+        kept = [label for label in groups.labels if label not in small]
+        labels = tuple(dict.fromkeys([*kept, *(small[label] for label in groups.labels if label in small)]))
+        place = {label: code for code, label in enumerate(labels)}
+        codes = np.array([place[small.get(label, label)] for label in groups.labels], dtype=np.int64)
+        return Groups(codes[groups.codes], labels)
+
+    def n_ignored(self, groups: Groups) -> int:
+        """How many of the groups are left out of the constraints."""
+        return len(set(self.ignored).intersection(groups.labels))
+
+    def encode(self, sensitive_features: Any, labels: tuple[Hashable, ...]) -> np.ndarray:
+        """Codes of new rows among the labels of a fit, of which one may stand for all merged groups.
+
+        Raises
+        ------
+        ValueError
+            If a row belongs to a group that was not seen in `fit`; the message names it.
+        """
+        if not self.merged:
+            return GroupEncoder.encode(sensitive_features, labels)
+        places = {label: code for code, label in enumerate(labels) if label != MERGED}
+        places |= dict.fromkeys(self.merged, labels.index(MERGED))
+        return np.array(list(places.values()), dtype=np.int64)[GroupEncoder.encode(sensitive_features, tuple(places))]
+
+
+NO_SMALL_GROUPS = SmallGroups()
+
+
+def encode_groups(
+    sensitive_features: Any, y: np.ndarray, sample_weight: np.ndarray | None, overlapping: bool = False
+) -> Groups:
+    """The groups of the rows, a single one if there are no features; see `Groups.of`.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, or all rows of a group have no weight.
+    """
+    if sensitive_features is None:
+        return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
+    groups = Groups.of(sensitive_features, overlapping)
+    check_consistent_length(y, groups.codes)
+    if sample_weight is not None:
+        empty = [name for name, w in zip(groups.names, groups.sums(sample_weight), strict=True) if w == 0]
+        if empty:
+            raise ValueError(f"groups {shortened(empty)} have no row with a positive sample_weight; drop their rows.")
+    return groups
+
+
+def as_labels(labels: tuple) -> np.ndarray:
+    """Labels as a vector; tuples, and labels of several types, stay as they are."""
+    if not any(isinstance(label, tuple) for label in labels):
+        plain = np.array(labels)
+        if plain.tolist() == list(labels):
+            return plain
+    vector = np.empty(len(labels), dtype=object)
+    vector[:] = labels
+    return vector

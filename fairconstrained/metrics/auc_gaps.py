@@ -1,0 +1,226 @@
+"""The AUCs that a metric compares: one sort over disjoint cells of rows, then a few sums for every union of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from fairconstrained.checks.protected import protected_code
+from fairconstrained.groups import Groups
+from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences
+from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, pair_aucs
+from fairconstrained.metrics.intervals import PercentileIntervals
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate
+from fairconstrained.metrics.validation import (
+    GroupedRows,
+    OnEmpty,
+    check_cells,
+    check_groups,
+    check_scores,
+    check_true_labels,
+)
+
+__all__ = ["GroupComparison", "compare_groups", "difference_aucs"]
+
+_EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
+
+
+@dataclass(frozen=True, eq=False)
+class GroupComparison:
+    """What a named metric compares, and the AUCs of it.
+
+    The largest gap needs no table of all pairs of groups; what does is computed when it is asked for.
+
+    Parameters
+    ----------
+    metric : str
+        A key of `AUC_METRICS`.
+    scores : ndarray of shape (n_samples,)
+    rows : GroupedRows
+        With a protected group, there are two: it, and all others as one.
+    positive : ndarray of bool, of shape (n_samples,)
+        Whether a row has the positive label; all of them where labels do not matter.
+    is_protected : bool
+        Whether there is a protected group.
+    """
+
+    metric: str
+    scores: np.ndarray
+    rows: GroupedRows
+    positive: np.ndarray
+    is_protected: bool
+
+    @property
+    def cells(self) -> np.ndarray:
+        """Cell of every row, numbered as in ``_auc_sets``; ndarray of int, of shape (n_samples,)."""
+        return self.rows.codes + self.rows.n_groups * ~self.positive
+
+    @cached_property
+    def _compared(self) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
+        return auc_differences(self.metric, self.rows.n_groups, None)
+
+    @property
+    def sides(self) -> tuple[tuple[int, int | None], ...]:
+        """The groups behind every difference; empty for a single group."""
+        return self._compared[0]
+
+    @property
+    def differences(self) -> tuple[AUCDifference, ...]:
+        """The sets of rows of every difference."""
+        return self._compared[1]
+
+    @cached_property
+    def aucs(self) -> np.ndarray:
+        """``AUC(G1, G1')`` and ``AUC(G2, G2')`` of every difference, NaN if a set is empty; (n_differences, 2)."""
+        return difference_aucs(self.scores, self.cells, self.rows.weights, 2 * self.rows.n_groups, self.differences)
+
+    @property
+    def n_compared(self) -> int:
+        """How many differences count: the first one only if there is a protected group."""
+        return min(1, len(self.differences)) if self.is_protected else len(self.differences)
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """Absolute differences that count, of shape (n_compared,)."""
+        return np.abs(self.aucs[: self.n_compared, 0] - self.aucs[: self.n_compared, 1])
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest of the gaps; 0 for a single group, NaN if any is."""
+        if self.rows.n_groups == 1:
+            return 0.0
+        gaps = LARGEST_GAPS[self.metric](ScoredRows.of(self.scores, *self.rows.arrays), self.positive)
+        return float(np.max(gaps[:1] if self.is_protected else gaps))
+
+    def gap(self, agg: Aggregate) -> float:
+        """One number of the gaps; 0 for a single group, NaN if any is."""
+        if agg == "max" or self.rows.n_groups == 1:
+            return self.largest
+        return float(AGGREGATES[agg](self.gaps))
+
+    def result(
+        self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
+    ) -> float | tuple[float, pd.DataFrame]:
+        """What the metrics return.
+
+        Parameters
+        ----------
+        agg : {"max", "mean"}
+        return_groups : bool
+            Whether to return the table as well.
+        columns : sequence of str
+            What the table calls ``AUC(G1, G1')``, and perhaps ``AUC(G2, G2')``.
+        against : bool, default=False
+            Whether the table names the other group of the pair.
+        """
+        gap = self.gap(agg)
+        if not return_groups:
+            return gap
+        aucs, other = self._by_group()
+        table: dict[str, Any] = {"against": [self.rows.labels[code] for code in other]} if against else {}
+        return gap, self.rows.table(**table, **dict(zip(columns, aucs.T, strict=False)))
+
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two AUCs of every group, of its worst pair if the metric compares pairs; and the other of that pair."""
+        n_groups, by_label = self.rows.n_groups, AUC_METRICS[self.metric].by_label
+        seen = np.full((n_groups, n_groups, 2), np.nan)
+        for (first, second), pair in zip(self.sides, self.aucs, strict=True):
+            if second is None:
+                seen[first] = pair
+                continue
+            seen[first, second] = pair
+            # Seen from the other group the two sets swap their labels, or who is above whom.
+            seen[second, first] = pair[::-1] if by_label else 1 - pair
+        gaps = np.abs(seen[..., 0] - seen[..., 1])
+        np.fill_diagonal(gaps, -1.0)
+        other = gaps.argmax(axis=1)
+        return seen[np.arange(n_groups), other], other
+
+
+def compare_groups(
+    metric: str,
+    y_true: npt.ArrayLike | None,
+    y_score: npt.ArrayLike,
+    sensitive_features: Any,
+    sample_weight: npt.ArrayLike | None = None,
+    pos_label: Any = None,
+    protected: Hashable = None,
+    on_empty: OnEmpty = "raise",
+) -> GroupComparison:
+    """Validate what a metric was given, and compute its AUCs.
+
+    Raises
+    ------
+    ValueError
+        As the metrics say.
+    """
+    scores = check_scores(y_score, y_true)
+    positive, names = np.ones(scores.size, dtype=bool), ("no label", "any label")
+    if AUC_METRICS[metric].by_label:
+        positive, labels = check_true_labels(y_true, pos_label)
+        names = f"y_true={labels[0]}", f"y_true={labels[1]}"
+    rows = check_groups(sensitive_features, sample_weight, scores.size)
+    if protected is not None:
+        rows = _against_others(rows, protected)
+    result = GroupComparison(metric, scores, rows, positive, protected is not None)
+    check_cells(np.array([result.largest]), positive, rows, names, on_empty)
+    return result
+
+
+def difference_aucs(
+    scores: np.ndarray, cells: np.ndarray, weights: np.ndarray, n_cells: int, differences: Sequence[AUCDifference]
+) -> np.ndarray:
+    """The two AUCs of every difference.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+    cells : ndarray of int, of shape (n_samples,)
+        In ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
+    weights : ndarray of shape (n_samples,)
+    n_cells : int
+    differences : sequence of AUCDifference
+
+    Returns
+    -------
+    aucs : ndarray of shape (n_differences, 2)
+        NaN if a set has no weight. O(n log n + n n_cells^2) time, whatever the sets.
+    """
+    mass = np.bincount(cells, weights, minlength=n_cells + 1)[:n_cells]
+    # Centred, so that the AUC of a constant score, or of a set with itself, is 1/2 without rounding. Cells without
+    # weight add nothing to a union, which is what their zeros say.
+    centred = np.zeros((n_cells, n_cells))
+    present = np.flatnonzero(mass)
+    if present.size:
+        place = np.full(n_cells + 1, -1)
+        place[present] = np.arange(present.size)
+        kept = place[cells] >= 0
+        aucs = pair_aucs(scores[kept], place[cells[kept]], weights[kept], present.size, _EVERYTHING)
+        centred[np.ix_(present, present)] = aucs - 0.5
+    # Pairs of groups share sets: "everything" occurs once for each pair, and is summed up once.
+    number: dict[tuple[int, ...], int] = {}
+    places = np.array([[number.setdefault(cells, len(number)) for cells in sets] for sets in differences], dtype=int)
+    unions = np.zeros((len(number), n_cells))
+    for union, members in zip(unions, number, strict=True):
+        union[list(members)] = 1.0
+    weighted = unions @ (mass[:, None] * centred * mass)
+    above, below = places.reshape(-1, 2, 2).transpose(2, 0, 1)
+    totals = unions @ mass
+    with np.errstate(invalid="ignore"):
+        return 0.5 + (weighted @ unions.T)[above, below] / (totals[above] * totals[below])
+
+
+def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:
+    """The protected group as group 0, and all others as group 1, if there are any."""
+    code = protected_code(rows.labels, protected)
+    others = [label for label in rows.labels if label != protected]
+    if len(others) > 1:
+        words = f"({', '.join(map(str, protected))})" if isinstance(protected, tuple) else f"{protected}"
+        others = [f"not {words}"]
+    return replace(rows, groups=Groups((rows.codes != code).astype(rows.codes.dtype), (protected, *others)))

@@ -1,0 +1,245 @@
+"""Ranks of thresholds within groups, and the gaps between groups computed from them.
+
+Pure functions of arrays, without validation, for the layers above: ``scores`` of shape (n_samples,), integer
+``codes`` in ``0 .. n_groups - 1``, non-negative ``weights`` with a positive sum in every group.
+
+The rank of a threshold is ``Fbar_g(theta) = P(score > theta | g)``. As a function of theta it only changes at
+observed scores, so a table over the distinct scores is exact. Tied scores lie on one side of any threshold:
+no order is ever chosen among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
+
+__all__ = [
+    "RankTable",
+    "WorstGap",
+    "gaps_by_threshold",
+    "pair_gaps",
+    "rank_blocks",
+    "rank_table",
+    "worst_gap",
+]
+
+# 32 MB a block: the whole table for two groups and two million rows, bounded memory for a hundred groups.
+_BLOCK_ENTRIES = 2**22
+
+
+class WorstGap(NamedTuple):
+    """The largest gap over thresholds and pairs of groups, and where it is attained.
+
+    Attributes
+    ----------
+    gap : float
+    threshold : float
+        An observed score; ``-inf`` never attains a positive gap.
+    ranks : ndarray of shape (n_groups,)
+        Rank of ``threshold`` in every group.
+    high, low : int
+        Codes of the pair: the group with the larger and the group with the smaller value.
+    """
+
+    gap: float
+    threshold: float
+    ranks: np.ndarray
+    high: int
+    low: int
+
+
+class RankTable:
+    """The rank table as blocks of consecutive thresholds, so that memory stays bounded.
+
+    Parameters
+    ----------
+    scores, codes, weights, n_groups
+        As described at the top of the module.
+    max_entries : int, optional
+        Of a block.
+
+    Attributes
+    ----------
+    thresholds : ndarray of shape (n_thresholds,)
+        Distinct scores in decreasing order, then ``-inf``.
+    """
+
+    def __init__(
+        self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
+    ) -> None:
+        order = np.argsort(-scores)
+        ordered = scores[order]
+        is_first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        self.thresholds = np.append(ordered[is_first], -np.inf)
+        self._codes, self._weights, self._n_groups = codes[order], weights[order], n_groups
+        # A score counts as "above" from the next lower threshold on: that is its first row in the table.
+        self._row = np.cumsum(is_first)
+        self._size = max(1, (_BLOCK_ENTRIES if max_entries is None else max_entries) // n_groups)
+        self._starts = np.arange(0, self.thresholds.size, self._size)
+        self._total = np.bincount(codes, weights, minlength=n_groups)
+        shape = self._starts.size, n_groups
+        added = np.bincount(
+            self._row // self._size * n_groups + self._codes, self._weights, minlength=shape[0] * shape[1]
+        )
+        self._above = np.cumsum(np.concatenate([np.zeros((1, n_groups)), added.reshape(shape)]), axis=0)
+
+    def __len__(self) -> int:
+        """Number of blocks."""
+        return self._starts.size
+
+    def block(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Thresholds of a block, of shape (n_block,), and their ranks, of shape (n_block, n_groups)."""
+        start = int(self._starts[number])
+        thresholds = self.thresholds[start : start + self._size]
+        rows = slice(*np.searchsorted(self._row, [start, start + self._size]))
+        cells = self._codes[rows] * thresholds.size + self._row[rows] - start
+        added = np.bincount(cells, self._weights[rows], minlength=self._n_groups * thresholds.size)
+        above = self._above[number][:, None] + np.cumsum(added.reshape(self._n_groups, -1), axis=1)
+        return thresholds, self._ranks(above.T)
+
+    def ends(self) -> np.ndarray:
+        """Ranks before the first block and at the end of each, of shape (n_blocks + 1, n_groups)."""
+        return self._ranks(self._above)
+
+    def _ranks(self, above: np.ndarray) -> np.ndarray:
+        ranks = above / self._total
+        ranks[ranks > 1 - RANK_TOLERANCE] = 1.0
+        return ranks
+
+
+def rank_blocks(
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, max_entries: int | None = None
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The blocks of the rank table one after the other.
+
+    Yields
+    ------
+    thresholds : ndarray of shape (n_block,)
+        Distinct scores in decreasing order; the last one of the last block is ``-inf``.
+    ranks : ndarray of shape (n_block, n_groups)
+    """
+    table = RankTable(scores, codes, weights, n_groups, max_entries)
+    return map(table.block, range(len(table)))
+
+
+def rank_table(
+    scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rank of every distinct score in every group, by one sort.
+
+    Returns
+    -------
+    thresholds : ndarray of shape (n_thresholds,)
+        Distinct scores in decreasing order, then ``-inf``.
+    ranks : ndarray of shape (n_thresholds, n_groups)
+        ``P(score > threshold | g)``: increasing down the rows, from 0 to 1.
+    """
+    everything = (scores.size + 1) * n_groups
+    return next(rank_blocks(scores, codes, weights, n_groups, max_entries=everything))
+
+
+def gaps_by_threshold(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
+    """Largest gap over pairs of groups, at each threshold.
+
+    Parameters
+    ----------
+    ranks : ndarray of shape (n_thresholds, n_groups)
+    intervals : PercentileIntervals
+    normalize : bool, default=True
+        Compare ``clip(rank) / length``; otherwise the ranks themselves, for the pairs in which at least one
+        rank lies in its group's interval.
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_thresholds,)
+    """
+    if normalize:
+        values = intervals.clip(ranks) / intervals.length
+        return values.max(axis=1) - values.min(axis=1)
+    # The pair of a group inside the interval that differs most is the one with the extreme group overall,
+    # so the extremes inside and overall suffice and no loop over pairs is needed.
+    inside = intervals.contains(ranks)
+    lowest_inside = np.where(inside, ranks, np.inf).min(axis=1)
+    highest_inside = np.where(inside, ranks, -np.inf).max(axis=1)
+    gaps = np.maximum(ranks.max(axis=1) - lowest_inside, highest_inside - ranks.min(axis=1))
+    return np.maximum(gaps, 0.0)
+
+
+def pair_gaps(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool = True) -> np.ndarray:
+    """Largest gap over the thresholds, for each pair of groups.
+
+    Takes the parameters of :func:`gaps_by_threshold`; costs O(n_thresholds n_groups^2).
+
+    Returns
+    -------
+    gaps : ndarray of shape (n_groups, n_groups)
+        Symmetric, with a zero diagonal.
+    """
+    n_groups = ranks.shape[1]
+    values = intervals.clip(ranks) / intervals.length if normalize else ranks
+    counts = np.ones_like(ranks, dtype=bool) if normalize else intervals.contains(ranks)
+    gaps = np.zeros((n_groups, n_groups))
+    for group in range(n_groups - 1):
+        own, others = slice(group, group + 1), slice(group + 1, None)
+        differences = np.abs(values[:, others] - values[:, own]) * (counts[:, others] | counts[:, own])
+        gaps[group, others] = differences.max(axis=0)
+    return gaps + gaps.T
+
+
+def worst_gap(
+    scores: np.ndarray,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    n_groups: int,
+    intervals: PercentileIntervals,
+    normalize: bool = True,
+) -> WorstGap:
+    """Largest gap over all thresholds and pairs of groups, in O(n log n + n n_groups) time at most.
+
+    Parameters
+    ----------
+    scores, codes, weights, n_groups
+        As described at the top of the module.
+    intervals : PercentileIntervals
+    normalize : bool, default=True
+        See :func:`gaps_by_threshold`.
+
+    Returns
+    -------
+    worst : WorstGap
+        Ties between thresholds go to the highest threshold.
+    """
+    table = RankTable(scores, codes, weights, n_groups)
+    least, most = -np.inf, np.full(len(table), np.inf)
+    if normalize and len(table) > 1:  # then gaps are differences of shares, which grow from block to block
+        shares = intervals.clip(ends := table.ends()) / intervals.length
+        least = gaps_by_threshold(ends, intervals).max()
+        most = shares[1:].max(axis=1) - shares[:-1].min(axis=1)
+    worst: tuple[float, float, np.ndarray] | None = None
+    for number in np.flatnonzero(most >= least).tolist():
+        if worst is not None and most[number] <= worst[0]:
+            continue
+        thresholds, ranks = table.block(number)
+        gaps = gaps_by_threshold(ranks, intervals, normalize)
+        at = int(gaps.argmax())
+        if worst is None or gaps[at] > worst[0]:
+            worst = float(gaps[at]), float(thresholds[at]), ranks[at].copy()
+    assert worst is not None  # the table always has the row of -inf
+    return WorstGap(*worst, *_extreme_pair(worst[2], intervals, normalize))
+
+
+def _extreme_pair(ranks: np.ndarray, intervals: PercentileIntervals, normalize: bool) -> tuple[int, int]:
+    values = intervals.clip(ranks) / intervals.length if normalize else ranks
+    counts = np.ones_like(ranks, dtype=bool) if normalize else intervals.contains(ranks)
+    if not counts.any():
+        return 0, 0
+    high, low = int(values.argmax()), int(values.argmin())
+    high_inside = int(np.where(counts, values, -np.inf).argmax())
+    low_inside = int(np.where(counts, values, np.inf).argmin())
+    if values[high] - values[low_inside] >= values[high_inside] - values[low]:
+        return high, low_inside
+    return high_inside, low

@@ -1,0 +1,123 @@
+"""What a meta-estimator answers that keeps a fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from fairconstrained.estimators.saving import PlainState
+
+__all__ = ["DelegatesToFitted"]
+
+
+def _final_estimator_has(method: str) -> Callable[[Any], bool]:
+    """Whether the fitted model, or before `fit` the estimator, has a method."""
+
+    def check(self: DelegatesToFitted) -> bool:
+        getattr(getattr(self, self._kept, self.estimator), method)  # raises AttributeError
+        return True
+
+    return check
+
+
+class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
+    """Predictions of the fitted model that is kept, which gets the groups if it requests them."""
+
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    estimator: Any
+    #: Name of the attribute with the fitted model.
+    _kept: ClassVar[str] = "estimator_"
+
+    def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
+        """What the fitted model answers; it gets the groups if it requests them."""
+        check_is_fitted(self)
+        model = getattr(self, self._kept)
+        with config_context(enable_metadata_routing=True):
+            given = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+            requested = get_routing_for_object(model).consumes(method, given) if given else ()
+            return getattr(model, method)(X, **{name: given[name] for name in requested})
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Prediction of the fitted model.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Handed to a model that requests them.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+        """
+        return self._ask("predict", X, sensitive_features)
+
+    @available_if(_final_estimator_has("predict_proba"))
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probabilities of the fitted model.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        return self._ask("predict_proba", X, sensitive_features)
+
+    @available_if(_final_estimator_has("decision_function"))
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the fitted model.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            As in `predict`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        """
+        return self._ask("decision_function", X, sensitive_features)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; ndarray of shape (n_classes,)."""
+        return self._of_fitted("classes_")
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features seen in `fit`."""
+        return self._of_fitted("n_features_in_")
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features; ndarray of shape (n_features,)."""
+        return self._of_fitted("feature_names_in_")
+
+    def _of_fitted(self, name: str) -> Any:
+        """An attribute of the fitted model; AttributeError without one, as `hasattr` expects it."""
+        return getattr(vars(self).get(self._kept), name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, self._kept)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        for name in ("estimator_type", "classifier_tags", "regressor_tags", "input_tags", "target_tags"):
+            setattr(tags, name, getattr(inner, name))
+        return tags

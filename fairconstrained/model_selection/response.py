@@ -1,0 +1,179 @@
+"""What an estimator says about rows: decisions, scores or probabilities; it gets the groups if it asks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import logit
+from sklearn import config_context, get_config
+from sklearn.base import is_regressor
+from sklearn.utils import column_or_1d
+from sklearn.utils.metadata_routing import get_routing_for_object
+
+from fairconstrained.checks.messages import shortened
+
+__all__ = ["RESPONSES", "Response", "check_model", "get_response"]
+
+# Probabilities can stand in for scores (as log-odds), but scores without calibration not for probabilities.
+_METHODS: dict[str, tuple[str, ...]] = {
+    "predict": ("predict",),
+    "decision_function": ("decision_function", "predict_proba"),
+    "predict_proba": ("predict_proba",),
+}
+RESPONSES = tuple(_METHODS)
+
+# Log-odds of certainty, just beyond those of the float64 nearest to 1 (36.7).
+_CERTAIN = 37.5
+
+
+class Response(NamedTuple):
+    """The values of one response method.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Decisions as 0 and 1, or scores (larger: more likely positive), for a binary classifier; whatever
+        the estimator returned otherwise.
+    classes : ndarray of shape (n_classes,) or None
+        The labels of a classifier.
+    positive : object or None
+        The label that counts as 1; None where labels are left as they are.
+    """
+
+    values: np.ndarray
+    classes: np.ndarray | None
+    positive: Any
+
+    def encode(self, y: Any) -> np.ndarray:
+        """Labels on the scale of ``values``: 1 for the positive label, 0 for the others.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_samples,)
+            Labels of a classifier, targets of a regressor.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        ValueError
+            If a label is not among the classes of the estimator.
+        """
+        labels = column_or_1d(np.asarray(y))
+        if self.classes is not None:
+            unknown = np.setdiff1d(labels, self.classes)
+            if unknown.size:
+                raise ValueError(
+                    f"y contains labels that the estimator was not fitted with: {shortened(unknown)}. "
+                    f"Its classes are {shortened(self.classes)}."
+                )
+        return labels if self.positive is None else (labels == self.positive).astype(int)
+
+
+def check_model(model: Any, name: str) -> None:
+    """Raise TypeError unless it is an instance that predicts; `check_is_fitted` tells whether it is fitted."""
+    if isinstance(model, type) or not any(hasattr(model, method) for method in RESPONSES):
+        raise TypeError(f"{name} must be a fitted estimator (an instance with predict); got {model!r}.")
+
+
+def get_response(
+    estimator: Any, X: Any, response: str, *, sensitive_features: Any = None, pos_label: Any = None
+) -> Response:
+    """Ask a fitted estimator for its decisions, scores or probabilities.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        Fitted classifier or regressor, or a pipeline ending in one.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows to score.
+    response : {"predict", "decision_function", "predict_proba"}
+        A classifier without ``decision_function`` answers with the log-odds of ``predict_proba``, so that 0
+        is still the threshold; the score of a regressor is its prediction.
+    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
+        Handed on only to an estimator whose response method *requests* it through metadata routing.
+    pos_label : object, default=None
+        The positive label; by default the last of two classes.
+
+    Returns
+    -------
+    response : Response
+
+    Raises
+    ------
+    TypeError
+        If a classifier offers no method that gives the response.
+    ValueError
+        If ``pos_label`` is not a class of the estimator.
+    """
+    check_model(estimator, "estimator")
+    method = _response_method(estimator, response)
+    metadata = {}
+    if sensitive_features is not None and _requests_groups(estimator, method):
+        metadata["sensitive_features"] = sensitive_features
+    # a pipeline refuses what its last step asks for unless routing is on
+    routed = get_config()["enable_metadata_routing"] or bool(metadata)
+    with config_context(enable_metadata_routing=routed):
+        values = np.asarray(getattr(estimator, method)(X, **metadata))
+    classes = _classes(estimator)
+    if classes is None:
+        return Response(values, None, pos_label)
+    if pos_label is not None and pos_label not in classes.tolist():
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes {shortened(classes)}.")
+    if pos_label is None and classes.size != 2:
+        return Response(values, classes, None)
+    positive = classes[-1] if pos_label is None else pos_label
+    column = int(np.flatnonzero(classes == positive)[0])
+    values = _of_positive(values, method, classes, column)
+    if response == "decision_function" and method == "predict_proba":
+        values = _log_odds(values)
+    return Response(values, classes, positive)
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    """Finite, strictly increasing in the probability, and 0 at 1/2."""
+    odds = np.asarray(logit(probability))
+    finite = odds[np.isfinite(odds)]
+    # logit(1e-300) is -691: probability 0 has to stay below whatever else there is
+    lowest = min(-_CERTAIN, float(finite.min()) - 1.0) if finite.size else -_CERTAIN
+    return np.nan_to_num(odds, nan=np.nan, posinf=_CERTAIN, neginf=lowest)
+
+
+def _of_positive(values: np.ndarray, method: str, classes: np.ndarray, column: int) -> np.ndarray:
+    """Response of the positive class against the rest."""
+    if method == "predict":
+        return (column_or_1d(values) == classes[column]).astype(int)
+    if values.ndim == 2:
+        return values[:, column]
+    # a one-dimensional decision function speaks for the second class
+    return values if column == 1 else -values
+
+
+def _response_method(estimator: Any, response: str) -> str:
+    for method in _METHODS[response]:
+        if hasattr(estimator, method):
+            return method
+    if is_regressor(estimator):
+        return "predict"
+    raise TypeError(
+        f"{type(estimator).__name__} has none of {list(_METHODS[response])}, so it gives no "
+        f"{'probabilities' if response == 'predict_proba' else 'scores'}. "
+        "Pass response='predict' to judge its decisions instead."
+    )
+
+
+def _requests_groups(estimator: Any, method: str) -> bool:
+    try:
+        routing = get_routing_for_object(estimator)
+    except NotImplementedError:
+        # scikit-learn's word for a meta-estimator that cannot route: nothing below it can be reached
+        return False
+    return bool(routing.consumes(method, ["sensitive_features"]))
+
+
+def _classes(estimator: Any) -> np.ndarray | None:
+    classes = getattr(estimator, "classes_", None)
+    return None if classes is None else np.asarray(classes)
