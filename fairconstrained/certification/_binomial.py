@@ -5,7 +5,7 @@ Pearson (1934) hold for every rate. Which rows are in the cell must not depend o
 
 The gap of the largest threshold needs no band around whole distribution functions: the threshold at which the
 *population* gap is attained is a fixed number, and the bound of the gap at this number holds with probability
-``1 - delta``. The largest bound over all thresholds is no smaller. See `fairconstrained.certification._contrasts`.
+``1 - delta``. The largest bound over all thresholds is no smaller. See `fairconstrained.metrics.contrasts`.
 """
 
 from __future__ import annotations
