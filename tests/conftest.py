@@ -29,9 +29,14 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 torch.set_num_threads(1)
 threadpool_limits(1)
 
-# The same examples in every run, and no deadline: a slow machine is not an error.
-settings.register_profile("reproducible", derandomize=True, deadline=None)
-settings.load_profile("reproducible")
+# The same examples in every run, and no deadline: a slow machine is not an error. More of them for `make test-all`.
+settings.register_profile("fast tier", derandomize=True, deadline=None, max_examples=10)
+settings.register_profile("both tiers", derandomize=True, deadline=None, max_examples=30)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose how many examples a property is tried with, by the tiers that are run."""
+    settings.load_profile("fast tier" if config.option.markexpr == "not slow" else "both tiers")
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ def test_near_zero_the_end_is_not_below_the_gap():
     assert high == pytest.approx(norm.ppf((1 + 0.975) / 2) * np.sqrt(2 * 0.25 / 100), rel=0.15)
 
 
+@pytest.mark.slow
 def test_weights_are_drawn_with_the_rows(draw):
     y, scores, groups = draw(300)
     weights = np.random.default_rng(0).integers(1, 4, size=300)
@@ -96,6 +97,7 @@ def test_weights_are_drawn_with_the_rows(draw):
     assert narrower[1] - narrower[0] < weighted[1] - weighted[0]  # repeated rows pretend to be independent
 
 
+@pytest.mark.slow
 def test_same_state_same_interval(draw):
     y, scores, groups = draw(200)
     first, second, other = (

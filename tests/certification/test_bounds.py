@@ -361,6 +361,7 @@ def test_nobody_beside_the_group_among_the_positives(sample):
     assert evidence_of(taken, "ustatistic").upper(0.05) == pytest.approx(share / 2)
 
 
+@pytest.mark.slow
 def test_sufficient_scale_is_the_least_one(draw, sample):
     y, scores, groups = draw()
     for name in ("independence_gap", "statistical_parity_gap", "intra_group_auc_gap"):

@@ -126,6 +126,7 @@ def test_given_inner_bounds():
     assert model.kappa_ in (0.05, 0.01)
 
 
+@pytest.mark.slow
 def test_a_failed_test_is_paid_for():
     """The final fit has six times the gap of the folds' fits: the first test fails."""
     rows = dialled(4000)
@@ -229,6 +230,7 @@ def test_pipelines_inside_and_outside(data):
     assert search.best_estimator_.status_ == "certified"
 
 
+@pytest.mark.slow
 def test_models_with_coefficients_by_group(data):
     X, y, groups = data
     inner = RateParityClassifier(group_interactions=True)

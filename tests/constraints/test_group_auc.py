@@ -263,6 +263,7 @@ def test_offsets_are_one_for_all_groups(data, draw_scores):
 # --- solvers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [(0.0, 1.0), (0.0, 0.4), UNION], ids=str)
 def test_augmented_lagrangian_meets_kappa(make_data, make_problem, interval):
     data = make_data(counts=(150, 200), shift=0.8, weighted=True)
@@ -289,6 +290,7 @@ def test_three_groups(make_data, make_problem):
     assert constraint.metric(problem.scores(result.params)) <= 0.05 + constraint.granularity
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interval", [(0.0, 1.0), (0.1, 0.6)], ids=str)
 def test_idca_improves_from_constant_scores(make_data, make_problem, interval):
     data = make_data(counts=(40, 50), shift=0.8)

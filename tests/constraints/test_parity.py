@@ -182,6 +182,7 @@ def test_batches_are_unbiased_and_signed(constraint, make_data, draw_scores):
     assert (np.abs(np.mean(draws, axis=0) - full) < 4.5 * deviation).all()
 
 
+@pytest.mark.slow
 def test_no_absolute_value_hides_the_sign_of_a_gap(make_data, draw_scores):
     """With a true gap of zero, the two sides of a pair average to -kappa; |gap| - kappa would stay above."""
     data = make_data(counts=(16, 16))

@@ -208,6 +208,7 @@ def test_losses_of_groups_that_overlap(constraint, reference, loss):
     assert table.n_samples.tolist() == features.sum(axis=0).tolist()
 
 
+@pytest.mark.slow
 def test_batches_of_overlapping_groups_are_unbiased():
     data, _ = draw("overlapping", n=60)
     bound = RateGap(KAPPA, constraint="intersectional", rate="sigmoid").unchecked(data)

@@ -716,6 +716,7 @@ def test_fit_begins_anew_and_so_does_the_stream_after_it(biased, batch):
     assert list(model.constraint_values_) == ["inter_group_surrogate"]
 
 
+@pytest.mark.slow
 def test_a_stream_after_a_module(biased):
     model = fit(stream(kappa=None, hidden_layer_sizes=(2,), random_state=0, max_iter=2, tol=1.0), biased)
     model.set_params(hidden_layer_sizes=None)

@@ -121,6 +121,7 @@ def pair_loss_weighted(y, scores, weights):
     return (pairs * (scores[y == 1][:, None] - scores[y == 0] - 1) ** 2).sum() / pairs.sum() / 2
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_like_dense_ones(biased):
     X, y, groups = biased
     X = np.where(np.abs(X) > 0.7, X, 0.0)

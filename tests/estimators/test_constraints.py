@@ -73,6 +73,7 @@ def test_all_hold_and_are_reported_by_name(classes, group_interactions):
     assert model.score(X, y, sensitive_features=groups) > max(y.mean(), 1 - y.mean()) + 0.1
 
 
+@pytest.mark.slow
 def test_a_single_one_is_the_same_as_without_a_list(classes):
     X, y, groups = classes
     listed = PartialParityClassifier(

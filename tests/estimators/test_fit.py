@@ -86,6 +86,7 @@ def test_without_intercept(classes, numbers):
     assert fit(PartialParityRegressor(0.3, fit_intercept=False), numbers).intercept_ == 0.0
 
 
+@pytest.mark.slow
 def test_objective_is_the_one_of_the_docstring(classes, numbers):
     X, y, _ = classes
     model = fit(classifier(alpha=0.01), classes)
@@ -181,6 +182,7 @@ def test_joblib(classes):
 # --- solvers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["idca", "switching_subgradient"])
 def test_solvers_of_the_paper_bound_a_surrogate_and_say_so(classes, solver):
     with pytest.warns(ConvergenceWarning, match=f"Solver '{solver}' bounds a surrogate of the metric; solver='auto'"):

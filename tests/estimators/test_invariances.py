@@ -79,6 +79,7 @@ def test_rows_of_weight_zero_are_removed(classes, parity):
     assert one.constraint_values_ == other.constraint_values_
 
 
+@pytest.mark.slow
 @each_parity
 def test_the_scale_of_the_weights_does_not_matter(classes, plain, parity):
     weights = np.random.default_rng(0).uniform(0.3, 2.0, classes.y.size)

@@ -183,6 +183,7 @@ def test_real_data(real_folder, seed):
 # --- changes of the data, and the seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["auto", "ssl_alm", "stochastic_ghost"])
 def test_the_seed_decides(biased, solver):
     options = {"solver": solver, "kappa": 0.02 if solver == "auto" else 5.0}

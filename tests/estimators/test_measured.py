@@ -118,6 +118,7 @@ def test_weights_stand_for_repeated_rows_and_sparse_for_dense(fitted):
     assert weighted == pytest.approx(repeated)
 
 
+@pytest.mark.slow
 def test_regression_is_measured_in_the_units_of_the_target():
     target = 50 + 10 * X[:, 0] + (LETTERS == "a")
     model = fc.PartialParityRegressor(0.1, parity="demographic", threshold=50.0)

@@ -71,6 +71,7 @@ def test_a_share_that_holds_by_itself_costs_nothing(biased):
     np.testing.assert_array_equal(model.coef_, free.coef_)
 
 
+@pytest.mark.slow
 @each_rate
 @pytest.mark.parametrize("sparse", [False, True])
 def test_on_other_rows_without_labels(biased, other, rate, sparse):

@@ -150,6 +150,7 @@ def test_copies(classes, fitted, tmp_path):
         assert copy.constraint_values_ == fitted.constraint_values_
 
 
+@pytest.mark.slow
 def test_an_instance_of_the_user_stays_as_it_is(classes):
     module = instance()
     before = {name: value.clone() for name, value in module.state_dict().items()}

@@ -347,6 +347,7 @@ def test_bad_input(flowers):
         NeymanPearsonClassifier().fit(X, y, sensitive_features=y)
 
 
+@pytest.mark.slow
 def test_stationarity_on_request(flowers):
     X, y = flowers
     model = NeymanPearsonClassifier({"setosa": 0.5}, radius=2.0, compute_stationarity=True).fit(X, y)

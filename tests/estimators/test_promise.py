@@ -136,6 +136,7 @@ def test_weighted_rows(classes, parity):
     assert measured_gap(model, model.decision_function(X), groups) != pytest.approx(gap)
 
 
+@pytest.mark.slow
 @each_parity
 def test_a_threshold_of_the_classifier(classes, parity):
     X, y, groups = classes
@@ -154,6 +155,7 @@ def test_every_surrogate(classes, surrogate):
     assert measured_gap(model, model.decision_function(X), groups) <= 0.1 + granularity(groups) + 1e-9
 
 
+@pytest.mark.slow
 def test_a_smaller_kappa_costs_more(classes):
     X, y, groups = classes
     objectives = [

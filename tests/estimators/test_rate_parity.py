@@ -62,6 +62,7 @@ def test_kappa_is_kept(biased, constraint, rate):
     assert free.objective_ <= model.objective_ + 1e-9 < np.log(2)
 
 
+@pytest.mark.slow
 def test_bounds_are_on_decisions_unless_something_else_is_asked_for(biased):
     X, y, group = biased
     model = RateParityClassifier(0.05).fit(X, y, sensitive_features=group)
@@ -71,6 +72,7 @@ def test_bounds_are_on_decisions_unless_something_else_is_asked_for(biased):
     assert decided <= 0.05 + 1 / np.bincount(group).min()
 
 
+@pytest.mark.slow
 def test_probabilities_whose_decisions_are_apart_are_said(biased):
     X, y, group = biased
     share = 1 / np.bincount(group).min()
@@ -212,6 +214,7 @@ def test_losses_of_groups_that_overlap(crowded):
     assert early.groups_.size == members.shape[1]
 
 
+@pytest.mark.slow
 def test_in_a_search(biased):
     X, y, group = biased
     with sklearn.config_context(enable_metadata_routing=True):

@@ -23,6 +23,7 @@ def classifier(**options):
 # --- routing on
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("group_interactions", [False, True])
 def test_pipeline_in_a_grid_search_with_fairness_scorers(classes, group_interactions):
@@ -99,6 +100,7 @@ def test_grid_search_without_routing(classes):
     assert list(search.best_estimator_.groups_) == [0, 1]
 
 
+@pytest.mark.slow
 def test_set_output_of_a_preceding_step(classes):
     X, y, groups = classes
     pipe = make_pipeline(StandardScaler(), classifier()).set_output(transform="pandas")

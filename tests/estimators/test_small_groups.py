@@ -104,6 +104,7 @@ def test_small_groups_are_an_error_unless_said_otherwise(model, name, metric, sa
     assert vars(broken) == vars(clone(model))
 
 
+@pytest.mark.slow
 @each_model
 def test_merged_groups_are_one_group(model, name, metric, sample):
     model = fitted(model, sample, small_groups="merge")
@@ -209,6 +210,7 @@ def test_labels_keep_their_types(sample):
     assert model.ignored_groups_ == [("m", 30), ("m", 40), ("m", 50)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", [{}, {"hidden_layer_sizes": (3,), "random_state": 0}], ids=["linear", "network"])
 def test_models_of_merged_groups_are_asked_for_by_the_groups_own_labels(sample, spec):
     model = PartialParityClassifier(KAPPA, group_interactions=True, small_groups="merge", **spec)
@@ -244,6 +246,7 @@ def test_models_of_ignored_groups_are_their_own(sample):
     assert model.score(sample.X[~kept], sample.y[~kept], sensitive_features=sample.groups[~kept]) > 0.5
 
 
+@pytest.mark.slow
 def test_groups_are_small_if_one_of_the_constraints_says_so(sample):
     constraints = [("coarse", DemographicParity(0.5)), ("fine", GroupAUC(0.115))]
     model = PartialParityClassifier(constraints=constraints, small_groups="ignore")
@@ -425,6 +428,7 @@ def test_kinds_of_pairs_that_are_few(documents):
     assert model.constraint_values(X, y, **rows) == pytest.approx(model.constraint_values_)
 
 
+@pytest.mark.slow
 def test_kinds_of_pairs_are_merged(documents):
     X, y, qid, group = documents
     model = FairRanker(0.1, small_groups="merge").fit(X, y, qid=qid, sensitive_features=group)

@@ -81,6 +81,7 @@ def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
     np.testing.assert_allclose(one.predict(X, **extra), other.predict(X * units, **extra), rtol=0.01, atol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("units", [1e-8, 1e-12, 1e8])
 @pytest.mark.parametrize("name", ["statistical", "demographic", "group_auc", "regressor", "rate", "ranker", "error"])

@@ -50,6 +50,7 @@ PLAIN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block_entries", [None, 600])
 @pytest.mark.parametrize("name", PLAIN)
 def test_largest_gap_is_that_of_the_plain_definition(monkeypatch, rows, name, block_entries):

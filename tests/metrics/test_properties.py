@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairconstrained.metrics import METRICS, partial_statistical_parity_gap, statistical_parity_gap
 
-quick = settings(max_examples=30, deadline=None, derandomize=True)
 PARTIAL = {name for name in METRICS if name.startswith("partial_")}
 AT_THRESHOLD = {"partial_demographic_parity_gap", "partial_equal_opportunity_gap", "partial_equalized_odds_gap"}
 UPPER = {"sufficiency_gap": 2.0} | dict.fromkeys(
@@ -44,7 +43,6 @@ def evaluate(name, data, interval=(0.0, 1.0), **options):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@quick
 @given(data=samples(), interval=intervals(), seed=st.integers(0, 99))
 def test_order_of_rows_and_names_of_groups_do_not_matter(name, data, interval, seed):
     value = evaluate(name, data, interval)
@@ -56,7 +54,6 @@ def test_order_of_rows_and_names_of_groups_do_not_matter(name, data, interval, s
 
 
 @pytest.mark.parametrize("name", METRICS)
-@quick
 @given(data=samples(), interval=intervals(), seed=st.integers(0, 99))
 def test_integer_weights_are_repeated_rows(name, data, interval, seed):
     weight = np.random.default_rng(seed).integers(1, 5, data["group"].size)
@@ -71,7 +68,6 @@ def test_integer_weights_are_repeated_rows(name, data, interval, seed):
 
 
 @pytest.mark.parametrize("name", METRICS)
-@quick
 @given(data=samples(), interval=intervals())
 def test_range_and_aggregation(name, data, interval):
     value = evaluate(name, data, interval)
@@ -87,7 +83,6 @@ def test_range_and_aggregation(name, data, interval):
     assert table["n_samples"].tolist() == np.bincount(data["group"]).tolist()
 
 
-@quick
 @given(data=samples(), interval=intervals(), normalize=st.booleans())
 def test_only_the_order_of_scores_matters(data, interval, normalize):
     value = evaluate("partial_statistical_parity_gap", data, interval, normalize=normalize)
@@ -95,7 +90,6 @@ def test_only_the_order_of_scores_matters(data, interval, normalize):
     assert evaluate("partial_statistical_parity_gap", stretched, interval, normalize=normalize) == value
 
 
-@quick
 @given(data=samples(), normalize=st.booleans())
 def test_the_whole_interval_gives_statistical_parity(data, normalize):
     whole = evaluate("partial_statistical_parity_gap", data, (0.0, 1.0), normalize=normalize)
@@ -105,7 +99,6 @@ def test_the_whole_interval_gives_statistical_parity(data, normalize):
     assert pieces == pytest.approx(expected)
 
 
-@quick
 @given(
     group=st.lists(st.sampled_from("abc"), min_size=1, max_size=30),
     score=st.floats(-1e6, 1e6),

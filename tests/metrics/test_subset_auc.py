@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
@@ -51,7 +51,7 @@ def test_same_as_scikit_learn_for_sets_that_overlap(seed, decimals):
     assert subset_auc_gap(label, score, subsets=masks, sample_weight=weight) == pytest.approx(expected)
 
 
-@settings(max_examples=50, deadline=None, derandomize=True)
+@pytest.mark.slow
 @given(
     rows=st.lists(st.tuples(st.integers(0, 15), st.integers(0, 5), st.integers(1, 3)), max_size=20),
     seed=st.integers(0, 99),

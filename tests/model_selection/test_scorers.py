@@ -501,6 +501,7 @@ def test_fairlearn_metric(data):
     assert summed(model, X, y, sensitive_features=groups) < -expected
 
 
+@pytest.mark.slow
 def test_fairlearn_models(data, routing):
     pytest.importorskip("fairlearn")
     from fairlearn.postprocessing import ThresholdOptimizer

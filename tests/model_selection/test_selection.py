@@ -125,6 +125,7 @@ def test_front_defaults_and_missing_columns():
         pareto_front(table, fairness="mean_test_Ind")
 
 
+@pytest.mark.slow
 def test_front_of_a_million_rows_is_quick():
     rng = np.random.default_rng(0)
     fairness = rng.permutation(1_000_000).astype(float)

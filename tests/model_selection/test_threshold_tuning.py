@@ -85,6 +85,7 @@ def test_a_performance_scorer_agrees_with_scikit_learn(data):
     np.testing.assert_allclose(ours, theirs)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_our_own_classifier_in_a_pipeline(data):
     X, y, groups = data

@@ -44,6 +44,7 @@ def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
     assert smallest < np.bincount(classes.groups).min()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_the_grid_is_about_groups_where_the_granularity_is_not(classes):
     """Of smooth metrics it is a numerical tolerance, and of pairs of rows less than a row."""
@@ -90,6 +91,7 @@ def test_without_groups_there_is_nothing_to_bound(classes):
     assert path.gaps == ()
 
 
+@pytest.mark.slow
 def test_given_bounds_are_sorted_from_loose_to_tight(classes):
     path = path_of(RateParityClassifier(), classes, kappas=[0.05, None, 0.2])
     assert path.kappas.tolist() == [np.inf, 0.2, 0.05]

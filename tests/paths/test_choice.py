@@ -180,6 +180,7 @@ def test_parameters_are_those_of_the_estimator_and_of_the_choice(kind, base):
         kind(gamma=1)
 
 
+@pytest.mark.slow
 def test_fit_keeps_parameters_and_forgets_the_last_fit(classes, chosen):
     model = pickle.loads(pickle.dumps(chosen))
     model.set_params(hidden_layer_sizes=(2,), random_state=0, kappas=[None], bound=0.4)
@@ -205,6 +206,7 @@ def test_one_standard_error_is_handed_on(classes):
     assert tight.best_index_ > plain.best_index_
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_never_kept(classes):
     model = PartialParityClassifierCV(**RATES, bound=0.0, kappas=[None, 0.15], cv=2)
     with pytest.warns(FairnessWarning, match="No model of the path has a mean held-out gap of at most 0"):

@@ -155,6 +155,7 @@ def test_threads_leave_the_warnings_of_the_process_alone(classes, path):
     np.testing.assert_array_equal(other.table["mean_test_gap"], path.table["mean_test_gap"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forked")
 def test_warnings_of_other_processes_arrive(classes):
     estimator = RateParityClassifier(max_iter=1)
@@ -207,6 +208,7 @@ def test_transformers_are_fitted_once_in_every_fold(classes):
     pd.testing.assert_frame_equal(given.table.drop(columns="seconds"), path.table.drop(columns="seconds"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_transformers_get_what_they_request(classes):
     Counting.fits.clear()
@@ -259,6 +261,7 @@ def test_performance_by_default(classes, numbers):
     assert path.table["train_score"][0] == path.models[0].score(classes.X, classes.y, qid=queries)
 
 
+@pytest.mark.slow
 def test_scores_by_name_and_by_function(classes):
     def share(estimator, X, y, sensitive_features):
         return float(np.mean(estimator.predict(X) * (sensitive_features == 1)))

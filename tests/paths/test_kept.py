@@ -38,6 +38,7 @@ def path_of(estimator, rows, **options):
         return fairness_path(estimator, X, y, sensitive_features=groups, **{"kappas": KAPPAS, **options})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "estimator",
     [

@@ -53,6 +53,7 @@ def test_every_model_is_as_good_as_a_cold_fit(classes):
         assert row.gap <= row.kappa + 1e-6
 
 
+@pytest.mark.slow
 def test_the_fits_are_those_of_one_estimator_with_warm_starts(classes):
     kappas = [None, 0.2, 0.1]
     path = path_of(rates(), classes, kappas=kappas)
@@ -141,6 +142,7 @@ def test_every_estimator_keeps_its_bounds(request, estimator, data, kappa):
     assert np.isfinite(held_out.to_numpy()).all()
 
 
+@pytest.mark.slow
 def test_errors_of_classes_are_bounded_without_groups(classes):
     estimator = NeymanPearsonClassifier({0: 0.1}, bound_on="error")
     path = fairness_path(estimator, classes.X, classes.y, sensitive_features=None, kappas=[None, 0.08, 0.04], cv=2)
@@ -179,6 +181,7 @@ def test_where_kappa_bounds_a_surrogate_it_has_to_be_given(classes):
     assert path.table["gap"].is_monotonic_decreasing
 
 
+@pytest.mark.slow
 def test_one_of_several_constraints(classes):
     constraints = [("tpr", EqualOpportunity(0.5)), ("rate", DemographicParity(0.2))]
     estimator = PartialParityClassifier(constraints=constraints)
@@ -287,6 +290,7 @@ def test_the_table(path):
     assert (path.scores, path.gaps, path.n_splits) == (("accuracy",), ("demographic_parity",), 3)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_the_price_is_the_slope_of_the_objective(classes):
     """Checked by finite differences of the least objective, for a smooth rate."""

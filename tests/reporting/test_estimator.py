@@ -171,6 +171,7 @@ def test_pipelines_whose_model_needs_the_groups(data):
     assert report.bounds[0].here == pytest.approx(statistical_parity_gap(None, expected, sensitive_features=groups))
 
 
+@pytest.mark.slow
 def test_bounds_in_a_pipeline_in_a_search(data, fair):
     X, y, groups = data
     (alone,) = report_on(fair, data).bounds
@@ -186,6 +187,7 @@ def test_bounds_in_a_pipeline_in_a_search(data, fair):
     assert report.status == search.best_estimator_[-1].status_
 
 
+@pytest.mark.slow
 def test_one_kappa_for_each_constraint(data):
     X, y, groups = data
     model = RateParityClassifier(
@@ -215,6 +217,7 @@ def test_bounds_of_another_name_than_kappa(data):
         assert bound.trained == model.constraint_values_[bound.name]
 
 
+@pytest.mark.slow
 def test_price_predicts_what_a_looser_bound_gains(data, fair):
     """To first order: the sentence against a second fit."""
     X, y, groups = data

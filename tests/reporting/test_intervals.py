@@ -82,6 +82,7 @@ def test_interval_of_positive_rates_is_the_normal_one():
     assert upper == pytest.approx(gap + 1.96 * spread, abs=0.45 * spread)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_intervals_are_those_of_gap_interval(rows, weighted):
     """Within groups, which are the strata of these gaps in `gap_interval` as well; all from the same resamples."""

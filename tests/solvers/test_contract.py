@@ -93,6 +93,7 @@ def test_result_is_frozen_and_what_its_parameters_give(parity_problem, name, not
     assert result.n_evaluations >= result.n_iter
 
 
+@pytest.mark.slow
 @each_solver
 def test_several_constraints_at_once(make_data, make_problem, name):
     data = make_data(counts=(90, 120))

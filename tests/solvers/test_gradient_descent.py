@@ -111,6 +111,7 @@ def test_unconstrained_optimum_from_all_rows(make_data, make_problem, mean_gap, 
     assert result.multipliers is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("balance", [0.0, 1.0])
 @pytest.mark.parametrize("solver", [SGD, Adam])
 def test_unconstrained_optimum_from_mini_batches(make_data, make_problem, solver, balance):
@@ -135,6 +136,7 @@ def test_unconstrained_optimum_from_mini_batches(make_data, make_problem, solver
     np.testing.assert_allclose(np.mean(iterates[20:], axis=0), optimum, atol=0.03)
 
 
+@pytest.mark.slow
 def test_the_penalty_is_exact_where_its_weight_exceeds_the_multiplier(known):
     """With all rows in every step: near the constrained optimum above the multiplier, beyond kappa below it."""
     n = known.problem.data.n_samples

@@ -57,6 +57,7 @@ def test_known_optimum(known):
     np.testing.assert_allclose(result.params, known.params, atol=0.1)
 
 
+@pytest.mark.slow
 def test_warm_start(known):
     start = known.params + 0.05
     result = run(known.problem, start=Start(start), max_outer=10, max_inner=100)

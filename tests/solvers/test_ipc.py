@@ -153,6 +153,7 @@ def test_the_switching_oracle_stays_feasible_up_to_the_square_of_the_precision(p
     assert result.objective < start.objective
 
 
+@pytest.mark.slow
 def test_it_stops_where_it_is_nearly_stationary(known):
     options = IPC(max_iter=30, inner_iter=100, proximity=1.0, stationarity_tol=0.05)
     result = options.solve(known.problem, None, np.random.default_rng(0))
@@ -220,6 +221,7 @@ def test_the_level_set_oracle_is_feasible_without_a_tolerance(parity_problem):
 # --- the drawn iterate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", ["switching", "online"])
 def test_the_random_output_is_one_of_the_iterates(known, oracle):
     options = IPC(max_iter=6, inner_iter=20, oracle=oracle, proximity=1.0, online_alpha=2.0)

@@ -251,6 +251,7 @@ def test_estimators_tell_on_request_only(data, estimator):
     assert not hasattr(fitted(estimator.set_params(compute_stationarity=False), data, y), "stationarity_")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:kappa=0.02 bounds demographic_parity of probabilities")
 def test_smooth_rates_end_at_a_kkt_point(data):
     """The default solves the very problem there, and its multipliers are those of the report."""

@@ -116,6 +116,7 @@ def test_without_constraints_it_minimises_a_loss_of_rows(make_auc_problem):
     assert result.objective == pytest.approx(optimum.fun, abs=0.005)
 
 
+@pytest.mark.slow
 def test_without_constraints_it_minimises_the_objective(make_auc_problem):
     problem = make_auc_problem().without_constraints()
     optimum, result = solve(problem, name="moments"), solve(problem)
@@ -123,6 +124,7 @@ def test_without_constraints_it_minimises_the_objective(make_auc_problem):
     assert result.multipliers == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c1", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("step", [0.01, 0.1, 1.0])
 def test_every_iterate_is_feasible_and_below_its_level(make_auc_problem, c1, step):
@@ -140,6 +142,7 @@ def test_every_iterate_is_feasible_and_below_its_level(make_auc_problem, c1, ste
     assert result.surrogate_violation == 0
 
 
+@pytest.mark.slow
 def test_as_published_with_every_level_from_the_beginning(make_auc_problem):
     problem = make_auc_problem()
     result = solve(problem, restart=True)

@@ -255,6 +255,7 @@ def test_data_at_some_rows_scores_them(make_data, make_problem, sparse):
         assert part.weights.sum() == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_the_mean_iterate_comes_to_the_minimum_of_the_largest_component(make_auc_problem):
     problem = make_auc_problem(kappa=0.1, alpha=0.05)
     view, level = problem.view(FullBatch), 0.42

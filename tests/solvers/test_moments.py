@@ -137,6 +137,7 @@ def test_masks(auc_problem):
     check_known_optimum(auc_problem(0.05, masks), active=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["group", "intra_group"])
 def test_several_constraints(auc_problem, metric):
     problem = auc_problem(0.2)
@@ -144,6 +145,7 @@ def test_several_constraints(auc_problem, metric):
     check_known_optimum(replace(problem, constraints=(*problem.constraints, other)), active=True)
 
 
+@pytest.mark.slow
 def test_another_constant(auc_problem):
     """With c1 = 1 constant scores have the surrogate 1, so kappa = 1.5 leaves room."""
     check_known_optimum(auc_problem(1.2, c1=1.0), active=True)
@@ -157,6 +159,7 @@ REDUNDANT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", REDUNDANT.values(), ids=REDUNDANT)
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 def test_redundant_features(auc_problem, change, alpha):

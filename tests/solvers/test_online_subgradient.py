@@ -14,6 +14,7 @@ from fairconstrained.solvers._online import online_steps
 from fairconstrained.views import FullBatch
 
 
+@pytest.mark.slow
 def test_known_optimum(known):
     result = OnlineSubgradient(max_iter=400).solve(known.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(known.objective, abs=0.01)
@@ -60,6 +61,7 @@ def test_parameters_stay_in_the_domain(parity_problem):
     assert np.abs(result.params).sum() == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 def test_the_history_stays_short_and_counts_the_steps(known):
     result = OnlineSubgradient(max_iter=450, alpha=1.0).solve(known.problem, None, np.random.default_rng(0))
     assert [record["n_iter"] for record in result.history] == list(range(0, 450, 2))
@@ -70,6 +72,7 @@ def test_the_history_stays_short_and_counts_the_steps(known):
 # --- mini-batches
 
 
+@pytest.mark.slow
 def test_mini_batches(unequal):
     options = OnlineSubgradient(max_iter=700, batch_size=20, alpha=5.0)
     result = options.solve(unequal.problem, None, np.random.default_rng(0))

@@ -86,6 +86,7 @@ def test_a_larger_weight_leaves_a_smaller_gap_and_a_larger_loss(problem, notion)
     assert gaps[2] < 0.5 * gaps[0]
 
 
+@pytest.mark.slow
 def test_weight_zero_is_the_unconstrained_fit(problem):
     made = problem(StatisticalParity)
     free = make_solver("augmented_lagrangian", {}, made.without_constraints())
@@ -94,6 +95,7 @@ def test_weight_zero_is_the_unconstrained_fit(problem):
     np.testing.assert_allclose(result.params, expected.params, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_the_best_of_several_steps_wins(problem):
     made = problem(DemographicParity)
     alone = [solve(made, weight=0.3, step=step, max_iter=60) for step in (1e-3, 0.05, 1e-4)]

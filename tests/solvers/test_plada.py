@@ -63,6 +63,7 @@ def solved(known):
     return options, options.solve(known.problem, None, np.random.default_rng(0), records.append), records
 
 
+@pytest.mark.slow
 def test_known_optimum_primal_and_dual(known, solved):
     _, result, _ = solved
     np.testing.assert_allclose(result.params, known.params, atol=2e-3)

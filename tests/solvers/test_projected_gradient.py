@@ -140,6 +140,7 @@ def test_a_feasible_point_is_its_own_projection(pairwise_problem):
 # --- optima
 
 
+@pytest.mark.slow
 @each_notion
 @each_model
 def test_known_optimum_primal_and_dual(pairwise_problem, notion, counts, n_copies):

@@ -221,6 +221,7 @@ def test_without_an_intercept_there_are_multiples_only(data):
     np.testing.assert_allclose(found / direction, found[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threshold", [-0.5, 0.4])
 @pytest.mark.parametrize("seed", range(3))
 def test_multiples_move_a_threshold_that_is_not_zero(make_data, seed, threshold):
@@ -236,6 +237,7 @@ def test_multiples_move_a_threshold_that_is_not_zero(make_data, seed, threshold)
     np.testing.assert_allclose(found * params[0], found[0] * params, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_gap_that_the_solver_kept_is_kept_whatever_the_rounding(data):
     """At the cut of the result itself, half or twice the scores may be better."""
     problem = problem_of(data, DemographicParity(0.1))

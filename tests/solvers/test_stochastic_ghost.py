@@ -379,6 +379,7 @@ def without_halves(method):
     return method
 
 
+@pytest.mark.slow
 def test_without_noise_it_ends_at_the_known_optimum(known):
     """Then the correction is zero, and the method is the one of Facchinei et al."""
     rng = np.random.default_rng(0)

@@ -146,6 +146,7 @@ def test_a_domain_is_respected(known):
     assert 0.25 < np.linalg.norm(result.params) <= 0.3 + 1e-9
 
 
+@pytest.mark.slow
 @each_notion
 def test_linear_models(make_data, make_problem, constraint):
     data = make_data(counts=(90, 120), shift=0.8)

@@ -37,6 +37,7 @@ def solve(problem, name="mirror_descent", start=None, seed=0, callback=None, **o
     return make_solver(name, options, problem).solve(problem, start, np.random.default_rng(seed), callback)
 
 
+@pytest.mark.slow
 def test_it_comes_to_the_optimum(data):
     problem = make_problem(data)
     optimum, result = solve(problem, "moments"), solve(problem, max_iter=30)

@@ -83,6 +83,7 @@ def test_defaults_are_the_published_parameters():
 # --- the iterate that is returned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("burn_in", [0, 3])
 def test_iterates_are_drawn_in_proportion_to_the_steps_that_follow_them(make_plane, burn_in):
     plane = make_plane(20)

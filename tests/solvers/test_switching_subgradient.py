@@ -127,6 +127,7 @@ def test_observer_sees_every_iteration():
 # --- the solver
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["static", "diminishing"])
 def test_known_problem(known, schedule):
     eps = {"static": 1e-3, "diminishing": 1.0}[schedule]
@@ -146,6 +147,7 @@ def test_the_schedules_differ(parity_problem):
     assert not np.array_equal(results[0].params, results[1].params)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", [StatisticalParity, DemographicParity])
 def test_kappa_bounds_the_surrogate(parity_problem, notion):
     problem = parity_problem(notion, 0.1)
@@ -173,6 +175,7 @@ def test_ssg_takes_a_fixed_step_on_the_objective():
     np.testing.assert_allclose(np.ravel(seen), expected)
 
 
+@pytest.mark.slow
 def test_ssg_on_a_known_problem(known):
     result = SSG(max_iter=3000, learning_rate=0.02, eps=1e-4).solve(known.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(known.objective, abs=0.01)
