@@ -5,32 +5,23 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import torch
 from typing_extensions import override
 
+from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss, PositiveRate
 from fairconstrained.views import RowLosses, Stochastic
 
-__all__ = ["TOLERANCE", "BoundCellSums", "sharpened", "smooth_indicator"]
+__all__ = ["TOLERANCE", "BoundCellSums", "sharpened"]
 
 #: What a smooth metric may exceed ``kappa`` by; the augmented Lagrangian comes that close.
 TOLERANCE = 1e-6
-#: Standard deviation of the logistic distribution of width 1.
-_DEVIATION = np.pi / np.sqrt(3)
-
-
-def smooth_indicator(scores: np.ndarray, weights: np.ndarray, blur: float) -> PositiveRate | None:
-    """The stand-in for positive scores that blurs them by so many of their deviations; None where all are the same."""
-    deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
-    # constant scores are fair whatever the width is, so any width will do
-    is_constant = deviation <= 1e-12 * np.abs(scores).max()
-    return None if is_constant else PositiveRate(blur * deviation / _DEVIATION)
 
 
 def sharpened(term: Any, scores: np.ndarray, blur: float, margin: float) -> Any:
@@ -44,7 +35,7 @@ def sharpened(term: Any, scores: np.ndarray, blur: float, margin: float) -> Any:
         See `Exact.refined`.
     """
     function, y = term.function, term.data.y
-    smooth = smooth_indicator(scores, term.data.weights.numpy(), blur) or function.smooth
+    smooth = blurred(cast(PositiveRate, function.smooth), scores, term.data.weights.numpy(), blur)
     refined = replace(term, margin=margin, function=function._replace(smooth=smooth), correction=0.0)
     aux = np.zeros(term.n_aux)
     exact = refined.of_losses(function.exact(scores, y.numpy()), aux)

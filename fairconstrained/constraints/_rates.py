@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import Cells, FairData
@@ -19,7 +20,7 @@ from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileInterval
 from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
-__all__ = ["BoundParity", "BoundSplitParity", "blurred", "make_surrogate"]
+__all__ = ["BoundParity", "BoundSplitParity", "make_surrogate"]
 
 #: Width of "auto" surrogates before a solver refines them: that of the paper's experiments.
 PAPER_WIDTH = 1.0
@@ -40,14 +41,6 @@ def make_surrogate(name: str, width: float | str) -> Surrogate:
     if isinstance(width, str) or not width > 0:
         raise ValueError(f"surrogate_width must be 'auto' or a positive number, got {width!r}.")
     return SURROGATES[name].with_width(float(width))
-
-
-def blurred(surrogate: Surrogate, scores: np.ndarray, data: FairData, blur: float) -> Surrogate:
-    """The surrogate at the width that blurs the scores by so many of their standard deviations."""
-    weights = data.weights.numpy()
-    deviation = float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
-    # Constant scores are fair whatever the width is, so any width will do.
-    return surrogate.with_blur(blur * deviation) if deviation > 0 else surrogate
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +112,9 @@ class BoundParity(BoundConstraint, FullBatch):
 
     @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
+        surrogate = (
+            self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data.weights.numpy(), blur)
+        )
         refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
         return replace(refined, correction=refined._correction_at(scores))
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._rates import blurred
+from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
@@ -70,7 +70,9 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
 
     @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        surrogate = self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data, blur)
+        surrogate = (
+            self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data.weights.numpy(), blur)
+        )
         refined = replace(self, surrogate=surrogate, margin=margin)
         exact = torch.from_numpy(self._exact_gaps(scores))
         return replace(refined, correction=exact - refined._smooth_gaps(torch.from_numpy(scores)))

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._cell_sums import BoundCellSums, smooth_indicator
+from fairconstrained.constraints._blur import blurred, is_constant
+from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint, check_bound, check_kappa
 from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
-from fairconstrained.objectives import Loss
+from fairconstrained.objectives import Loss, PositiveRate
 from fairconstrained.views import FullBatch, Stochastic
 
 __all__ = ["ClassError", "ClassLoss", "class_factors"]
@@ -263,10 +264,10 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
     def _slope_at(self, scores: np.ndarray, blur: float) -> float:
         """What the error falls by where the loss falls by one, if all margins of the class grow alike."""
         margins, shares = self._of_class(scores), self._shares
-        worst = torch.from_numpy(margins.min(axis=1))
-        smooth = smooth_indicator(worst.numpy(), shares / shares.sum(), blur)
-        if smooth is None:
+        least, weights = margins.min(axis=1), shares / shares.sum()
+        if is_constant(least, weights):
             return 0.0
+        smooth, worst = blurred(PositiveRate(), least, weights, blur), torch.from_numpy(least)
         slopes = self.loss.row_loss.slope(torch.from_numpy(margins), torch.ones(margins.shape)).sum(dim=1).numpy()
         return float(shares @ smooth.slope(worst, worst).numpy() / -(shares @ slopes))
 

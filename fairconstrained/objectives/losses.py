@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -23,6 +24,9 @@ __all__ = [
     "TruncatedLogistic",
     "ZeroOne",
 ]
+
+#: Standard deviation of the logistic distribution of width 1.
+_DEVIATION = np.pi / np.sqrt(3)
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,10 @@ class PositiveRate(Loss):
     """
 
     width: float = 1.0
+
+    def with_blur(self, blur: float) -> Self:
+        """Return it at the width at which its slope is a logistic distribution of this standard deviation."""
+        return replace(self, width=blur / _DEVIATION)
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:

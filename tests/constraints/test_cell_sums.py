@@ -9,9 +9,11 @@ from scipy.special import expit
 from sklearn.base import clone
 
 from fairconstrained.constraints import MinorityShare, ParityPair
-from fairconstrained.constraints._cell_sums import smooth_indicator
+from fairconstrained.constraints._blur import blurred
 from fairconstrained.metrics import minority_share, parity_pair
+from fairconstrained.objectives import PositiveRate
 from fairconstrained.sampling import Sampler
+from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import RowLosses, Stochastic
 
 NOTHING = np.empty(0)
@@ -40,13 +42,26 @@ def scores(data):
     return np.random.default_rng(1).normal(size=data.n_samples) + 0.3
 
 
-def test_the_blur_has_the_units_of_the_scores(data, scores):
-    """Tiny scores are no constant ones."""
+@pytest.mark.parametrize("smooth", [PositiveRate(), SURROGATES["smoothstep"]], ids=["sigmoid", "smoothstep"])
+def test_the_blur_has_the_units_of_the_scores(data, scores, smooth):
+    """Tiny scores are no constant ones, and constant ones leave the width as it is, also where rounding differs."""
     weights = data.weights.numpy()
-    widths = [smooth_indicator(unit * scores, weights, 0.1).width / unit for unit in (1e-20, 1.0, 1e20)]
+    widths = [blurred(smooth, unit * scores, weights, 0.1).width / unit for unit in (1e-20, 1.0, 1e20)]
     np.testing.assert_allclose(widths, widths[1])
     for constant in (0.0, 1e-20, 0.3):
-        assert smooth_indicator(np.full(scores.size, constant), weights, 0.1) is None
+        assert blurred(smooth, np.full(scores.size, constant), weights, 0.1) is smooth
+    assert blurred(smooth, 0.3 + 1e-16 * (scores > 0), weights, 0.1) is smooth
+
+
+def test_the_blur_is_the_deviation_of_the_slope(data, scores):
+    """The slope of the stand-in, as a density, has a tenth of the deviation of the scores."""
+    smooth = blurred(PositiveRate(), scores, data.weights.numpy(), 0.1)
+    x = torch.linspace(-40 * smooth.width, 40 * smooth.width, 20001, dtype=torch.float64)
+    density = smooth.slope(x, x).numpy()
+    deviation = np.sqrt(density @ x.numpy() ** 2 / density.sum())
+    mean = np.average(scores, weights=data.weights.numpy())
+    expected = 0.1 * np.sqrt(np.average((scores - mean) ** 2, weights=data.weights.numpy()))
+    np.testing.assert_allclose(deviation, expected, rtol=1e-6)
 
 
 def measured(kind, data, scores, rate):

@@ -1,0 +1,39 @@
+"""Width of smooth stand-ins for a step, from the spread of the scores."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from fairconstrained.objectives import PositiveRate
+from fairconstrained.surrogates import Surrogate
+
+__all__ = ["blurred", "is_constant"]
+
+Smooth = TypeVar("Smooth", PositiveRate, Surrogate)
+
+
+def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float) -> Smooth:
+    """Return the stand-in that blurs the scores by ``blur`` of their standard deviations.
+
+    Constant scores are fair whatever the width is, so they leave it as it is.
+
+    Parameters
+    ----------
+    smooth : PositiveRate or Surrogate
+    scores, weights : ndarray of shape (n_samples,)
+        The weights sum to one.
+    blur : float
+        Positive.
+    """
+    return smooth if is_constant(scores, weights) else smooth.with_blur(blur * _deviation(scores, weights))
+
+
+def is_constant(scores: np.ndarray, weights: np.ndarray) -> bool:
+    """Return whether scores differ by no more than rounding, whatever their unit."""
+    return bool(_deviation(scores, weights) <= 1e-12 * np.abs(scores).max())
+
+
+def _deviation(scores: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.sqrt(weights @ (scores - weights @ scores) ** 2))
