@@ -9,33 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import gammaln, xlogy
 from scipy.stats import binom
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.estimators.row_sketch import RowSketch
+from fairconstrained.model_selection.pipelines import nested_models
 
 __all__ = ["Overlap", "bound_params", "check_unseen", "model_kappa", "overlap_with_fit"]
 
-#: Where meta-estimators keep the model that was fitted on the rows as they are.
-_INNER = ("best_estimator_", "estimator_", "estimator")
 _STANDARD_ERRORS, _TOLERANCE = 4, 0.01
 #: With at most this probability other rows are taken for those of the fit, because they occur as often.
 _COINCIDENCE = 1e-3
 #: Probability with which an overlap is noticed that counts as noticeable.
 _NOTICED = 0.95
-
-
-def _chain(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
-    """The model and what is inside it, each with the rows as it gets them."""
-    while model is not None:
-        yield model, X
-        if isinstance(model, Pipeline):
-            if X is not None and len(model.steps) > 1:
-                X = model[:-1].transform(X)
-            model = model.steps[-1][1]
-        else:
-            model = next((inner for name in _INNER if (inner := vars(model).get(name)) is not None), None)
 
 
 def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str, Any]:
@@ -47,14 +33,16 @@ def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str,
 
 
 def model_kappa(model: Any) -> float | None:
-    """The bound that the model was fitted with, if it is a number and in use."""
-    parts = (part for part, _ in _chain(model))
-    found = (
-        getattr(part, "kappa", None)
-        for part in parts
-        if not isinstance(part, BaseFairEstimator) or "kappa" in bound_params(part, 1.0)
-    )
-    return next((float(kappa) for kappa in found if isinstance(kappa, Real)), None)
+    """Return the bound that the model was fitted with, if it is in use and the same for all that is bounded."""
+    found = ({*np.ravel(_kappa_of(part))} - {None} for part, _ in nested_models(model))
+    kappas = next((kappas for kappas in found if kappas), set())
+    return float(kappas.pop()) if len(kappas) == 1 and all(isinstance(kappa, Real) for kappa in kappas) else None
+
+
+def _kappa_of(part: Any) -> Any:
+    """Return the bound of an estimator, or that which it chose: a number, a list of them, or None."""
+    chooses = isinstance(part, BaseFairEstimator) and "kappa" not in bound_params(part, 1.0)
+    return getattr(part, "kappa_" if chooses else "kappa", None)
 
 
 class Overlap(NamedTuple):
@@ -115,7 +103,7 @@ def check_unseen(model: Any, X: Any, allow: bool) -> Overlap:
 
 def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
     """Those parts of a model that remember rows, what they know about these, and what tells that it is no chance."""
-    for part, rows in _chain(model, X):
+    for part, rows in nested_models(model, X):
         sketch = getattr(part, "_rows_seen", None)
         if sketch is None:
             continue

@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import _fit_context
-from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.model_selection.delegation import DelegatesToFitted
-from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.model_selection.pipelines import before_last_step, last_step
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
@@ -232,10 +231,8 @@ class FairnessPathCV(DelegatesToFitted):
         score : float
         """
         check_is_fitted(self)
-        model = self.best_estimator_
-        if isinstance(model, Pipeline):  # whose own score takes the groups only while metadata routing is on
-            X = model[:-1].transform(X) if len(model.steps) > 1 else X
-            model = last_step(model)
+        # a pipeline's own score takes the groups only while metadata routing is on
+        X, model = before_last_step(self.best_estimator_, X), last_step(self.best_estimator_)
         given = {"sample_weight": sample_weight, **params}
         if "sensitive_features" in inspect.signature(model.score).parameters:
             given["sensitive_features"] = sensitive_features

@@ -11,17 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.model_selection.pipelines import nested_models
 from fairconstrained.model_selection.response import RESPONSES, Response, check_model, get_response
 
 __all__ = ["Answers", "Bound", "answers_of", "bounds_of", "check_fitted", "words_for"]
-
-
-#: Where models that hold another one keep it.
-_INNER = ("best_estimator_", "estimator_")
 
 
 class Answers(NamedTuple):
@@ -163,19 +158,9 @@ def status_of(model: Any) -> str:
 
 
 def _core(model: Any, X: Any) -> tuple[Any, Any]:
-    """The model inside of pipelines, searches and the like, and X as it gets it."""
-    while not hasattr(model, "constraint_values_") or isinstance(model, FrozenEstimator):
-        inner = [getattr(model, name) for name in _INNER if hasattr(model, name)]
-        if isinstance(model, Pipeline):
-            X = X if X is None or len(model) == 1 else model[:-1].transform(X)
-            model = model[-1]
-        elif isinstance(model, FrozenEstimator):
-            model = model.estimator
-        elif inner:
-            model = inner[0]
-        else:
-            break
-    return model, X
+    """Return the model that has bounds, inside of pipelines, searches and the like, and X as it receives it."""
+    parts = (part for part in nested_models(model, X) if hasattr(part[0], "constraint_values_"))
+    return next(parts, (model, X))
 
 
 def _kappas(core: Any, names: list[str]) -> list[float | None]:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -20,9 +21,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import fairconstrained
-from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained import PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
-from fairconstrained.certification.seen_rows import Overlap, overlap_with_fit
+from fairconstrained.certification.seen_rows import Overlap, model_kappa, overlap_with_fit
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import row_sketch
@@ -401,3 +402,19 @@ class OnlyPredict(ClassifierMixin, BaseEstimator):
 
 def test_names_at_the_top():
     assert fairconstrained.certify is certify
+
+
+@pytest.mark.parametrize(
+    ("kappa", "expected"),
+    [(0.1, 0.1), (None, None), ([0.1, 0.1], 0.1), ([0.1, 0.2], None), ([0.1, None], 0.1), ([], None)],
+)
+def test_the_bound_of_a_model_is_the_one_of_all_its_constraints(kappa, expected):
+    for wrapped in (lambda model: model, make_pipeline, FrozenEstimator):
+        assert model_kappa(wrapped(RateParityClassifier(kappa=kappa))) == expected
+
+
+def test_the_bound_of_a_model_that_chooses_it_is_the_chosen_one():
+    model = PartialParityClassifierCV(kappas=[0.05, 0.1])
+    assert model_kappa(model) is None
+    model.kappa_ = 0.05
+    assert model_kappa(model) == model_kappa(make_pipeline(StandardScaler(), model)) == 0.05
