@@ -120,12 +120,7 @@ class SubsetRocDisplay:
         y: Any,
         *,
         sensitive_features: Any,
-        sample_weight: Any = None,
-        metric: str = "inter_group",
-        protected: Hashable = None,
         pos_label: Any = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> SubsetRocDisplay:
         """Draw the curves of a fitted estimator.
@@ -141,21 +136,10 @@ class SubsetRocDisplay:
             Their labels.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
             Their groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
-                "bpsn_bnsp"}, default="inter_group"
-            Whose sets to draw; see :mod:`fairconstrained.metrics`.
-        protected : object, default=None
-            The group to compare with all others, or with everything; None draws where the gap is largest.
         pos_label : object, default=None
             The positive label; by default the last of two classes.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``sample_weight``, ``metric``, ``protected`` or ``ax``.
 
         Returns
         -------
@@ -169,11 +153,6 @@ class SubsetRocDisplay:
             response.encode(y),
             response.values,
             sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            metric=metric,
-            protected=protected,
-            name=name,
-            ax=ax,
             **kwargs,
         )
 
@@ -240,11 +219,6 @@ class SubsetRocDisplay:
     def from_report(
         cls,
         report: Any,
-        *,
-        metric: str = "inter_group",
-        protected: Hashable = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> SubsetRocDisplay:
         """Draw the curves of a report.
@@ -253,17 +227,8 @@ class SubsetRocDisplay:
         ----------
         report : FairnessReport
             See :func:`fairconstrained.reporting.fairness_report`.
-        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
-                "bpsn_bnsp"}, default="inter_group"
-            Whose sets to draw; see :mod:`fairconstrained.metrics`.
-        protected : object, default=None
-            The group to compare with all others, or with everything; None draws where the gap is largest.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``metric``, ``protected`` or ``ax``.
 
         Returns
         -------
@@ -278,11 +243,7 @@ class SubsetRocDisplay:
         return cls.from_predictions(
             report.y_true,
             **scores_of(report),
-            metric=metric,
-            protected=protected,
             pos_label=1,  # labels of a report are 0 and 1
-            name=name,
-            ax=ax,
             **kwargs,
         )
 

@@ -104,11 +104,6 @@ class ScoreCurveDisplay:
         X: Any,
         *,
         sensitive_features: Any,
-        sample_weight: Any = None,
-        interval: Any = None,
-        reference: Hashable | None = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreCurveDisplay:
         """Draw the curves of a fitted estimator.
@@ -122,18 +117,8 @@ class ScoreCurveDisplay:
             Rows to score.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
             Their groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-        interval : pair of floats, list of pairs, or dict from group to either, default=None
-            Percentile interval to mark, as fractions; 0 is the top.
-        reference : object, default=None
-            The group on the horizontal axis; by default the largest one.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
 
         Returns
         -------
@@ -141,16 +126,7 @@ class ScoreCurveDisplay:
         """
         require_matplotlib(f"{cls.__name__}.from_estimator")
         response = get_response(estimator, X, "decision_function", sensitive_features=sensitive_features)
-        return cls.from_predictions(
-            response.values,
-            sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            interval=interval,
-            reference=reference,
-            name=name,
-            ax=ax,
-            **kwargs,
-        )
+        return cls.from_predictions(response.values, sensitive_features=sensitive_features, **kwargs)
 
     @classmethod
     def from_predictions(
@@ -200,10 +176,6 @@ class ScoreCurveDisplay:
     def from_report(
         cls,
         report: Any,
-        *,
-        reference: Hashable | None = None,
-        name: str | None = None,
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreCurveDisplay:
         """Draw the curves of a report, with its percentile interval if it has one.
@@ -212,14 +184,8 @@ class ScoreCurveDisplay:
         ----------
         report : FairnessReport
             See :func:`fairconstrained.reporting.fairness_report`.
-        reference : object, default=None
-            The group on the horizontal axis; by default the largest one.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``reference``, ``name`` or ``ax``.
 
         Returns
         -------
@@ -231,9 +197,7 @@ class ScoreCurveDisplay:
             If the report has decisions and no scores.
         """
         require_matplotlib(f"{cls.__name__}.from_report")
-        return cls.from_predictions(
-            **scores_of(report), interval=report.interval, reference=reference, name=name, ax=ax, **kwargs
-        )
+        return cls.from_predictions(**scores_of(report), interval=report.interval, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ScoreCurveDisplay:
         """Draw the curves, the diagonal and the interval.

@@ -109,11 +109,7 @@ class ScoreDensityDisplay:
         X: Any,
         *,
         sensitive_features: Any,
-        sample_weight: Any = None,
-        interval: Any = None,
         response: str = "decision_function",
-        method: str = "kde",
-        ax: Axes | None = None,
         **kwargs: Any,
     ) -> ScoreDensityDisplay:
         """Draw the scores that a fitted estimator gives.
@@ -127,18 +123,10 @@ class ScoreDensityDisplay:
             Rows to score.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
             Their groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
-        interval : pair of floats, list of pairs, or dict from group to either, default=None
-            Percentile interval to shade, as fractions; 0 is the top.
         response : {"decision_function", "predict_proba", "predict"}, default="decision_function"
             Which scores; a classifier without ``decision_function`` gives the log-odds of its probabilities.
-        method : {"kde", "hist"}, default="kde"
-            Kernel density estimate or histogram.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval``, ``method`` or ``ax``.
 
         Returns
         -------
@@ -149,11 +137,7 @@ class ScoreDensityDisplay:
         return cls.from_predictions(
             values,
             sensitive_features=sensitive_features,
-            sample_weight=sample_weight,
-            interval=interval,
-            method=method,
             score_name=_SCORE_NAMES[response],
-            ax=ax,
             **kwargs,
         )
 
@@ -206,21 +190,15 @@ class ScoreDensityDisplay:
         return cls(densities, score_name=score_name).plot(ax, **kwargs)
 
     @classmethod
-    def from_report(
-        cls, report: Any, *, method: str = "kde", ax: Axes | None = None, **kwargs: Any
-    ) -> ScoreDensityDisplay:
+    def from_report(cls, report: Any, **kwargs: Any) -> ScoreDensityDisplay:
         """Draw the scores of a report, with its percentile interval if it has one.
 
         Parameters
         ----------
         report : FairnessReport
             See :func:`fairconstrained.reporting.fairness_report`.
-        method : {"kde", "hist"}, default="kde"
-            Kernel density estimate or histogram.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
-            Passed to :meth:`plot`.
+            Passed to :meth:`from_predictions`, such as ``method`` or ``ax``.
 
         Returns
         -------
@@ -235,9 +213,7 @@ class ScoreDensityDisplay:
         return cls.from_predictions(
             **scores_of(report),
             interval=report.interval,
-            method=method,
             score_name=report.score_name,
-            ax=ax,
             **kwargs,
         )
 
