@@ -1,4 +1,4 @@
-"""What users pass as rows: sensitive features in any form become one kind of table, or a readable error."""
+"""Sensitive features in any form become one kind of table, or a readable error."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _as_frame(features: Any) -> pd.DataFrame:
 
 
 def _frame_of_columns(features: Any) -> pd.DataFrame:
-    """Of what pandas does not know: lists, arrays, and tables of other libraries, column by column."""
+    """Return a DataFrame of lists, arrays, and tables of other libraries, which are read column by column."""
     if not hasattr(features, "__array__"):
         return _frame_of_array(_array_of_list(features))
     names = getattr(features, "column_names", getattr(features, "columns", None))

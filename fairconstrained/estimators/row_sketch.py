@@ -104,14 +104,14 @@ class RowSketch:
         return float(np.isin(testable, self.hashes).mean()) if testable.size else np.nan
 
     def _thinned(self) -> Self:
-        """The same with as many rows as are remembered, and none above the limit."""
+        """Return a sketch of at most as many rows as are remembered, none of them above the limit."""
         limit = int(self.hashes[_SIZE - 1]) if self.hashes.size > _SIZE else self.limit
         kept = int(np.searchsorted(self.hashes, np.uint64(limit), side="right"))
         return replace(self, hashes=self.hashes[:kept], counts=self.counts[:kept], limit=limit)
 
 
 def _entries(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """What the entries add to their rows; zero for zeros."""
+    """Return the hashes that the entries add to their rows; zero for zeros."""
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     mixed = _mixed(bits ^ _mixed(columns.astype(np.uint64) + np.uint64(1)))
     return np.where(values == 0, np.uint64(0), mixed)

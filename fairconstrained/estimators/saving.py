@@ -1,4 +1,4 @@
-"""What is saved of an object: plain values and arrays, which pickle, joblib and skops can all read."""
+"""State of an object as plain values and arrays, which pickle, joblib and skops can all read."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _SAME_GAP_DECIMALS = 9
 
 @dataclass(frozen=True, eq=False)
 class IntervalSuggestion:
-    """What :func:`suggest_interval` returns.
+    """Result of :func:`suggest_interval`.
 
     Attributes
     ----------

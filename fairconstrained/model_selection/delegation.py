@@ -1,4 +1,4 @@
-"""What a meta-estimator answers that keeps a fitted model."""
+"""Base class of meta-estimators that answer by the model that they fitted."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
     _kept: ClassVar[str] = "estimator_"
 
     def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
-        """What the fitted model answers; it gets the groups if it requests them."""
+        """Call a method of the fitted model, with the groups if it requests them."""
         check_is_fitted(self)
         model = getattr(self, self._kept)
         with config_context(enable_metadata_routing=True):

@@ -1,4 +1,4 @@
-"""What an estimator says about rows: decisions, scores or probabilities; it gets the groups if it asks."""
+"""Decisions, scores or probabilities of an estimator, which receives the groups if it requests them."""
 
 from __future__ import annotations
 

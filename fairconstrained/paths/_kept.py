@@ -1,4 +1,4 @@
-"""What a tight bound has led to belongs to the looser ones too, where it is the better model."""
+"""Models of tight bounds, kept for looser bounds where they are the better ones."""
 
 from __future__ import annotations
 

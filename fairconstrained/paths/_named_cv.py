@@ -88,7 +88,7 @@ class ChoosesKappa(BaseFairEstimator):
         return self
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
-        """See `BaseFairEstimator._bound_params`; ``kappa`` is none of the parameters here."""
+        """Return the parameters without a bound; ``kappa`` is none of the parameters here."""
         if kappa is not None:
             raise ValueError(f"{type(self).__name__} chooses its own kappa; take {self._fitted_class.__name__}.")
         return {name: value for name, value in super()._bound_params(kappa).items() if name not in _OF_THE_PATH}

@@ -239,7 +239,7 @@ class FairnessPathCV(DelegatesToFitted):
         return model.score(X, y, **{name: value for name, value in given.items() if value is not None})
 
     def _get_metadata_request(self) -> MetadataRequest:
-        """What the estimator requests besides the groups, such as ``qid``, is requested here as well."""
+        """Request whatever the estimator requests besides the groups, such as ``qid``."""
         request = super()._get_metadata_request()
         last = last_step(self.estimator)
         if isinstance(last, BaseFairEstimator):

@@ -26,7 +26,7 @@ _GAP = "gap"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FairnessPath(PlainState):
-    """What :func:`fairness_path` returns: a model for every value of kappa, and a table of what they are worth.
+    """Result of :func:`fairness_path`: a model for every value of kappa, and a table of what they are worth.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ class FairnessPath(PlainState):
             last_step(model).forget_rows()
 
     def _choose(self, bound: float, one_standard_error: bool, performance: str | None) -> int:
-        """See `best`; called by what the user calls, as the warning says."""
+        """Return the number of the best model; the warning points to the caller of the public method."""
         performance = self.scores[0] if performance is None else performance
         if performance not in self.scores:
             raise ValueError(f"performance must be one of {list(self.scores)}; got {performance!r}.")

@@ -120,7 +120,7 @@ def smallest_group(estimator: Any, rows: Rows, parts: Sequence[tuple[np.ndarray,
 
 
 def _split(splitter: Any, rows: Rows, queries: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """What a splitter of scikit-learn gives, as numbers of rows; ``queries`` are its groups."""
+    """Return the splits of a splitter of scikit-learn as numbers of rows; ``queries`` are its groups."""
     try:
         parts = list(splitter.split(*indexable(rows.X, rows.y), groups=queries))
     except ValueError as error:

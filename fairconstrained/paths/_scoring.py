@@ -1,4 +1,4 @@
-"""What the models of a path are measured by, besides the gaps."""
+"""Scores of the models of a path, besides the gaps."""
 
 from __future__ import annotations
 

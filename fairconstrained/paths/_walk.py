@@ -30,7 +30,7 @@ _ANY_BOUND = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What is fitted for a value, and how it is measured.
+    """The estimator that is fitted for every value, and how its models are measured.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Plan:
 
     @property
     def value_name(self) -> str:
-        """What the values are called."""
+        """Name of the values."""
         return self.param or "kappa"
 
     def transformers(self) -> Pipeline | None:
@@ -110,7 +110,7 @@ class Plan:
         return judge.constraint_values(rows.seen, rows.y, **metadata)
 
     def assembled(self, transformers: Pipeline | None, model: BaseFairEstimator) -> Any:
-        """What the user gets for a fitted last step."""
+        """Return the model that the user gets for a fitted last step."""
         if not isinstance(self.estimator, Pipeline):
             return model
         whole = copy.copy(self.estimator)
@@ -130,7 +130,7 @@ class Fold:
 
 @dataclass
 class Walk:
-    """What some fits have led to.
+    """Models and records of some fits.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class Walk:
 
     @property
     def all_warnings(self) -> list[tuple[type[Warning], str]]:
-        """What the fits and the measurements warned of."""
+        """Warnings of the fits and the measurements."""
         return [warning for record in self.records for warning in record["warned"]] + self.warnings
 
     def then(self, other: Walk) -> Walk:

@@ -1,4 +1,4 @@
-"""What a plot calls the measures of candidates, and what it finds beside them."""
+"""Names of the measures of candidates in plots, and their standard deviations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scoring_name(function: Any) -> str:
 
 
 def listed(candidates: Any, name: str) -> list[Any]:
-    """What there is to draw; raises ValueError if that is nothing."""
+    """Return the candidates as a list; raises ValueError if there are none."""
     found = list(candidates) if isinstance(candidates, Iterable) and not isinstance(candidates, str) else []
     if not found:
         raise ValueError(f"{name} must be a list of at least one candidate; got {candidates!r}.")
@@ -53,6 +53,6 @@ def scorer_of(scoring: Any, name: str) -> Callable[..., float]:
 
 
 def metadata_of(sensitive_features: Any, sample_weight: Any) -> dict[str, Any]:
-    """What there is of the two, as arguments."""
+    """Return those of the two that were given, as keyword arguments."""
     metadata = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     return {key: value for key, value in metadata.items() if value is not None}

@@ -1,4 +1,4 @@
-"""What a Display takes from a report, which it knows by its attributes only."""
+"""Arguments of the Displays from a report, which they know by its attributes only."""
 
 from __future__ import annotations
 

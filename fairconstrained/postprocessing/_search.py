@@ -34,7 +34,7 @@ _AUC_TOLERANCE, _FINEST = 1e-5, 1e-9
 
 
 class BestShift(NamedTuple):
-    """What the search found.
+    """Result of the search.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class _Side(NamedTuple):
 
     @property
     def auc(self) -> float:
-        """Of the positives over the negatives."""
+        """AUC of the positives over the negatives."""
         positives, negatives = self.weights
         return float(positives @ (self.below[1, :-1] + negatives / 2))
 

@@ -371,7 +371,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         return self._scores(X, sensitive_features)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What this estimator asks for, and what it hands on.
+        """Return the metadata that this estimator requests and hands on.
 
         Returns
         -------

@@ -97,7 +97,7 @@ def _is_partial(info: MetricInfo) -> bool:
 
 
 def _lacks(info: MetricInfo, rows: ReportRows) -> str:
-    """What a gap needs and the rows do not have; empty if nothing."""
+    """Say what a gap needs and the rows do not have; empty if nothing is missing."""
     if READS[info.reads](rows) is None:
         return "y_score"
     return "an interval" if _is_partial(info) and rows.interval is None else ""

@@ -72,7 +72,7 @@ def table(
 
 
 def folded(summary: str, content: Html) -> Html:
-    """What is there for those who open it."""
+    """Return a part that readers can open."""
     return tag("details", tag("summary", summary), content)
 
 
@@ -94,7 +94,7 @@ def _kind(column: Sequence[Cell]) -> str | None:
 
 
 def _sorting(cell: Cell) -> str | None:
-    """What the script sorts by; an empty word is NaN."""
+    """Return the key by which the script sorts; an empty word is NaN."""
     if cell.value is None:
         return None
     return "" if cell.value != cell.value else repr(float(cell.value))

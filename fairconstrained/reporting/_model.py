@@ -1,4 +1,4 @@
-"""What a report asks of a fitted model: its answers for some rows, and what its training says about its bounds."""
+"""Answers of a fitted model for the rows of a report, and its bounds in training."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def _own_threshold(model: Any) -> float:
 
 
 def _special_arguments(model: Any, sensitive_features: Any, seed: int) -> dict[str, Any]:
-    """What ``predict`` of a model outside of scikit-learn's conventions takes: groups it cannot do without, a seed."""
+    """Return what ``predict`` needs outside of scikit-learn's conventions: groups without a default, a seed."""
     try:
         parameters = inspect.signature(model.predict).parameters
     except (AttributeError, TypeError, ValueError):

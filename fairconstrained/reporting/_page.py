@@ -75,7 +75,7 @@ def _verdict(report: FairnessReport) -> Html:
 
 
 def _strong(sentence: str) -> Html:
-    """What a sentence is about, up to its colon, in bold."""
+    """Set the subject of a sentence, up to its colon, in bold."""
     about, colon, rest = sentence.partition(": ")
     if not colon:
         return joined(sentence)

@@ -217,7 +217,7 @@ class FairnessReport:
 
     @property
     def sensitive_features(self) -> pd.DataFrame:
-        """What makes up the groups; DataFrame of shape (n_samples, n_features)."""
+        """Columns that make up the groups; DataFrame of shape (n_samples, n_features)."""
         return self.rows.sensitive_features
 
     @property
@@ -232,7 +232,7 @@ class FairnessReport:
 
     @property
     def score_name(self) -> str:
-        """What an axis of the scores is called: "score" or "predicted probability"."""
+        """Name of an axis of the scores: "score" or "predicted probability"."""
         return self.rows.score_name
 
     @property
@@ -246,7 +246,7 @@ class FairnessReport:
 
     @property
     def settings(self) -> dict[str, str]:
-        """What was measured on what, and how, in words by what they are about."""
+        """Sentences that say what was measured, on which rows, and how, by their subject."""
         return setting_words(self)
 
     def to_html(self, path: str | Path | None = None) -> str:

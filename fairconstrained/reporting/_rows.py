@@ -1,4 +1,4 @@
-"""What a report is about: labels, scores, decisions, groups and weights, validated once."""
+"""Rows of a report: labels, scores, decisions, groups and weights, validated once."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class ReportRows:
 
     @property
     def score_name(self) -> str:
-        """What an axis of the scores is called."""
+        """Name of an axis of the scores."""
         return "predicted probability" if self.has_probabilities else "score"
 
     @property
@@ -173,7 +173,7 @@ class ReportRows:
 
 @dataclass(frozen=True, eq=False)
 class ShownRows:
-    """What ``from_report`` of the Displays reads."""
+    """Rows as ``from_report`` of the Displays reads them."""
 
     y_true: np.ndarray
     y_score: np.ndarray | None

@@ -69,7 +69,7 @@ class Contrast(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """Of the two values."""
+        """First of the two values less the second."""
         return self.values[0] - self.values[1]
 
     def words(self, gaps: pd.DataFrame, level: float, explain: bool) -> str:
@@ -137,7 +137,7 @@ def verdict_of(report: FairnessReport) -> Verdict:
 
 
 def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
-    """What the training of a model says about its bounds: whether they hold, here as well, and what they cost."""
+    """Say whether the bounds of a model hold in training and here, and what they cost."""
     sentences = []
     for bound in bounds:
         name, here = bound.name.replace("_", " "), ""
@@ -156,7 +156,7 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
 
 
 def remark_sentences(report: FairnessReport) -> list[str]:
-    """What a reader has to know: cells that are empty, groups of few rows, decisions of another origin."""
+    """Warn the reader of empty cells, groups of few rows, and decisions of another origin."""
     rows, table, gaps = report.rows, report.table, report.gaps
     sentences = []
     for name in table.columns:
@@ -187,7 +187,7 @@ def remark_sentences(report: FairnessReport) -> list[str]:
 
 
 def setting_words(report: FairnessReport) -> dict[str, str]:
-    """What was measured on what, and how."""
+    """Say what was measured, on which rows, and how."""
     rows = report.rows
     weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
     names = list(rows.sensitive_features.columns)
