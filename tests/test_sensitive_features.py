@@ -198,6 +198,7 @@ def test_frames_of_other_libraries(library):
         GroupEncoder(missing)
 
 
+@pytest.mark.slow
 def test_a_polars_series():
     polars = pytest.importorskip("polars")
     series = polars.Series("sex", ["f", "m"]).gather(CODES.tolist())

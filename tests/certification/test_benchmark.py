@@ -68,6 +68,7 @@ def test_a_tiny_run(apart, monkeypatch, tmp_path):
     assert all(path.stat().st_size > 10_000 for path in tmp_path.glob("*.png"))
 
 
+@pytest.mark.slow
 def test_the_gap_in_closed_form():
     source = classifier.Normal()
     X, y, groups = source.draw(2000, np.random.default_rng(0))

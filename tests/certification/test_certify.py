@@ -248,6 +248,7 @@ def test_what_cannot_be_checked_is_said(fair, parts):
         RateParityClassifier().forget_rows()
 
 
+@pytest.mark.slow
 def test_how_large_an_overlap_a_short_record_notices(monkeypatch):
     """In 95 % of many splits of the rows, and hardly more, an overlap of the size that it names is noticed."""
     monkeypatch.setattr(row_sketch, "_SIZE", 100)

@@ -80,6 +80,7 @@ def test_the_fit_never_sees_the_rows_of_the_test():
     assert (groups == "a").sum() == round(0.3 * (rows[2] == "a").sum())
 
 
+@pytest.mark.slow
 def test_the_loosest_inner_bound_with_a_good_plan_is_taken():
     rows = dialled(4000)
     model = fitted(rows, estimator=Dial(), method="binomial")
@@ -104,6 +105,7 @@ def test_the_loosest_inner_bound_with_a_good_plan_is_taken():
     assert row["planned"] == pytest.approx(row["bound"] + norm.ppf(0.8) * row["std"] * np.sqrt(1 / scale + 2))
 
 
+@pytest.mark.slow
 def test_more_power_is_tighter():
     rows = dialled(4000)
     bold, careful = (
@@ -112,6 +114,7 @@ def test_more_power_is_tighter():
     assert careful < bold
 
 
+@pytest.mark.slow
 def test_a_pipeline_of_others_is_tightened_too():
     rows = dialled(3000)
     pipeline = make_pipeline(FunctionTransformer(), Dial())

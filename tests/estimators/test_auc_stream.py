@@ -102,6 +102,7 @@ def test_the_logistic_objective_under_the_bound(biased):
     assert surrogate(biased, model.decision_function(X)) == pytest.approx(0.2, abs=0.05)
 
 
+@pytest.mark.slow
 def test_rows_without_weight_are_not_there_and_weights_count(biased):
     X, y, groups = biased
     weights = (np.arange(4000) % 3 > 0).astype(float)

@@ -149,6 +149,7 @@ def test_other_solvers_say_when_the_gap_is_larger(biased, solver):
     assert within.status_ == "completed"
 
 
+@pytest.mark.slow
 def test_all_rows_in_every_step(few):
     """The deterministic solver serves networks as well; epochs are its iterations."""
     with pytest.warns(ConvergenceWarning, match="kept the bound but stopped at max_iter"):
@@ -235,6 +236,7 @@ def test_features_of_either_kind(biased):
     np.testing.assert_allclose(sparse.predict_proba(sp.csr_array(X)), sparse.predict_proba(X))
 
 
+@pytest.mark.slow
 def test_string_labels_and_data_frames(biased, fair):
     frame = pd.DataFrame(biased.X, columns=["a", "b", "c", "d"], index=np.arange(300)[::-1])
     labels = pd.Series(np.array(["no", "yes"])[biased.y])
@@ -363,6 +365,7 @@ def instance():
 MODULES = {"class": Net, "function": make_net, "instance": instance()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", MODULES.values(), ids=MODULES)
 def test_modules(biased, module):
     model = fit(classifier(module=module, max_epochs=2), biased)
@@ -503,6 +506,7 @@ def test_small_groups(cells, small_groups):
     np.testing.assert_allclose(table["gap"], np.maximum(max(own) - np.array(own), np.array(own) - min(own)))
 
 
+@pytest.mark.slow
 def test_the_table_tells_labels_apart(both):
     model = fit(classifier(constraint="equalized_odds", reference="overall"), both)
     table = model.group_losses_

@@ -108,6 +108,7 @@ def test_values_are_those_of_the_metrics(fitted, name):
     assert list(model.granularity_) == list(model.prices_)
 
 
+@pytest.mark.slow
 def test_weights_stand_for_repeated_rows_and_sparse_for_dense(fitted):
     model, weights = fitted("statistical"), np.random.default_rng(0).integers(0, 3, TEST.size)
     rows = np.repeat(TEST, weights)

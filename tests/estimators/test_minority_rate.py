@@ -90,6 +90,7 @@ def test_on_other_rows_without_labels(biased, other, rate, sparse):
     np.testing.assert_allclose(free.coef_, same.coef_, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_the_same_rows_twice_are_the_same_problem(biased):
     X, y, group = biased
     one = MinorityRateClassifier(0.4).fit(X, y, sensitive_features=group)
@@ -98,6 +99,7 @@ def test_the_same_rows_twice_are_the_same_problem(biased):
     assert other.minority_share_ == pytest.approx(one.minority_share_, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_unlabelled_rows_go_through_weights(biased, other):
     X, y, _ = biased
     weights = np.random.default_rng(0).integers(0, 3, y.size)

@@ -110,6 +110,7 @@ def test_four_groups(parity):
     assert list(model.groups_) == [0, 1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parity", "group_interactions"), [("demographic", False), ("statistical", True)])
 def test_two_sensitive_columns(parity, group_interactions):
     X, y, groups = make_biased_classification(

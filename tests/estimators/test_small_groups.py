@@ -412,6 +412,7 @@ def documents():
     return X, y, qid, group
 
 
+@pytest.mark.slow
 def test_kinds_of_pairs_that_are_few(documents):
     X, y, qid, group = documents
     rows = {"qid": qid, "sensitive_features": group}

@@ -242,6 +242,7 @@ def test_targets_that_are_not_two_classes(y):
 # --- solvers
 
 
+@pytest.mark.slow
 @each_loss
 def test_augmented_lagrangian_minimises_the_area_under_a_constraint(make_data, make_problem, loss):
     data = make_data(counts=(60, 80), shift=0.8)
@@ -255,6 +256,7 @@ def test_augmented_lagrangian_minimises_the_area_under_a_constraint(make_data, m
     assert roc_auc_score(data.y, scores) > 0.7
 
 
+@pytest.mark.slow
 def test_idca_reaches_the_optimum_of_the_whole_area(make_data, make_problem, mean_gap):
     """A convex problem: what the augmented Lagrangian finds to be the optimum bounds IDCA from below."""
     data = make_data(counts=(20, 30), shift=0.8)
@@ -264,6 +266,7 @@ def test_idca_reaches_the_optimum_of_the_whole_area(make_data, make_problem, mea
     assert 0.98 * optimum < found.objective < 1.02 * optimum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["quadratic", "logistic"])
 def test_idca_decreases_a_partial_area(make_data, make_problem, mean_gap, loss):
     data = make_data(counts=(20, 30), shift=0.8)
@@ -276,6 +279,7 @@ def test_idca_decreases_a_partial_area(make_data, make_problem, mean_gap, loss):
     assert result.objective < 0.95 * start
 
 
+@pytest.mark.slow
 def test_a_partial_area_is_larger_where_it_was_asked_for(make_data, make_problem):
     """Trained for low false positive rates, the model ranks better there than trained for the whole area."""
     data = make_data(counts=(400,), n_features=2, seed=3)

@@ -155,6 +155,7 @@ def test_errors_of_classes_are_bounded_without_groups(classes):
     assert path.gaps == ("error[0]",)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("estimator", "score"),
     [(RegularizedParityClassifier(max_iter=50), "accuracy"), (CorrelationPenaltyClassifier(), "roc_auc")],

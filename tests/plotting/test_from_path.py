@@ -22,6 +22,7 @@ def path():
     )
 
 
+@pytest.mark.slow
 def test_held_out_means_with_error_bars(path):
     display = ParetoFrontDisplay.from_path(path, name="rates")
     table = path.table

@@ -197,6 +197,7 @@ def test_either_group_can_be_moved(sample, protected):
 # --- fitted already
 
 
+@pytest.mark.slow
 def test_frozen(sample):
     X, y, groups = sample
     base = LogisticRegression().fit(X[:300], y[:300])
@@ -219,6 +220,7 @@ def test_frozen(sample):
 # --- routing
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_pipeline_in_a_grid_search(sample):
     X, y, groups = sample
@@ -242,6 +244,7 @@ def test_pipeline_in_a_grid_search(sample):
     assert search.best_estimator_.predict(X, sensitive_features=groups).shape == y.shape
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("routing")
 def test_weights_and_groups_reach_the_estimator(sample):
     X, y, groups = sample

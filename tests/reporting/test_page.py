@@ -277,6 +277,7 @@ def test_groups_of_equal_scores_get_a_histogram(rows, constant):
     assert "Histogram of the scores" in html
 
 
+@pytest.mark.slow
 def test_path_and_price(report):
     table = pd.DataFrame(
         {

@@ -158,6 +158,7 @@ def test_labels_of_any_kind():
     assert swapped.table.loc["overall", "base_rate"] == 3 / 8
 
 
+@pytest.mark.slow
 def test_several_columns_make_combinations():
     table = pd.DataFrame({"sex": list("mmffmmff"), "old": [True, False] * 4})
     report = make(sensitive_features=table.astype(str), interval=(0, 0.5))

@@ -150,6 +150,7 @@ def test_other_constraints_on_a_network(two_groups, constraint):
     assert result.objective < np.log(2) - 0.01
 
 
+@pytest.mark.slow
 def test_one_training_epoch_is_enough_for_the_promise(two_groups):
     problem = problem_of(two_groups, LossParity(0.005))
     for seed in range(5):
@@ -198,6 +199,7 @@ def test_only_the_last_layer_changes_in_the_second_part(two_groups):
     assert set(changed) <= set(layer.entries.tolist())
 
 
+@pytest.mark.slow
 def test_a_network_without_a_last_layer_is_trained_on_as_a_whole(two_groups):
     problem = problem_of(two_groups, LossParity(0.005), MODELS["no last layer"])
     first, whole = solve(problem, polish=False), solve(problem)

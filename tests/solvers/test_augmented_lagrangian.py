@@ -154,6 +154,7 @@ def test_demographic_parity_against_the_global_optimum(make_problem):
     assert np.mean(np.array(excesses) < 0.15) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [Logistic(), Squared()], ids=str)
 def test_never_worse_than_a_fair_model_that_is_known(make_problem, loss):
     """The rows of the groups come in pairs that differ by a constant and by the group, so that the best model of

@@ -242,6 +242,7 @@ def test_the_random_output_is_one_of_the_iterates(known, oracle):
 # --- constants
 
 
+@pytest.mark.slow
 def test_the_proximity_is_twice_the_estimated_modulus(parity_problem):
     problem = parity_problem(DemographicParity, 0.2)
     options = IPC(max_iter=1, inner_iter=20)

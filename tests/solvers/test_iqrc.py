@@ -67,11 +67,13 @@ def test_result_is_the_best_of_what_is_recorded(data):
     assert firsts[2] == best  # the objective at the best iterate so far
 
 
+@pytest.mark.slow
 def test_a_strong_proximal_term_keeps_the_network_where_it_is(data):
     free, held = (solve(make_problem(data), proximity=rho, max_iter=1).objective for rho in (1e-5, 10.0))
     assert free < held <= 0.5
 
 
+@pytest.mark.slow
 def test_a_solved_subproblem_does_not_end_it(data):
     result = solve(make_problem(data), tol=1.0)  # every level is good enough
     assert [record["n_iter"] for record in result.history] == [1, 2, 3]

@@ -182,6 +182,7 @@ def test_infeasible_where_constant_scores_are(make_auc_problem):
     assert len(result.history) == 1
 
 
+@pytest.mark.slow
 def test_a_feasible_start_is_used_and_an_infeasible_one_is_not(make_auc_problem):
     problem = make_auc_problem()
     optimum = solve(problem, name="moments")
@@ -208,6 +209,7 @@ def test_history_counts_passes_over_the_data(make_auc_problem):
     assert result.n_evaluations >= seen[-1]["n_evaluations"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_run(make_auc_problem):
     problem = make_auc_problem()
     one, other, third = (solve(problem, seed, max_iter=3) for seed in (0, 0, 1))

@@ -22,6 +22,7 @@ def test_known_optimum(known):
     np.testing.assert_allclose(result.params, known.params, atol=0.1)
 
 
+@pytest.mark.slow
 def test_the_result_is_the_nearly_feasible_iterate_of_least_objective(known):
     n_iter = 150
     view, project = FullBatchView(known.problem), known.problem.project

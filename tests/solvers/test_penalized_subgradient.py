@@ -104,6 +104,7 @@ def test_the_best_of_several_steps_wins(problem):
     assert together.n_iter == sum(result.n_iter for result in alone)
 
 
+@pytest.mark.slow
 def test_a_bound_that_holds_costs_nothing(make_data, make_problem):
     """At kappa > 0 only what exceeds the bound is penalised: the penalty is exact, and nothing is paid below."""
     data = make_data()

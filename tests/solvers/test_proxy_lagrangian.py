@@ -308,6 +308,7 @@ def test_mini_batches(biased, regret):
     assert not np.array_equal(other.params, result.params)
 
 
+@pytest.mark.slow
 def test_the_result_is_the_best_feasible_record(biased):
     problem = biased(DemographicParity(0.05))
     (bound,) = problem.constraints

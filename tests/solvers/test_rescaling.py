@@ -397,6 +397,7 @@ def test_many_scores_are_cut_at_some_of_them():
     assert loss_of(problem, found) <= on_a_grid(problem, params, 16, 41) + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [4, 8, 27])
 def test_the_corner_of_two_curved_bounds_is_reached_in_spite_of_rounding(make_data, seed):
     """Features far from zero: the scores of some parameters are rounded otherwise than those of the search."""

@@ -291,6 +291,7 @@ def test_products_of_objective_and_constraints_are_of_independent_rows(nineteen)
     assert len(pairs) > 0.8 * 19 * 19
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("counts", "last"), [((23, 31), 4), ((16, 100), 5), ((3, 9), 2), ((1, 9), 2), ((40, 40, 40), 5)]
 )
@@ -392,6 +393,7 @@ def test_without_noise_it_ends_at_the_known_optimum(known):
     assert gap == pytest.approx(0.05, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_loss_gap_at_the_optimum_without_noise(unequal):
     problem, optimum, objective, _ = unequal
     options = StochasticGhost(learning_rate=0.5, decay=0.01)
