@@ -31,8 +31,8 @@ from fairconstrained.exceptions import ConvergenceWarning
 
 ESTIMATORS = {
     "scores, ranks 5 to 30 %": PartialParityClassifier(interval=(0.05, 0.3)),
-    "positive rates": PartialParityClassifier(parity="demographic"),
-    "error rates": PartialParityClassifier(parity="equalized_odds"),
+    "positive rates": PartialParityClassifier(constraint="demographic_parity"),
+    "error rates": PartialParityClassifier(constraint="equalized_odds"),
     "AUC between groups": AUCFairClassifier(),
     "smooth rates": RateParityClassifier(rate="sigmoid"),
 }

@@ -27,13 +27,15 @@ BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1)
 
 
 def fit_zero_one(X, y, groups, bound):
-    model = PartialParityClassifier(bound, parity="demographic", objective="zero_one", group_interactions=True)
+    model = PartialParityClassifier(
+        bound, constraint="demographic_parity", objective="zero_one", group_interactions=True
+    )
     model.fit(X, y, sensitive_features=groups)
     return lambda rows, their_groups: model.predict(rows, sensitive_features=their_groups)
 
 
 def fit_logistic(X, y, groups, bound):
-    model = PartialParityClassifier(bound, parity="demographic").fit(X, y, sensitive_features=groups)
+    model = PartialParityClassifier(bound, constraint="demographic_parity").fit(X, y, sensitive_features=groups)
     return lambda rows, their_groups: model.predict(rows)
 
 

@@ -93,7 +93,8 @@ METHODS = {
         PartialParityClassifier(interval=INTERVAL), {"kappa": [0.7, 0.6, 0.5, 0.4, 0.2, 0.1]}
     ),
     "PartialParity, one threshold": Method(
-        PartialParityClassifier(parity="demographic", objective="zero_one"), {"kappa": [0.1, 0.05, 0.02, 0.01]}
+        PartialParityClassifier(constraint="demographic_parity", objective="zero_one"),
+        {"kappa": [0.1, 0.05, 0.02, 0.01]},
     ),
     "LogisticRegression": Method(LogisticRegression(), {}),
     "ExponentiatedGradient": Method(Reduction(), {"bound": [0.1, 0.05, 0.02, 0.01]}, gives_scores=False),

@@ -44,7 +44,7 @@ X_test, y_test, group_test = make_curved(10000, rng)
 # Linear and network, without a bound and with the positive rates bounded to differ by at most 0.02. A smooth activation
 # suits the default solver, which is a quasi-Newton method; ``random_state`` draws the first weights.
 
-common = {"parity": "demographic", "random_state": 0}
+common = {"constraint": "demographic_parity", "random_state": 0}
 network = {"hidden_layer_sizes": (6,), "activation": "tanh"}
 models = {
     "linear, no bound": PartialParityClassifier(kappa=None, **common),

@@ -4,8 +4,8 @@ Five notions of parity on one data set
 
 What a bound on one gap does to the others, and what it costs.
 
-``parity`` names the quantity that ``kappa`` bounds. Fitted under each of the five in turn, on the bundled law school
-data, the same linear model shows how much the notions differ: most bounds leave other gaps wide open.
+``constraint`` names the quantity that ``kappa`` bounds. Fitted under each of the five in turn, on the bundled law
+school data, the same linear model shows how much the notions differ: most bounds leave other gaps wide open.
 """
 
 import matplotlib.pyplot as plt
@@ -35,14 +35,14 @@ X, y, race = StandardScaler().fit_transform(law.data), law.target, law.sensitive
 
 metrics = {
     "equal_opportunity": partial_equal_opportunity_gap,
-    "demographic": partial_demographic_parity_gap,
+    "demographic_parity": partial_demographic_parity_gap,
     "equalized_odds": partial_equalized_odds_gap,
     "group_auc": partial_group_auc_gap,
-    "statistical": partial_statistical_parity_gap,
+    "statistical_parity": partial_statistical_parity_gap,
 }
 kappa = 0.05
 models = {"none": PartialParityClassifier(kappa=None)}
-models |= {parity: PartialParityClassifier(kappa=kappa, parity=parity) for parity in metrics}
+models |= {parity: PartialParityClassifier(kappa=kappa, constraint=parity) for parity in metrics}
 gaps, performance = [], []
 for model in models.values():
     scores = model.fit(X, y, sensitive_features=race).decision_function(X)
@@ -61,10 +61,10 @@ gaps, performance = np.array(gaps), np.array(performance)
 
 labels = {
     "equal_opportunity": "equal\nopportunity",
-    "demographic": "demographic\nparity",
+    "demographic_parity": "demographic\nparity",
     "equalized_odds": "equalized\nodds",
     "group_auc": "group AUC",
-    "statistical": "statistical\nparity",
+    "statistical_parity": "statistical\nparity",
 }
 figure, (left, right) = plt.subplots(
     1, 2, figsize=(9.6, 4.8), layout="constrained", width_ratios=(5, 2), gridspec_kw={"wspace": 0.03}

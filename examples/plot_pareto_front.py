@@ -39,7 +39,7 @@ scoring = {
 # One search for each kind of model
 # ---------------------------------
 #
-# ``parity="demographic"`` bounds the difference of the positive rates at the decision threshold, and
+# ``constraint="demographic_parity"`` bounds the difference of the positive rates at the decision threshold, and
 # ``objective="zero_one"`` aims at accuracy. One model shares its coefficients between the groups; it never needs to
 # know the group of a student again. The other has coefficients for each group. Race is not among the features.
 #
@@ -50,7 +50,9 @@ scoring = {
 kappas = [0.005, 0.02, 0.05, 0.1, 0.15, None]
 searches = {}
 for name, interactions in {"shared coefficients": False, "coefficients for each group": True}.items():
-    classifier = PartialParityClassifier(parity="demographic", objective="zero_one", group_interactions=interactions)
+    classifier = PartialParityClassifier(
+        constraint="demographic_parity", objective="zero_one", group_interactions=interactions
+    )
     searches[name] = GridSearchCV(
         make_pipeline(StandardScaler(), classifier),
         {"partialparityclassifier__kappa": kappas},

@@ -32,13 +32,14 @@ X, y, race = law.data, law.target, law.sensitive_features
 # A search over both tolerances
 # -----------------------------
 #
-# ``constraints`` takes names and constraints. The names are ours, and every parameter of a constraint can be searched
-# over under its name. The gap of a short interval is a noisy number, so most of the rows are held out to measure it.
+# ``constraint`` takes a list of names and constraints. The names are ours, and every parameter of a constraint can be
+# searched over under its name. The gap of a short interval is a noisy number, so most of the rows are held out to
+# measure it.
 
 top = (0.0, 0.2)
 classifier = PartialParityClassifier(
     tol=5e-3,
-    constraints=[
+    constraint=[
         ("top", StatisticalParity(interval=top)),
         ("rate", DemographicParity()),
     ],
@@ -46,7 +47,7 @@ classifier = PartialParityClassifier(
 kappas = {"top": [0.1, 0.3, None], "rate": [0.01, 0.06, None]}
 search = GridSearchCV(
     make_pipeline(StandardScaler(), classifier),
-    {f"partialparityclassifier__constraints__{name}__kappa": values for name, values in kappas.items()},
+    {f"partialparityclassifier__constraint__{name}__kappa": values for name, values in kappas.items()},
     scoring={
         "AUC": "roc_auc",
         "pSP": get_fairness_scorer("neg_partial_statistical_parity_gap", interval=top),
@@ -80,10 +81,7 @@ def is_efficient(columns):
 
 efficient = is_efficient(np.vstack([gaps, -auc]))
 rates = np.array(
-    [
-        np.nan if kappa is None else kappa
-        for kappa in results["param_partialparityclassifier__constraints__rate__kappa"]
-    ],
+    [np.nan if kappa is None else kappa for kappa in results["param_partialparityclassifier__constraint__rate__kappa"]],
     dtype=float,
 )
 figure, ax = plt.subplots(figsize=(7.2, 5.0), layout="constrained")

@@ -28,7 +28,7 @@ FRACTION = [0, 1, NAN, "x"]
 INTERVAL = ["top", None, (NAN, 0.5), (False, True), ("0", "1"), [], (0.5, 0.2), [(0, 0.5), (0.4, 1)], {"a": (0, 1)}]
 KAPPAS = ["x", ["a"], [], [NAN], [-1.0], [0.1, 0.1], [[0.1]], 3, [True]]
 ROWS = {"X": X, "y": Y, "sensitive_features": GROUPS}
-PATH = fc.fairness_path(fc.PartialParityClassifier(parity="demographic"), **ROWS, kappas=[0.3, 0.2])
+PATH = fc.fairness_path(fc.PartialParityClassifier(constraint="demographic_parity"), **ROWS, kappas=[0.3, 0.2])
 PROBABILITIES = {"y_true": Y, "y_score": LOGISTIC.predict_proba(X)[:, 1], "sensitive_features": GROUPS}
 SCORED = {"y_true": Y, "y_score": SCORES, "sensitive_features": GROUPS}
 DECIDED = {"y_true": Y, "y_pred": (SCORES > 0).astype(int), "sensitive_features": GROUPS}
@@ -40,7 +40,7 @@ RESULTS = {"mean_test_accuracy": [0.9, 0.8], "mean_test_pSP": [-0.2, -0.1]}
 FUNCTIONS: list[tuple[Any, dict[str, Any], dict[str, list[Any]]]] = [
     (
         fc.fairness_path,
-        {"estimator": fc.PartialParityClassifier(parity="demographic"), **ROWS},
+        {"estimator": fc.PartialParityClassifier(constraint="demographic_parity"), **ROWS},
         {
             "estimator": [3, fc.RateParityClassifier, LOGISTIC],
             "kappas": KAPPAS,

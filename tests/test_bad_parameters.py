@@ -65,7 +65,7 @@ SHARED: dict[str, list[Any]] = {
     "auc_loss": NAME,
     "auc_interval": ["top", 3, (NAN, 0.5), (0, INF), (0.5, 0.2), ("a", "b"), (False, True), (0, 0.5, 1)],
     "interval": INTERVAL,
-    "parity": NAME,
+    "constraint": NAME,
     "normalize": FLAG,
     "ranks": NAME,
     "group_interactions": FLAG,
@@ -128,7 +128,6 @@ CONSTRAINTS = [
     [("top", StatisticalParity)],
     [("top", 3)],
     [StatisticalParity()],
-    StatisticalParity(),
     {"top": StatisticalParity()},
     [("top", StatisticalParity()), ("top", StatisticalParity())],
     [("a__b", StatisticalParity())],
@@ -158,8 +157,8 @@ BAD_MASKS = [
 ]
 #: Estimators that are tried with all that is bad for any of their parameters.
 ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
-    (fc.PartialParityClassifier, {"constraints": CONSTRAINTS}),
-    (fc.PartialParityRegressor, {"constraints": CONSTRAINTS[:4]}),
+    (fc.PartialParityClassifier, {"constraint": CONSTRAINTS}),
+    (fc.PartialParityRegressor, {"constraint": CONSTRAINTS[:4]}),
     (
         fc.RateParityClassifier,
         {
@@ -188,12 +187,12 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
     (
         fc.AUCFairClassifier,
         {
-            "metric": ["other", 3, None, [], [1, 2], [[True], [False]], NOTHING, *BAD_MASKS],
+            "constraint": ["other", 3, None, [1, 2], [[True], [False]], NOTHING, *BAD_MASKS],
             "validation_fraction": [*FRACTION, 1e-9, 0.9999999],
         },
     ),
     (fc.CorrelationPenaltyClassifier, {}),
-    (fc.PairwiseParityClassifier, {"notion": NAME}),
+    (fc.PairwiseParityClassifier, {"constraint": NAME}),
     (fc.RegularizedParityClassifier, {}),
     (
         fc.NeymanPearsonClassifier,
@@ -234,7 +233,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
     (
         partial(ScoreShiftPostprocessor, estimator=LogisticRegression()),
         {
-            "metric": [*NAME, None, "intra_group"],
+            "constraint": [*NAME, None, "intra_group"],
             "slopes": ["x", ["a"], [], [NAN], [-1.0], 3, [True], NOTHING],
             "shifts": ["x", ["a"], [], [NAN], 3, NOTHING],
             "estimator": NO_ESTIMATORS,

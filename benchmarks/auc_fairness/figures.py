@@ -20,7 +20,7 @@ from fairconstrained.plotting import ParetoFrontDisplay
 COLORS = dict(
     zip(METHODS, ("#0072B2", "#56B4E9", "#D55E00", "#E69F00", "#E69F00", "#009E73", "#CC79A7", "#777777"), strict=True)
 )
-TITLES = {"group": "group", "inter_group": "inter-group", "intra_group": "intra-group"}
+TITLES = {"group_auc": "group_auc", "inter_group": "inter-group", "intra_group": "intra-group"}
 
 
 def draw_fronts(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:

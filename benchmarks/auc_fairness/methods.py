@@ -20,7 +20,7 @@ from fairconstrained.postprocessing import ScoreShiftPostprocessor
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
 
-GAPS = {"group": group_auc_gap, "inter_group": inter_group_auc_gap, "intra_group": intra_group_auc_gap}
+GAPS = {"group_auc": group_auc_gap, "inter_group": inter_group_auc_gap, "intra_group": intra_group_auc_gap}
 #: The splits of the paper (appendix E.1).
 CASES: dict[str, Case] = {
     "a9a": Case(load_a9a, (0.0, 1.0), (0.9, 0.1), {}),
@@ -106,7 +106,7 @@ def _ours(setting: Setting, **params: Any) -> Any:
     if setting.parameter == UNCONSTRAINED:
         return FrozenEstimator(setting.unconstrained(**params))
     params = MODELS[setting.model] | params
-    return AUCFairClassifier(setting.parameter, metric=setting.metric, random_state=setting.seed, **params)
+    return AUCFairClassifier(setting.parameter, constraint=setting.metric, random_state=setting.seed, **params)
 
 
 def _tracked(setting: Setting, solver: str, **params: Any) -> IterateKeeper:
@@ -115,7 +115,7 @@ def _tracked(setting: Setting, solver: str, **params: Any) -> IterateKeeper:
     network = LAYER if setting.model == "network" else {}
     return IterateKeeper(
         setting.parameter,
-        metric=setting.metric,
+        constraint=setting.metric,
         solver=solver,
         solver_options=options,
         random_state=setting.seed,
@@ -132,7 +132,7 @@ def _correlation(setting: Setting) -> CorrelationPenaltyClassifier:
 def _score_shift(setting: Setting) -> ScoreShiftPostprocessor:
     base = FrozenEstimator(setting.unconstrained(**QUADRATIC))
     return ScoreShiftPostprocessor(
-        base, kappa=setting.parameter, metric=setting.metric, protected=PROTECTED[setting.data]
+        base, kappa=setting.parameter, constraint=setting.metric, protected=PROTECTED[setting.data]
     )
 
 
@@ -191,11 +191,11 @@ METHODS = {
     "correlation penalty": Method(
         _correlation,
         {"linear": Plan(_plain(WEIGHTS), 5), "network": Plan(_plain((0.3, 0.6, 1.0)), 1, data=("compas",))},
-        metrics=("group",),
+        metrics=("group_auc",),
     ),
     "score shift": Method(
         _score_shift,
         {"linear": Plan(_plain(BOUNDS["linear"][:-1]), 5), "network": Plan(_plain(BOUNDS["network"][:-1]), 1)},
-        metrics=("group", "inter_group"),
+        metrics=("group_auc", "inter_group"),
     ),
 }

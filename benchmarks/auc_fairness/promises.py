@@ -50,7 +50,7 @@ def presets() -> pd.DataFrame:
     ]
     for metric, gap in GAPS.items():
         for surrogate, kappa, params in settings:
-            model = AUCFairClassifier(kappa, metric=metric, random_state=0, **params)
+            model = AUCFairClassifier(kappa, constraint=metric, random_state=0, **params)
             begin = time.process_time()
             model.fit(table.X[train], table.y[train], sensitive_features=table.groups[train])
             seconds = time.process_time() - begin

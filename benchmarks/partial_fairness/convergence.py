@@ -21,7 +21,10 @@ from fairconstrained.solvers import SolverResult, make_solver
 
 #: Evaluations of a subproblem (T); every so many are recorded.
 INNER = 150
-NOTIONS: dict[str, type[Constraint]] = {"statistical": StatisticalParity, "demographic": DemographicParity}
+NOTIONS: dict[str, type[Constraint]] = {
+    "statistical_parity": StatisticalParity,
+    "demographic_parity": DemographicParity,
+}
 #: The surrogate of Example D.3, for the paper's methods.
 RAMP = {"surrogate": "ramp", "surrogate_width": 1.0}
 

@@ -21,7 +21,7 @@ from fairconstrained.metrics import granularity, partial_demographic_parity_gap,
 #: The parameter that stands for "no constraint".
 UNCONSTRAINED = 1.0
 OURS = "partial_parity"
-PARITY = {"pSP": "statistical", "pDP": "demographic"}
+PARITY = {"pSP": "statistical_parity", "pDP": "demographic_parity"}
 GAPS = {"pSP": partial_statistical_parity_gap, "pDP": partial_demographic_parity_gap}
 #: Steps of the regularisation, of which the least penalised objective decides, and iterations for each. The steps of a
 #: run sum up to 50 and 200; those of the paper, 15,000 to 80,000 iterations of at most 5e-3, to at most 75 to 400.
@@ -134,7 +134,7 @@ def _ours(task: Task, **options: Any) -> Any:
     return PartialParityClassifier(
         kappa,
         interval=task.interval,
-        parity=PARITY[task.notion],
+        constraint=PARITY[task.notion],
         normalize=task.normalize,
         n_levels=task.levels or "auto",
         max_iter=task.max_iter,
@@ -169,7 +169,7 @@ def _regularised(task: Task) -> Any:
     return RegularizedParityClassifier(
         task.parameter,
         interval=task.interval,
-        parity=PARITY[task.notion],
+        constraint=PARITY[task.notion],
         # the paper's penalty is on the gap divided by the interval's length, whichever gap is measured
         normalize=True,
         objective=setting.objective,

@@ -37,7 +37,7 @@ def _wrong_predictions() -> Iterator[Call]:
         Call("values, unknown class", ("class", "y"),
              lambda: model.constraint_values(X, y + 7, sensitive_features=groups)),
         Call("set_params, unknown", ("nope",), lambda: unfitted.set_params(nope=1)),
-        Call("set_params, no such constraint", ("constraint",), lambda: unfitted.set_params(constraints__a__kappa=0.1)),
+        Call("set_params, no such constraint", ("constraint",), lambda: unfitted.set_params(constraint__a__kappa=0.1)),
     ]  # fmt: skip
 
 
@@ -115,8 +115,8 @@ def _wrong_tools() -> Iterator[Call]:
              lambda: certify(base, X, y, **given, metric="rate_gap", method="x", allow_training_data=True)),
         Call("score shift, wrong kappa", ("kappa",),
              lambda: ScoreShiftPostprocessor(base, kappa=-1.0).fit(X, y, **given)),
-        Call("score shift, wrong metric", ("metric",),
-             lambda: ScoreShiftPostprocessor(base, metric="x").fit(X, y, **given)),
+        Call("score shift, wrong constraint", ("constraint",),
+             lambda: ScoreShiftPostprocessor(base, constraint="x").fit(X, y, **given)),
         Call("threshold_groups, no such column", ("column",), lambda: threshold_groups(X, [99])),
         Call("threshold_groups, wrong quantiles", ("quantiles",), lambda: threshold_groups(X, [0], quantiles=[2.0])),
         Call("ranking file, a word", ("line 1",), read(b"two qid:1 1:0.5\n")),

@@ -108,8 +108,7 @@ def _fit_params(name: str) -> dict[str, Any]:
 #: Arguments of which something else may be named as well: what is wrong within them, or what it is about.
 _ALSO = {
     "solver_options": ("nope", "tol", "max_iter"),
-    "constraints": ("constraint",),
-    "constraint": ("kappa",),
+    "constraint": ("constraint", "kappa"),
     "min_group_size": ("fewer",),
     "small_groups": ("min_group_size",),
     "solver": ("view",),

@@ -52,13 +52,13 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "PartialParityClassifier": {
         "kappa": [-0.1, 1.5, "a", _NAN, [0.1], np.inf],
         "interval": _INTERVALS,
-        "parity": ["x", None, 3],
         "normalize": ["yes", None],
         "ranks": ["x", None],
         "compute_stationarity": ["yes"],
         "threshold": [_NAN, "a", np.inf, None],
-        "constraints": [
+        "constraint": [
             "abc",
+            None,
             3,
             [("a__b", DemographicParity())],
             [("a", 3)],
@@ -83,8 +83,7 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
     "PartialParityRegressor": {
         "kappa": [-0.1, "a"],
         "interval": [(0.5, 0.2)],
-        "parity": ["equal_opportunity"],
-        "constraints": [[("a", MinorityShare(0.2))], [("a", 3)]],
+        "constraint": ["equal_opportunity", [("a", MinorityShare(0.2))], [("a", 3)]],
         "alpha": [-1.0],
         "hidden_layer_sizes": [("a",), (2.5,)],
         "solver": ["x"],
@@ -104,7 +103,7 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
     },
     "AUCFairClassifier": {
         "kappa": [-0.1, 0.9, "a"],
-        "metric": ["x", 3, [np.ones(3, dtype=bool)] * 4, lambda positive, groups: None],
+        "constraint": ["x", 3, [np.ones(3, dtype=bool)] * 4, lambda positive, groups: None],
         "protected": ["nobody"],
         "objective": ["hinge"],
         "surrogate": ["logistic"],
@@ -168,6 +167,6 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "module": [3, TwoInputs(), wide],
     },
     "CorrelationPenaltyClassifier": {"weight": [-1.0, "a"], "protected": ["nobody"], "objective": ["x"]},
-    "RegularizedParityClassifier": {"weight": [-1.0, "a"], "interval": [(0.5, 0.2)], "parity": ["x"]},
-    "PairwiseParityClassifier": {"kappa": [-1.0, "a"], "notion": ["x"]},
+    "RegularizedParityClassifier": {"weight": [-1.0, "a"], "interval": [(0.5, 0.2)], "constraint": ["x"]},
+    "PairwiseParityClassifier": {"kappa": [-1.0, "a"], "constraint": ["x"]},
 }

@@ -42,9 +42,9 @@ __all__ = ["Case", "all_cases", "judge_case"]
 _N, _LONGEST = 300, 500
 #: Estimators in their usual form, and such as need the groups to predict.
 ESTIMATORS: dict[str, Callable[[], Any]] = {
-    "PartialParityClassifier": partial(fc.PartialParityClassifier, 0.2, parity="demographic"),
+    "PartialParityClassifier": partial(fc.PartialParityClassifier, 0.2, constraint="demographic_parity"),
     "PartialParityClassifier, interactions": partial(
-        fc.PartialParityClassifier, 0.2, parity="demographic", group_interactions=True
+        fc.PartialParityClassifier, 0.2, constraint="demographic_parity", group_interactions=True
     ),
     "RateParityClassifier": partial(fc.RateParityClassifier, 0.2),
     "AUCFairClassifier": partial(fc.AUCFairClassifier, 0.2),

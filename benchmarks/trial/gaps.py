@@ -181,7 +181,7 @@ def auc(scores: np.ndarray, weights: np.ndarray, above: np.ndarray, below: np.nd
 def auc_sets(metric: str, members: np.ndarray, positive: np.ndarray, protected: int | None) -> list[tuple]:
     """The four sets of rows of every difference of AUCs, from the table in the paper; None twice stands for 1/2."""
     n_groups = members.shape[1]
-    if metric in ("group", "inter_group", "intra_group"):
+    if metric in ("group_auc", "inter_group", "intra_group"):
         pairs = [(g, h) for g in range(n_groups) for h in range(g)]
         sides = [(members[:, g], members[:, h]) for g, h in pairs]
     else:
@@ -190,11 +190,11 @@ def auc_sets(metric: str, members: np.ndarray, positive: np.ndarray, protected: 
         sides = [(members[:, protected], ~members[:, protected])]
     negative = ~positive
     sets: dict[str, Callable[[np.ndarray, np.ndarray], tuple]] = {
-        "group": lambda a, b: (a, b, None, None),
+        "group_auc": lambda a, b: (a, b, None, None),
         "inter_group": lambda a, b: (a & positive, b & negative, b & positive, a & negative),
         "intra_group": lambda a, b: (a & positive, a & negative, b & positive, b & negative),
-        "positive_equality_gap": lambda a, b: (a & positive, positive, None, None),
-        "negative_equality_gap": lambda a, b: (a & negative, negative, None, None),
+        "positive_equality": lambda a, b: (a & positive, positive, None, None),
+        "negative_equality": lambda a, b: (a & negative, negative, None, None),
         "bpsn_bnsp": lambda a, b: (positive, a & negative, a & positive, negative),
     }
     return [sets[metric](a, b) for a, b in sides]

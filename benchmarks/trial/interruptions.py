@@ -179,11 +179,11 @@ def _fits() -> dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]]:
     plain = lambda model: model.fit(X, y, sensitive_features=groups)  # noqa: E731
     return {
         "PartialParityClassifier": (
-            partial(fc.PartialParityClassifier, 0.1, parity="demographic", random_state=0),
+            partial(fc.PartialParityClassifier, 0.1, constraint="demographic_parity", random_state=0),
             plain,
         ),
         "PartialParityRegressor": (
-            partial(fc.PartialParityRegressor, 0.1, parity="demographic", random_state=0),
+            partial(fc.PartialParityRegressor, 0.1, constraint="demographic_parity", random_state=0),
             lambda model: model.fit(X, X[:, 0] + y, sensitive_features=groups),
         ),
         "RateParityClassifier": (partial(fc.RateParityClassifier, 0.1, random_state=0), plain),

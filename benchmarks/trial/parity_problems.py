@@ -23,14 +23,13 @@ from fairconstrained.constraints import (
 __all__ = ["auc_fair", "partial_parity", "rate_parity", "regression"]
 
 _CONSTRAINTS = {
-    "statistical": StatisticalParity,
-    "demographic": DemographicParity,
+    "statistical_parity": StatisticalParity,
+    "demographic_parity": DemographicParity,
     "group_auc": GroupAUC,
     "equal_opportunity": EqualOpportunity,
     "equalized_odds": EqualizedOdds,
 }
-_NAMES = {"statistical": "statistical_parity", "demographic": "demographic_parity"}
-_AUC_METRICS = ("group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", "bpsn_bnsp")
+_AUC_METRICS = ("group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", "bpsn_bnsp")
 _ALPHAS = (1e-4, 1e-4, 1e-4, 1e-2, 0.0)
 
 
@@ -76,7 +75,7 @@ def _parity_bound(
     subsets = subsets_of(parity, rows)
     about, weights = (rows.members, rows.weights), rows.weights
     gap: Any
-    if parity == "statistical":
+    if parity == "statistical_parity":
         gap, depends_on = partial(_statistical, rows, pieces, normalize), ORDER
     elif parity == "group_auc":
         gap, depends_on = partial(_group_auc, rows, pieces), ORDER
@@ -113,23 +112,29 @@ def _parities(
         for number, parity in enumerate(chosen):
             interval, pieces = _interval(rng, rows)
             options: dict[str, Any] = {"interval": interval}
-            options |= {} if parity in ("statistical", "group_auc") else {"threshold": threshold}
+            options |= {} if parity in ("statistical_parity", "group_auc") else {"threshold": threshold}
             options |= {} if parity == "group_auc" else {"normalize": normalize}
             own = pick(rng, KAPPAS)
             named.append((f"c{number}", _CONSTRAINTS[parity](own, **options)))
             bounds.append(_parity_bound(f"c{number}", parity, own, rows, pieces, normalize, threshold))
-        return {"constraints": named, "threshold": threshold}, bounds
+        return {"constraint": named, "threshold": threshold}, bounds
     parity = pick(rng, known)
     interval, pieces = _interval(rng, rows)
-    bound = _parity_bound(_NAMES.get(parity, parity), parity, kappa, rows, pieces, normalize, threshold)
-    params = {"kappa": kappa, "parity": parity, "interval": interval, "normalize": normalize, "threshold": threshold}
+    bound = _parity_bound(parity, parity, kappa, rows, pieces, normalize, threshold)
+    params = {
+        "kappa": kappa,
+        "constraint": parity,
+        "interval": interval,
+        "normalize": normalize,
+        "threshold": threshold,
+    }
     return params, [bound]
 
 
 def _notion(params: dict[str, Any]) -> str:
-    if "constraints" in params:
-        return " + ".join(type(constraint).__name__ for _, constraint in params["constraints"])
-    return params["parity"]
+    if "constraint" in params:
+        return " + ".join(type(constraint).__name__ for _, constraint in params["constraint"])
+    return params["constraint"]
 
 
 def _is_whole(interval: tuple[float, float]) -> bool:
@@ -178,7 +183,7 @@ def regression(rng: np.random.Generator, seed: int) -> Problem:
     """`PartialParityRegressor`."""
     rows = draw_rows(rng, overlapping=False)
     params, bounds = _parities(
-        rng, rows, ["statistical", "demographic", "group_auc"], float(np.abs(rows.target).mean())
+        rng, rows, ["statistical_parity", "demographic_parity", "group_auc"], float(np.abs(rows.target).mean())
     )
     alpha, interactions, intercept = pick(rng, _ALPHAS), bool(rng.random() < 0.25), bool(rng.random() < 0.85)
     params |= {"alpha": alpha, "group_interactions": interactions, "fit_intercept": intercept}
@@ -216,7 +221,7 @@ def auc_fair(rng: np.random.Generator, seed: int) -> Problem:
     objective = (pairs_of_labels if is_auc else of_rows)("logistic", rows.positive, rows.weights)
     gap = lambda scores: gaps.auc_sets_gap(scores, rows.weights, sets)  # noqa: E731
     bound = Bound(metric, kappa, gap, ORDER, cells, [1.0] * len(cells))
-    params = {"metric": metric, "objective": loss, "alpha": alpha, "fit_intercept": intercept}
+    params = {"constraint": metric, "objective": loss, "alpha": alpha, "fit_intercept": intercept}
     protected = None if code is None else rows.labels[code]
     return Problem(
         seed=seed,

@@ -10,10 +10,10 @@ from fairconstrained.metrics import partial_group_auc_gap
 X, y, group = make_biased_classification(1000, group_shift=(0.5, 0.0), random_state=0)
 
 # the objectives
-whole = PartialParityClassifier(kappa=0.05, parity="group_auc", objective="auc")
+whole = PartialParityClassifier(kappa=0.05, constraint="group_auc", objective="auc")
 whole.fit(X, y, sensitive_features=group)
 early = PartialParityClassifier(
-    kappa=0.05, parity="group_auc", objective="auc", auc_interval=(0.0, 0.3), auc_loss="hinge"
+    kappa=0.05, constraint="group_auc", objective="auc", auc_interval=(0.0, 0.3), auc_loss="hinge"
 )
 early.fit(X, y, sensitive_features=group)
 for model in (whole, early):

@@ -36,7 +36,7 @@ def positives_over_all_negatives(positive, groups):
     return ~one & positive, ~positive, one & positive, ~positive
 
 
-own = AUCFairClassifier(kappa=0.02, metric=positives_over_all_negatives).fit(X, y, sensitive_features=group)
+own = AUCFairClassifier(kappa=0.02, constraint=positives_over_all_negatives).fit(X, y, sensitive_features=group)
 print(own.constraint_values_)
 # end of the sets
 assert np.isclose(

@@ -15,7 +15,7 @@ X, y, group = make_biased_classification(500, 5, random_state=0)
 model = make_pipeline(
     StandardScaler(),
     PartialParityClassifier(
-        kappa=0.1, parity="demographic", hidden_layer_sizes=(8,), activation="tanh", random_state=0
+        kappa=0.1, constraint="demographic_parity", hidden_layer_sizes=(8,), activation="tanh", random_state=0
     ),
 )
 model.fit(X, y, sensitive_features=group)
@@ -41,14 +41,14 @@ class Residual(torch.nn.Module):
         return self.correction(rows) + self.linear(rows)
 
 
-own = PartialParityClassifier(kappa=0.1, parity="demographic", module=Residual, random_state=0)
+own = PartialParityClassifier(kappa=0.1, constraint="demographic_parity", module=Residual, random_state=0)
 own.fit(X, y, sensitive_features=group)
 # end of the class
 assert own.status_ == "optimal"
 
 # an instance
 trained = own.module_
-looser = PartialParityClassifier(kappa=0.15, parity="demographic", module=trained)
+looser = PartialParityClassifier(kappa=0.15, constraint="demographic_parity", module=trained)
 looser.fit(X, y, sensitive_features=group)
 # end of the instance
 assert looser.constraint_values_["demographic_parity"] <= 0.15 + 0.01
@@ -56,7 +56,7 @@ assert looser.module_ is not trained
 
 # an output for each group
 heads = PartialParityClassifier(
-    kappa=0.1, parity="demographic", module=Residual, group_interactions=True, random_state=0
+    kappa=0.1, constraint="demographic_parity", module=Residual, group_interactions=True, random_state=0
 )
 heads.fit(X, y, sensitive_features=group)
 scores = heads.decision_function(X, sensitive_features=group)
@@ -69,7 +69,7 @@ assert (scores == outputs[range(500), group]).all()
 # mini-batches
 stochastic = PartialParityClassifier(
     kappa=0.1,
-    parity="demographic",
+    constraint="demographic_parity",
     hidden_layer_sizes=(8,),
     solver="stochastic_idca",
     max_iter=2,

@@ -17,14 +17,14 @@ X, y, group = make_biased_classification(1000, group_shift=(0.5, 0.0), random_st
 
 # five notions
 metrics = {
-    "statistical": partial_statistical_parity_gap,
-    "demographic": partial_demographic_parity_gap,
+    "statistical_parity": partial_statistical_parity_gap,
+    "demographic_parity": partial_demographic_parity_gap,
     "equal_opportunity": partial_equal_opportunity_gap,
     "equalized_odds": partial_equalized_odds_gap,
     "group_auc": partial_group_auc_gap,
 }
 for parity, metric in metrics.items():
-    model = PartialParityClassifier(kappa=0.05, parity=parity).fit(X, y, sensitive_features=group)
+    model = PartialParityClassifier(kappa=0.05, constraint=parity).fit(X, y, sensitive_features=group)
     gap = metric(y, model.decision_function(X), sensitive_features=group)
     print(f"{parity:18s} {model.status_:8s} gap {gap:.3f}, accuracy {model.score(X, y):.3f}")
     # end of the notions
@@ -49,7 +49,7 @@ for name, interval in intervals.items():
 
 # ranks among whom
 for ranks in ("group_and_label", "group"):
-    model = PartialParityClassifier(kappa=0.1, parity="equal_opportunity", interval=(0.0, 0.5), ranks=ranks)
+    model = PartialParityClassifier(kappa=0.1, constraint="equal_opportunity", interval=(0.0, 0.5), ranks=ranks)
     scores = model.fit(X, y, sensitive_features=group).decision_function(X)
     options = {"sensitive_features": group, "interval": (0.0, 0.5)}
     among_positives = partial_equal_opportunity_gap(y, scores, **options)

@@ -35,7 +35,7 @@ assert rank_gap >= gap * (beta - alpha) - 1e-12
 assert gap <= model.kappa + granularity(group, interval=top)
 
 # one threshold
-decisions = PartialParityClassifier(kappa=0.1, parity="demographic", objective="zero_one")
+decisions = PartialParityClassifier(kappa=0.1, constraint="demographic_parity", objective="zero_one")
 decisions.fit(X, y, sensitive_features=group)
 score = decisions.decision_function(X)
 assert np.isclose(

@@ -49,7 +49,7 @@ display.figure_.savefig("paths.png", dpi=120)
 plt.close(display.figure_)
 
 # in fit
-model = PartialParityClassifierCV(bound=0.12, parity="demographic", kappas=[0.2, 0.1, 0.06], cv=2)
+model = PartialParityClassifierCV(bound=0.12, constraint="demographic_parity", kappas=[0.2, 0.1, 0.06], cv=2)
 model.fit(X, y, sensitive_features=group)
 print(model.kappa_, model.coef_.shape, model.path_.table["mean_test_gap"].round(3).tolist())
 # end of in fit
@@ -68,11 +68,11 @@ penalty = fairness_path(
 )
 constraints = [("rate", DemographicParity(0.2)), ("tpr", EqualOpportunity(0.2))]
 several = fairness_path(
-    PartialParityClassifier(constraints=constraints),
+    PartialParityClassifier(constraint=constraints),
     X,
     y,
     sensitive_features=group,
-    param="constraints__rate__kappa",
+    param="constraint__rate__kappa",
     kappas=[0.2, 0.1],
 )
 print(several.table[["kappa", "gap_rate", "gap_tpr", "train_accuracy"]].round(3))

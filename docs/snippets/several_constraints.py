@@ -14,7 +14,7 @@ X, y, group = make_biased_classification(1000, 5, random_state=0)
 
 # two bounds
 model = PartialParityClassifier(
-    constraints=[
+    constraint=[
         ("top", StatisticalParity(kappa=0.1, interval=(0.0, 0.2))),
         ("rate", DemographicParity(kappa=0.05)),
     ]
@@ -26,7 +26,7 @@ assert model.status_ == "optimal"
 assert set(model.constraint_values_) == {"top", "rate"}
 
 # another bound
-model.set_params(constraints__top__kappa=0.2).fit(X, y, sensitive_features=group)
+model.set_params(constraint__top__kappa=0.2).fit(X, y, sensitive_features=group)
 # end of another bound
 assert model.constraint_values_["top"] <= 0.2 + 0.02
 
@@ -35,8 +35,8 @@ sklearn.set_config(enable_metadata_routing=True)
 search = GridSearchCV(
     make_pipeline(StandardScaler(), model),
     {
-        "partialparityclassifier__constraints__top__kappa": [0.2, 0.4],
-        "partialparityclassifier__constraints__rate__kappa": [0.2],
+        "partialparityclassifier__constraint__top__kappa": [0.2, 0.4],
+        "partialparityclassifier__constraint__rate__kappa": [0.2],
     },
     scoring={
         "accuracy": "accuracy",
@@ -51,4 +51,4 @@ print(search.best_params_)
 # end of the search
 assert len(search.cv_results_["params"]) == 2
 chosen = search.best_estimator_[-1]
-assert chosen.constraint_values_["rate"] <= chosen.constraints[1][1].kappa + 0.02
+assert chosen.constraint_values_["rate"] <= chosen.constraint[1][1].kappa + 0.02

@@ -47,11 +47,11 @@ class AUCGap(Constraint):
         ========================  ===========  ===========  ===========  ============
         name                      G1           G1'          G2           G2'
         ========================  ===========  ===========  ===========  ============
-        "group"                   a            b            all          all
+        "group_auc"               a            b            all          all
         "inter_group"             a+           b-           b+           a-
         "intra_group"             a+           a-           b+           b-
-        "positive_equality_gap"   a+           all+         all          all
-        "negative_equality_gap"   a-           all-         all          all
+        "positive_equality"       a+           all+         all          all
+        "negative_equality"       a-           all-         all          all
         "bpsn_bnsp"               all+         a-           a+           all-
         ========================  ===========  ===========  ===========  ============
 
@@ -59,7 +59,7 @@ class AUCGap(Constraint):
         ``metric(positive, groups)``, of a boolean array and the array of the rows' groups, in the order of the rows
         that are given, without those of weight zero.
     protected : object or None, default=None
-        The label of the group a; b are all others. None compares every pair of groups ("group", "inter_group",
+        The label of the group a; b are all others. None compares every pair of groups ("group_auc", "inter_group",
         "intra_group"), or takes every group for a in turn.
     surrogate : {"ramp", "smoothstep", "logistic"}, default="ramp"
     surrogate_width : float or "auto", default="auto"

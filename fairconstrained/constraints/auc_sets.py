@@ -251,7 +251,9 @@ def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.
     labels[:] = data.labels
     rows = np.argsort(data.order)
     columns = data.y.numpy()[rows] > 0, labels[data.codes[rows]]
-    check_arguments(metric, "metric must take two arguments, metric(positive, groups), and return four masks", *columns)
+    check_arguments(
+        metric, "a constraint of AUCs by a function needs two arguments, (positive, groups), and four masks", *columns
+    )
     found = _as_masks(metric(*columns))
     if found.shape[1] != rows.size:
         raise ValueError(f"metric was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
@@ -266,11 +268,13 @@ def _as_masks(metric: Any) -> np.ndarray:
     if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
         got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else metric
         raise ValueError(
-            "metric must be, or return, four boolean masks G1, G1', G2 and G2', with one entry per row; got "
-            f"{shortened(got) if masks else repr(got)}."
+            "a constraint of AUCs by masks must be, or return, four boolean masks G1, G1', G2 and G2', with one entry "
+            f"per row; got {shortened(got) if masks else repr(got)}."
         )
     if len({mask.size for mask in masks}) > 1:
-        raise ValueError(f"the four masks of metric must be of one length, but have {[m.size for m in masks]} entries.")
+        raise ValueError(
+            f"the four masks of a constraint of AUCs must be of one length, but have {[m.size for m in masks]} entries."
+        )
     return np.stack(masks)
 
 

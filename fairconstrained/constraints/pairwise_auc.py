@@ -27,7 +27,7 @@ class PairwiseNotion(NamedTuple):
 #: What ``notion`` may be. A second term stands for one minus the probability that the first is compared with.
 PAIRWISE_NOTIONS: dict[str, PairwiseNotion] = {
     # eq. 102
-    "group_auc": PairwiseNotion("group", lambda k, k_, h, h_: [(h + h_, k + k_)]),
+    "group_auc": PairwiseNotion("group_auc", lambda k, k_, h, h_: [(h + h_, k + k_)]),
     # eqs. 104 and 105: a positive of k above a negative of h, and a negative of k above a positive of h
     "inter_group": PairwiseNotion("inter_group", lambda k, k_, h, h_: [(h_, k), (h, k_)]),
     # eqs. 106 and 107: a positive of k above a negative of k, and a negative of h above a positive of h

@@ -66,8 +66,8 @@ def _nothing_bounded(estimator: Any) -> str:
         )
     if estimator._bounds_nothing():
         return (
-            "constraints=[] names no constraint, so nothing is bounded and the unconstrained model was fitted. Give at "
-            f"least one (name, constraint) pair, or set constraints=None and {estimator._unconstrained}."
+            "constraint=[] names no constraint, so nothing is bounded and the unconstrained model was fitted. Give at "
+            f"least one (name, constraint) pair, or the name of a constraint and {estimator._unconstrained}."
         )
     return (
         "There is only one group, so the fairness constraint holds vacuously and the unconstrained model "

@@ -14,11 +14,13 @@ from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator, Fitted
+from fairconstrained.estimators._bounded import constraint_name
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
 from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators._saddle_stream import SaddleStream
 from fairconstrained.estimators.grouping import as_labels
+from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.problem import Start
 from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solver_with
 
@@ -50,12 +52,12 @@ _STREAMING = (MomentSolver.name, StochasticMirrorDescent.name)
 
 def _can_stream(estimator: AUCStreaming) -> bool:
     """Whether `partial_fit` is there; raises AttributeError, with the reason, if not."""
-    quadratic = estimator.surrogate == "quadratic" and isinstance(estimator.metric, str)
+    quadratic = estimator.surrogate == "quadratic" and isinstance(estimator.constraint, str)
     if quadratic and estimator.solver in ("auto", *_STREAMING):
         return True
     raise AttributeError(
         "partial_fit needs surrogate='quadratic', whose losses are means over single rows or follow from moments, a "
-        f"metric by name, and 'auto' or one of {list(_STREAMING)} as the solver."
+        f"constraint by name, and 'auto' or one of {list(_STREAMING)} as the solver."
     )
 
 
@@ -65,7 +67,7 @@ class AUCStreaming(BaseFairEstimator):
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     kappa: float | None
-    metric: Any
+    constraint: Any
     protected: Any
     objective: str
     surrogate: str
@@ -91,8 +93,8 @@ class AUCStreaming(BaseFairEstimator):
     ) -> Self:
         """Take in more rows of a stream, one or many.
 
-        Only with ``surrogate="quadratic"`` and a metric by name. `fit` begins anew, and so does the first call after
-        it.
+        Only with ``surrogate="quadratic"`` and a constraint by name. `fit` begins anew, and so does the first call
+        after it.
 
         *Linear scores and the AUC as the objective:* what is kept is the mean and the covariance of the features for
         every group and class, not the rows. From these the coefficients are the optimum for all rows so far, as
@@ -167,7 +169,7 @@ class AUCStreaming(BaseFairEstimator):
         """What this estimator asks of a stream; a single group has no protected one."""
         given = self.protected is not None and len(labels) > 1
         return StreamSettings(
-            metric=self.metric,
+            metric=constraint_name(self.constraint, AUC_METRICS),
             protected=protected_code(labels, self.protected) if given else None,
             kappa=self.kappa,
             alpha=self.alpha,
@@ -199,8 +201,9 @@ class AUCStreaming(BaseFairEstimator):
     def _solved(self, labels: tuple, found: StreamFit) -> dict[str, Any]:
         """The fitted attributes; there are no rows to measure the exact gap on."""
         names = {None: "others"} | {g: str(label) for g, label in enumerate(labels)}
-        components = side_names(self.metric, [(names[a], names[b]) for a, b in found.components])
-        name = f"{self.metric}_surrogate"
+        metric = constraint_name(self.constraint, AUC_METRICS)
+        components = side_names(metric, [(names[a], names[b]) for a, b in found.components])
+        name = f"{metric}_surrogate"
         attributes = found.model.attributes(found.params, 0.0, 1.0)
         return attributes | {
             "status_": found.status.value,

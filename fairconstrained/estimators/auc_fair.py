@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._bounded import TakesConstraint
 from fairconstrained.estimators._held_out import HoldsOut
 from fairconstrained.estimators._partial_fit import AUCStreaming
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
@@ -39,14 +40,15 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
 _PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 
-class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
+class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstraint, ModuleScores):
     r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
               \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,
 
     where :math:`\mathrm{AUC}(G, G')` is the chance that a row of G outranks a row of G', ties counting one half, and
-    the sets are given by ``metric``. With ``surrogate="ramp"``, ``kappa`` bounds this very number on the training data.
+    the sets are given by ``constraint``. With ``surrogate="ramp"``, ``kappa`` bounds this very number on the training
+    data.
     The quadratic surrogate of the paper,
 
     .. math:: E_{G_1, G_1'}\, \ell(h_w(x') - h_w(x)) + E_{G_2, G_2'}\, \ell(h_w(x) - h_w(x')) \le 1 + \kappa
@@ -61,14 +63,15 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
         With ``surrogate="ramp"`` the bound on the gap *measured on the training data*, in [0, 0.5]. With
         ``surrogate="quadratic"`` the bound on the surrogate, at least 0 (the paper uses up to 10), which promises
         nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
-    metric : str, callable or sequence of four masks, default="inter_group"
-        "group", "inter_group" (xAUC), "intra_group", "positive_equality_gap", "negative_equality_gap" or "bpsn_bnsp";
-        see `fairconstrained.constraints.AUCGap` for their sets. Or a function ``metric(positive, groups)`` of two
-        arrays that returns four boolean masks :math:`G_1, G_1', G_2, G_2'`, or these masks themselves, for the rows
-        that are given to `fit` (a function also works in cross-validation).
+    constraint : str, callable, sequence of four masks, Constraint or list of (str, Constraint), default="inter_group"
+        "group_auc", "inter_group" (xAUC), "intra_group", "positive_equality", "negative_equality" or "bpsn_bnsp", or
+        another name of these metrics (:doc:`/guide/metrics`); see `fairconstrained.constraints.AUCGap` for their sets.
+        Or a function ``sets(positive, groups)`` of two arrays that returns four boolean masks
+        :math:`G_1, G_1', G_2, G_2'`, or these masks themselves, for the rows that are given to `fit` (a function also
+        works in cross-validation). Or constraints of `fairconstrained.constraints`, see `PartialParityClassifier`.
     protected : object or None, default=None
         The label of the protected group, which is compared with all other rows. None compares every pair of groups, or
-        every group with everything, whichever the metric asks for; all of these gaps are bounded.
+        every group with everything, whichever the constraint asks for; all of these gaps are bounded.
     objective : {"logistic", "auc"}, default="logistic"
         "logistic": the logistic loss of every row. "auc": a loss of every pair of a positive and a negative, logistic
         with the ramp and quadratic with the quadratic surrogate (the paper's).
@@ -127,7 +130,7 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
     status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
         "infeasible": what ``kappa`` bounds exceeds it.
     constraint_values_ : dict
-        The *exact* AUC gap on the training data, by the metric's name. After `partial_fit`, which keeps no rows to
+        The *exact* AUC gap on the training data, by the constraint's name. After `partial_fit`, which keeps no rows to
         measure it on, the surrogate ("inter_group_surrogate", say).
     violation_ : float
         What the bounded quantity exceeds ``kappa`` by, at least 0.
@@ -170,6 +173,7 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
 
     # Not parameters: an AUC has no threshold, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
+    _constraint_names = tuple(AUC_METRICS)
     group_interactions: ClassVar[bool] = False
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "level_set": _PAPERS_PROBLEM,
@@ -178,7 +182,7 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **ModuleScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "metric": [StrOptions(set(AUC_METRICS)), callable, "array-like"],
+        "constraint": [str, Constraint, callable, "array-like"],
         "protected": [object],
         "objective": [StrOptions(set(OBJECTIVES))],
         "solver_options": OPTIONS_OR_PAPER,
@@ -191,7 +195,7 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
         self,
         kappa: float | None = 0.05,
         *,
-        metric: Any = "inter_group",
+        constraint: Any = "inter_group",
         protected: Hashable | None = None,
         objective: str = "logistic",
         surrogate: str = "ramp",
@@ -211,7 +215,7 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
         warm_start: bool = False,
     ) -> None:
         self.kappa = kappa
-        self.metric = metric
+        self.constraint = constraint
         self.protected = protected
         self.objective = objective
         self.surrogate = surrogate
@@ -233,20 +237,29 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, ModuleScore
     def _objective(self) -> Objective:
         return OBJECTIVES[self.objective](SURROGATES[self.surrogate][1])
 
+    def _constraint_named(self, name: Any) -> Constraint:
+        return SURROGATES[self.surrogate][0](self.kappa, metric=name, protected=self.protected)
+
+    def _other_sequence(self) -> None:
+        """Masks, which the constraint checks."""
+
     def _constraints(self, target: Target) -> list[Constraint]:
-        if not isinstance(self.metric, str) and not callable(self.metric):
-            lengths, n_rows = sorted({np.size(mask) for mask in self.metric}), target.values.size
+        if self._has_masks():
+            lengths, n_rows = sorted({np.size(mask) for mask in self.constraint}), target.values.size
             if lengths != [n_rows]:
                 raise ValueError(
-                    f"metric has masks of {lengths} entries, but there are {n_rows} rows. In cross-validation, where "
-                    "the rows differ from fit to fit, give a function that returns the masks."
+                    f"constraint has masks of {lengths} entries, but there are {n_rows} rows. In cross-validation, "
+                    "where the rows differ from fit to fit, give a function that returns the masks."
                 )
-        constraint = SURROGATES[self.surrogate][0]
-        return [constraint(self.kappa, metric=self.metric, protected=self.protected)]
+        return super()._constraints(target)
+
+    def _has_masks(self) -> bool:
+        named = isinstance(self.constraint, str | Constraint) or callable(self.constraint)
+        return not named and self._pairs() is None
 
     def _holds_vacuously(self, data: FairData) -> bool:
         """See `BaseFairEstimator._holds_vacuously`; masks need no groups."""
-        return isinstance(self.metric, str) and super()._holds_vacuously(data)
+        return not (callable(self.constraint) or self._has_masks()) and super()._holds_vacuously(data)
 
     def _auto_solver(self, problem: Problem) -> str:
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver

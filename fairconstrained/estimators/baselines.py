@@ -22,10 +22,10 @@ from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, 
 
 __all__ = ["PairwiseParityClassifier", "RegularizedParityClassifier"]
 
-#: What ``parity`` of the regularised classifier may be: those of eqs. 114 and 119.
+#: What ``constraint`` of the regularised classifier may be: those of eqs. 114 and 119.
 PENALIZED_PARITIES: dict[str, type[Constraint]] = {
-    "statistical": StatisticalParity,
-    "demographic": DemographicParity,
+    "statistical_parity": StatisticalParity,
+    "demographic_parity": DemographicParity,
 }
 
 
@@ -36,16 +36,16 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
               \quad \text{s.t.} \quad E_{k, k'}\, \sigma(h_w(x) - h_w(x')) - \tfrac{1}{2} \le \kappa
               \quad \forall k \ne k', \qquad \sigma(t) = \tfrac{1}{2} (1 + t)^2
 
-    with the mean over all pairs of a row of group k and one of group k' (``notion="group_auc"``, eq. 102), or the sums
-    of two such means over cells of group and label that `fairconstrained.constraints.PairwiseParity`
-    gives (eqs. 105 and 107). The problem is convex for a convex objective.
+    with the mean over all pairs of a row of group k and one of group k' (``constraint="group_auc"``, eq. 102), or the
+    sums of two such means over cells of group and label that `fairconstrained.constraints.PairwiseParity` gives
+    (eqs. 105 and 107). The problem is convex for a convex objective.
 
     Parameters
     ----------
     kappa : float or None, default=1.0
         Bound on the *surrogate*, at least 0; useful values depend on the data and reach 15 in the paper. It promises
         nothing about the AUC gap, which ``constraint_values_`` gives. None: unconstrained, for comparison.
-    notion : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
+    constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
         The AUC gap that is meant: `fairconstrained.metrics.partial_group_auc_gap` on all ranks,
         ``inter_group_auc_gap`` or ``intra_group_auc_gap``.
     threshold : float, default=0.0
@@ -91,7 +91,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         "optimal": the surrogate is within kappa, and the objective has settled; "max_iter": not settled;
         "infeasible": the surrogate is not within kappa.
     constraint_values_ : dict
-        The *exact* AUC gap on the training data, by the name of the notion. ``kappa`` does not bound it.
+        The *exact* AUC gap on the training data, by its name. ``kappa`` does not bound it.
     violation_ : float
         What the *surrogate* exceeds ``kappa`` by, at least 0.
     objective_ : float
@@ -126,7 +126,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearScores._parameter_constraints,
         "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "notion": [StrOptions(set(PAIRWISE_NOTIONS))],
+        "constraint": [StrOptions(set(PAIRWISE_NOTIONS))],
         "threshold": [Interval(Real, None, None, closed="neither")],
         **OBJECTIVE_PARAMETERS,
     }
@@ -136,7 +136,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         self,
         kappa: float | None = 1.0,
         *,
-        notion: str = "group_auc",
+        constraint: str = "group_auc",
         threshold: float = 0.0,
         objective: str = "logistic",
         group_interactions: bool = False,
@@ -154,7 +154,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         warm_start: bool = False,
     ) -> None:
         self.kappa = kappa
-        self.notion = notion
+        self.constraint = constraint
         self.threshold = threshold
         self.objective = objective
         self.group_interactions = group_interactions
@@ -175,7 +175,7 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         return OBJECTIVES[self.objective](self)
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        return [PairwiseParity(self.kappa, notion=self.notion)]
+        return [PairwiseParity(self.kappa, notion=self.constraint)]
 
 
 class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearScores):
@@ -197,7 +197,8 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         The weight :math:`\lambda` of the penalty, at least 0; 0 is the unconstrained fit by the same solver.
     interval, normalize, threshold, n_levels
         As in `PartialParityClassifier`. ``normalize=False`` takes 1 for :math:`\beta - \alpha`.
-    parity : {"statistical", "demographic"}, default="statistical"
+    constraint : {"statistical_parity", "demographic_parity"}, default="statistical_parity"
+        Whose gap is penalised.
     objective, group_interactions, fit_intercept, alpha, truncation, auc_loss, auc_interval
         As in `PartialParityClassifier`.
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
@@ -253,7 +254,7 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **LinearScores._parameter_constraints,
         "weight": [Interval(Real, 0, None, closed="left")],
-        "parity": [StrOptions(set(PENALIZED_PARITIES))],
+        "constraint": [StrOptions(set(PENALIZED_PARITIES))],
         **PARITY_PARAMETERS,
         **OBJECTIVE_PARAMETERS,
     }
@@ -264,7 +265,7 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         weight: float = 0.1,
         *,
         interval: Any = (0.0, 1.0),
-        parity: str = "statistical",
+        constraint: str = "statistical_parity",
         normalize: bool = True,
         threshold: float = 0.0,
         objective: str = "logistic",
@@ -284,7 +285,7 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
     ) -> None:
         self.weight = weight
         self.interval = interval
-        self.parity = parity
+        self.constraint = constraint
         self.normalize = normalize
         self.threshold = threshold
         self.objective = objective
@@ -308,7 +309,7 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
     def _constraints(self, target: Target) -> list[Constraint]:
         # The penalty is what exceeds zero; without a penalty the gap is only reported.
         values = {**self.get_params(deep=False), "kappa": 0.0 if self.weight > 0 else None}
-        notion = PENALIZED_PARITIES[self.parity]
+        notion = PENALIZED_PARITIES[self.constraint]
         return [notion(**{name: values[name] for name in notion().get_params()})]
 
     def _solver(self, problem: Problem, **special: Any) -> Solver:

@@ -15,7 +15,6 @@ from fairconstrained.estimators._parity import (
     OBJECTIVE_CHECKS,
     OBJECTIVE_PARAMETERS,
     OBJECTIVES,
-    PARITIES,
     PartialParity,
 )
 from fairconstrained.estimators._published import OPTIONS_OR_PAPER
@@ -42,12 +41,12 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
 
     The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a pairwise loss
     that stands for the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g that scores above
-    :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``parity``
+    :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``constraint``
 
     .. math::
-        \text{statistical:} \quad & \max_\theta
+        \text{statistical\_parity:} \quad & \max_\theta
         |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha) \\
-        \text{demographic:} \quad &
+        \text{demographic\_parity:} \quad &
         |\mathrm{clip}(\bar F_g(\hat\theta)) - \mathrm{clip}(\bar F_{g'}(\hat\theta))| / (\beta - \alpha) \\
         \text{equal\_opportunity:} \quad & \text{the demographic one among the positives} \\
         \text{equalized\_odds:} \quad & \text{the larger of those among the positives and among the negatives} \\
@@ -59,22 +58,29 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     Parameters
     ----------
     kappa : float or None, default=0.05
-        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for ``parity``, in
-        [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to the metric's
-        granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for
+        ``constraint``, in [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to
+        the metric's granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for
+        comparison.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
         best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
         group. For "equal_opportunity" and "equalized_odds" see ``ranks``.
-    parity : {"statistical", "demographic", "group_auc", "equal_opportunity", "equalized_odds"}, default="statistical"
-        What is compared, and what ``kappa`` bounds:
+    constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
+        What is compared, and what ``kappa`` bounds, by name:
 
-        - "statistical": the shares above every threshold, `~fairconstrained.metrics.partial_statistical_parity_gap`;
-        - "demographic": those above ``threshold``, `~fairconstrained.metrics.partial_demographic_parity_gap`;
+        - "statistical_parity": the shares above every threshold,
+          `~fairconstrained.metrics.partial_statistical_parity_gap`;
+        - "demographic_parity": those above ``threshold``, `~fairconstrained.metrics.partial_demographic_parity_gap`;
         - "equal_opportunity": the true positive rates at ``threshold``,
           `~fairconstrained.metrics.partial_equal_opportunity_gap`;
         - "equalized_odds": the false positive rates too, `~fairconstrained.metrics.partial_equalized_odds_gap`;
         - "group_auc": who outranks whom, `~fairconstrained.metrics.partial_group_auc_gap`.
+
+        Other names of these metrics work as well (:doc:`/guide/metrics`). Or a constraint of
+        `fairconstrained.constraints`, or several of them, each with a name under which ``constraint_values_`` reports
+        it and ``constraint__<name>__kappa`` sets it; then their own parameters count, and ``kappa``, ``interval``,
+        ``normalize``, ``ranks``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are ignored.
     normalize : bool, default=True
         False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
         the interval. Not used by "group_auc".
@@ -84,10 +90,6 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         its definitions (eqs. 42 and 45). With the second, ``solver`` cannot be "idca" or one of mini-batches.
     threshold : float, default=0.0
         Score above which the positive class is predicted.
-    constraints : list of (str, Constraint), default=None
-        Several bounds at once, of `fairconstrained.constraints`, each with a name of its own under which
-        ``constraint_values_`` reports it and ``constraints__<name>__kappa`` sets it. ``kappa``, ``interval``,
-        ``parity``, ``normalize``, ``ranks``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are then ignored.
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
         What is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
         calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's over all
@@ -174,7 +176,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa;
         "unconstrained": a bound was asked for, but there is nothing to compare.
     constraint_values_ : dict
-        The *exact* gap on the training data, by the constraint's name: that of ``constraints``, or
+        The *exact* gap on the training data, by the constraint's name: that of the list, or
         "statistical_parity", "demographic_parity", "group_auc", "equal_opportunity" or "equalized_odds".
         NaN with ``ranks="group"`` where a group has no rows of a label at ranks in the interval; then no bound is kept.
     constraint_values_all_groups_ : dict
@@ -231,7 +233,7 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
 
     >>> from fairconstrained.constraints import DemographicParity, StatisticalParity
     >>> both = [("top", StatisticalParity(0.1, interval=(0.0, 0.2))), ("rate", DemographicParity(0.05))]
-    >>> model = PartialParityClassifier(constraints=both).fit(X, y, sensitive_features=group)
+    >>> model = PartialParityClassifier(constraint=both).fit(X, y, sensitive_features=group)
     >>> sorted(model.constraint_values_)
     ['rate', 'top']
     """
@@ -243,10 +245,8 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     }
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PartialParity._parameter_constraints,
-        "parity": [StrOptions(set(PARITIES))],
         "ranks": [StrOptions(set(RANKS))],
         "solver_options": OPTIONS_OR_PAPER,
-        "constraints": ["array-like", None],
         **OBJECTIVE_PARAMETERS,
     }
     _parameter_checks = OBJECTIVE_CHECKS
@@ -256,11 +256,10 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
         kappa: float | None = 0.05,
         *,
         interval: Any = (0.0, 1.0),
-        parity: str = "statistical",
+        constraint: str | Constraint | Sequence[tuple[str, Constraint]] = "statistical_parity",
         normalize: bool = True,
         ranks: Ranks = "group_and_label",
         threshold: float = 0.0,
-        constraints: Sequence[tuple[str, Constraint]] | None = None,
         objective: str = "logistic",
         group_interactions: bool = False,
         fit_intercept: bool = True,
@@ -286,11 +285,10 @@ class PartialParityClassifier(FairClassifierMixin, PartialParity):
     ) -> None:
         self.kappa = kappa
         self.interval = interval
-        self.parity = parity
+        self.constraint = constraint
         self.normalize = normalize
         self.ranks = ranks
         self.threshold = threshold
-        self.constraints = constraints
         self.objective = objective
         self.group_interactions = group_interactions
         self.fit_intercept = fit_intercept
@@ -335,15 +333,14 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the largest predictions; a union; or one
         of these for every group.
-    parity : {"statistical", "demographic", "group_auc"}, default="statistical"
-        Whether the distributions of the predictions must agree at every threshold, at ``threshold`` only, or in
-        who outranks whom.
+    constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
+        Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
+        ``threshold`` only ("demographic_parity"), or in who outranks whom ("group_auc"). Or constraints of
+        `fairconstrained.constraints`, with thresholds and widths in units of ``y``, see `PartialParityClassifier`.
     normalize : bool, default=True
         False bounds the rank gap, see `PartialParityClassifier`.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.
-    constraints : list of (str, Constraint), default=None
-        Several bounds at once; thresholds and widths in units of ``y``.
     group_interactions, fit_intercept, alpha, module, hidden_layer_sizes, activation
         As in `PartialParityClassifier`.
     surrogate_width : float or "auto", default="auto"
@@ -382,21 +379,16 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PartialParity._parameter_constraints,
-        "parity": [StrOptions(set(LABEL_FREE_PARITIES))],
-        "constraints": ["array-like", None],
-    }
+    _constraint_names = LABEL_FREE_PARITIES
 
     def __init__(
         self,
         kappa: float | None = 0.05,
         *,
         interval: Any = (0.0, 1.0),
-        parity: str = "statistical",
+        constraint: str | Constraint | Sequence[tuple[str, Constraint]] = "statistical_parity",
         normalize: bool = True,
         threshold: float = 0.0,
-        constraints: Sequence[tuple[str, Constraint]] | None = None,
         group_interactions: bool = False,
         fit_intercept: bool = True,
         alpha: float = 1e-4,
@@ -418,10 +410,9 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
     ) -> None:
         self.kappa = kappa
         self.interval = interval
-        self.parity = parity
+        self.constraint = constraint
         self.normalize = normalize
         self.threshold = threshold
-        self.constraints = constraints
         self.group_interactions = group_interactions
         self.fit_intercept = fit_intercept
         self.alpha = alpha

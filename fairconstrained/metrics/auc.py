@@ -123,7 +123,7 @@ def partial_group_auc_gap(
     title="One group above another (group AUC)",
     description="How far the chance that a row of one group scores above a row of another is from one half.",
     unit="AUC",
-    compared=AUCDifferences("group"),
+    compared=AUCDifferences("group_auc"),
     given=given_sides,
 )
 def group_auc_gap(
@@ -194,7 +194,7 @@ def group_auc_gap(
     0.15625
     """
     check_option("agg", agg, AGGREGATES)
-    found = compare_groups("group", y_true, y_score, sensitive_features, sample_weight, protected=protected)
+    found = compare_groups("group_auc", y_true, y_score, sensitive_features, sample_weight, protected=protected)
     return found.result(agg, return_groups, ["auc"], against=True)
 
 

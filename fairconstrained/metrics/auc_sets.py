@@ -64,15 +64,11 @@ class AUCMetric(NamedTuple):
 
 #: The examples of the AUC fairness paper (section 3 and appendix A) by name.
 AUC_METRICS: dict[str, AUCMetric] = {
-    "group": AUCMetric(lambda a, b, every: (a.rows, b.rows, every.rows, every.rows), True, by_label=False),
+    "group_auc": AUCMetric(lambda a, b, every: (a.rows, b.rows, every.rows, every.rows), True, by_label=False),
     "inter_group": AUCMetric(lambda a, b, every: (a.positives, b.negatives, b.positives, a.negatives), True),
     "intra_group": AUCMetric(lambda a, b, every: (a.positives, a.negatives, b.positives, b.negatives), True),
-    "positive_equality_gap": AUCMetric(
-        lambda a, b, every: (a.positives, every.positives, every.rows, every.rows), False
-    ),
-    "negative_equality_gap": AUCMetric(
-        lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows), False
-    ),
+    "positive_equality": AUCMetric(lambda a, b, every: (a.positives, every.positives, every.rows, every.rows), False),
+    "negative_equality": AUCMetric(lambda a, b, every: (a.negatives, every.negatives, every.rows, every.rows), False),
     "bpsn_bnsp": AUCMetric(lambda a, b, every: (every.positives, a.negatives, a.positives, every.negatives), False),
 }
 

@@ -251,10 +251,10 @@ def _equality(rows: ScoredRows, chosen: np.ndarray) -> np.ndarray:
 #: By the names of `AUC_METRICS`, from the rows and whether each is positive: the gap of every group, where groups are
 #: compared with everything, or the largest gap alone, where they are compared with each other.
 LARGEST_GAPS: dict[str, Callable[[ScoredRows, np.ndarray], np.ndarray]] = {
-    "group": lambda rows, positive: np.array([largest_centred_auc(rows.steps())]),
+    "group_auc": lambda rows, positive: np.array([largest_centred_auc(rows.steps())]),
     "inter_group": _inter_group,
     "intra_group": _intra_group,
-    "positive_equality_gap": _equality,
-    "negative_equality_gap": lambda rows, positive: _equality(rows, ~positive),
+    "positive_equality": _equality,
+    "negative_equality": lambda rows, positive: _equality(rows, ~positive),
     "bpsn_bnsp": _bpsn_bnsp,
 }

@@ -37,7 +37,7 @@ _SUBSETS = ("G1", "G1'", "G2", "G2'")
     description="How far the chance that a positive of the group scores above a positive of everybody is from one "
     "half.",
     unit="AUC",
-    compared=AUCDifferences("positive_equality_gap"),
+    compared=AUCDifferences("positive_equality"),
     given=("label",),
 )
 def positive_equality_gap(
@@ -115,7 +115,7 @@ def positive_equality_gap(
     """
     check_option("agg", agg, AGGREGATES)
     found = compare_groups(
-        "positive_equality_gap", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
+        "positive_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
     return found.result(agg, return_groups, ["auc"])
 
@@ -126,7 +126,7 @@ def positive_equality_gap(
     description="How far the chance that a negative of the group scores above a negative of everybody is from one "
     "half.",
     unit="AUC",
-    compared=AUCDifferences("negative_equality_gap"),
+    compared=AUCDifferences("negative_equality"),
     given=("label",),
 )
 def negative_equality_gap(
@@ -204,7 +204,7 @@ def negative_equality_gap(
     """
     check_option("agg", agg, AGGREGATES)
     found = compare_groups(
-        "negative_equality_gap", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
+        "negative_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
     return found.result(agg, return_groups, ["auc"])
 

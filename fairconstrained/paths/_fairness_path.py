@@ -113,7 +113,7 @@ def fairness_path(
         scorer ``scorer(estimator, X, y)``, several names, or a dict from names to either. Scorers that take
         ``sensitive_features`` get them. The gaps are measured in any case.
     param : str, default=None
-        The parameter of the (last) estimator that takes the ``kappas``, such as ``"constraints__top__kappa"``, or
+        The parameter of the (last) estimator that takes the ``kappas``, such as ``"constraint__top__kappa"``, or
         ``"weight"`` of a penalty. None: what bounds the gaps in ``constraint_values_``, all of them if they are
         several.
     fit_params : dict, default=None
@@ -160,7 +160,8 @@ def fairness_path(
     >>> from fairconstrained import PartialParityClassifier, fairness_path
     >>> from fairconstrained.datasets import make_biased_classification
     >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
-    >>> path = fairness_path(PartialParityClassifier(parity="demographic"), X, y, sensitive_features=group, n_kappas=4)
+    >>> model = PartialParityClassifier(constraint="demographic_parity")
+    >>> path = fairness_path(model, X, y, sensitive_features=group, n_kappas=4)
     >>> len(path.models)
     4
     >>> path.table["gap"].is_monotonic_decreasing

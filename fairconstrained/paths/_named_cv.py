@@ -133,10 +133,10 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     one_standard_error : bool, default=False
         Take the tightest kappa within the bound that is as good as the best one up to one standard error.
     param : str, default=None
-        The parameter that takes the ``kappas`` in place of kappa, such as ``"constraints__top__kappa"``.
+        The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
     n_jobs : int, default=None
         Processes for the folds.
-    interval, parity, normalize, ranks, threshold, constraints, objective, group_interactions, fit_intercept, alpha
+    interval, constraint, normalize, ranks, threshold, objective, group_interactions, fit_intercept, alpha
         See `PartialParityClassifier`.
     truncation, auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels
         See `PartialParityClassifier`.
@@ -165,7 +165,8 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     >>> from fairconstrained import PartialParityClassifierCV
     >>> from fairconstrained.datasets import make_biased_classification
     >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
-    >>> model = PartialParityClassifierCV(bound=0.1, parity="demographic", kappas=[0.2, 0.1, 0.05, 0.02], cv=3)
+    >>> kappas = [0.2, 0.1, 0.05, 0.02]
+    >>> model = PartialParityClassifierCV(bound=0.1, constraint="demographic_parity", kappas=kappas, cv=3)
     >>> model = model.fit(X, y, sensitive_features=group)
     >>> bool(model.path_.table["mean_test_gap"][model.best_index_] <= 0.1)
     True

@@ -91,7 +91,7 @@ class Plan:
 
     def bounded(self, names: Iterable[str]) -> list[str]:
         """Those of the constraints whose bound takes the values."""
-        own = [name for name in names if self.param == f"constraints__{name}__kappa"]
+        own = [name for name in names if self.param == f"constraint__{name}__kappa"]
         return own or list(names)
 
     def price(self, model: BaseFairEstimator) -> float:

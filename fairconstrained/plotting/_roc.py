@@ -176,14 +176,14 @@ class SubsetRocDisplay:
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            Labels; only ``metric="group"`` does without.
+            Labels; only ``metric="group_auc"`` does without.
         y_score : array-like of shape (n_samples,)
             Scores; only their order matters.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
             Groups.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights.
-        metric : {"group", "inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", \
+        metric : {"group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", \
                 "bpsn_bnsp"}, default="inter_group"
             Whose sets to draw; see :mod:`fairconstrained.metrics`.
         protected : object, default=None

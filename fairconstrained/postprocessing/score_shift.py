@@ -57,11 +57,12 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         already stays as it is in a `sklearn.frozen.FrozenEstimator`.
     kappa : float or None, default=0.05
         Bound on the exact gap on the training data, in [0, 1]. None: the best AUC, whatever the gap.
-    metric : {"group", "inter_group", "positive_equality_gap", "negative_equality_gap", "bpsn_bnsp"}, default="group"
+    constraint : {"group_auc", "inter_group", "positive_equality", "negative_equality", "bpsn_bnsp"}, \
+            default="group_auc"
         Which gap. With the protected group a and the others b, positives + and negatives -, the two AUCs are those of
-        a over b and of everything over everything, which is 1/2 ("group"); of a+ over b- and of b+ over a-
-        ("inter_group"); of a+ over all positives and 1/2 ("positive_equality_gap"); of a- over all negatives and 1/2
-        ("negative_equality_gap"); of all positives over a- and of a+ over all negatives ("bpsn_bnsp"). "intra_group",
+        a over b and of everything over everything, which is 1/2 ("group_auc"); of a+ over b- and of b+ over a-
+        ("inter_group"); of a+ over all positives and 1/2 ("positive_equality"); of a- over all negatives and 1/2
+        ("negative_equality"); of all positives over a- and of a+ over all negatives ("bpsn_bnsp"). "intra_group",
         the AUC within a against that within b, is an error: no slope and no shift changes it.
     protected : object, default=None
         The group whose scores change, and which is compared with all the others. With two groups None is the one of
@@ -89,7 +90,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     auc_ : float
         Overall AUC on the training data after the shift.
     constraint_values_ : dict
-        The exact gap on the training data after the shift, by the name of the metric.
+        The exact gap on the training data after the shift, by its name.
     violation_ : float
         What it exceeds ``kappa`` by, at least 0.
     status_ : {"optimal", "infeasible"}
@@ -125,7 +126,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     >>> model = ScoreShiftPostprocessor(LogisticRegression(), kappa=0.02)
     >>> model.fit(X, y, sensitive_features=group).status_
     'optimal'
-    >>> model.constraint_values_["group"] <= 0.02
+    >>> model.constraint_values_["group_auc"] <= 0.02
     True
     """
 
@@ -137,7 +138,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods("fit")],
         "kappa": [Interval(Real, 0, 1, closed="both"), None],
-        "metric": [StrOptions(set(AUC_METRICS))],
+        "constraint": [StrOptions(set(AUC_METRICS))],
         "slopes": ["array-like", None],
         "shifts": ["array-like", StrOptions({"all"}), None],
         "threshold": [Interval(Real, None, None, closed="neither")],
@@ -148,7 +149,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         estimator: Any,
         *,
         kappa: float | None = 0.05,
-        metric: str = "group",
+        constraint: str = "group_auc",
         protected: Hashable | None = None,
         slopes: Any = None,
         shifts: Any = None,
@@ -156,7 +157,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     ) -> None:
         self.estimator = estimator
         self.kappa = kappa
-        self.metric = metric
+        self.constraint = constraint
         self.protected = protected
         self.slopes = slopes
         self.shifts = shifts
@@ -187,8 +188,8 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         Raises
         ------
         ValueError
-            For invalid data or parameters, for ``metric="intra_group"``, an unknown or a missing ``protected``, a set
-            of the metric without rows, and weights that the estimator does not take.
+            For invalid data or parameters, for ``constraint="intra_group"``, an unknown or a missing ``protected``, a
+            set of the metric without rows, and weights that the estimator does not take.
         TypeError
             If the estimator gives no scores.
 
@@ -231,7 +232,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         rows = weights > 0
         sides = weights[rows], codes[rows] == code, positive[rows]
         # The moved side is group 0 of two. Unless the user names a group, both are compared with everything.
-        _, differences = auc_differences(self.metric, 2, None if self.protected is None else 0)
+        _, differences = auc_differences(self.constraint, 2, None if self.protected is None else 0)
         aucs = ShiftedAUCs(scores[rows], *sides, differences)
         best = best_shift(aucs, self.kappa, slopes, shifts)
         self.slope_, self.shift_ = best.slope, best.shift
@@ -241,9 +242,9 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
 
     def _check_parameters(self) -> tuple[np.ndarray, np.ndarray | None]:
         """The slopes and the shifts, None for all shifts."""
-        if self.metric == "intra_group":
+        if self.constraint == "intra_group":
             raise ValueError(
-                "metric='intra_group' compares the AUC within the groups, which no slope and no shift of a group's "
+                "constraint='intra_group' compares the AUC within the groups, which no slope and no shift of a group's "
                 "scores changes; moving its positives and its negatives differently would need the labels at "
                 f"prediction. Choose one of {sorted(set(AUC_METRICS) - {'intra_group'})}, or a constrained classifier."
             )
@@ -284,7 +285,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         kappa = 1.0 if self.kappa is None else self.kappa
         feasible = gap <= kappa + granularity + ROUNDING
         self.auc_, self.n_evaluations_ = float(auc), n_evaluations
-        self.constraint_values_ = {self.metric: gap} if len(self._labels) > 1 else {}
+        self.constraint_values_ = {self.constraint: gap} if len(self._labels) > 1 else {}
         self.violation_ = max(gap - kappa, 0.0)
         self.status_ = (Status.OPTIMAL if feasible else Status.INFEASIBLE).value
         if len(self._labels) == 1 and self.kappa is not None:
@@ -296,9 +297,9 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
             )
         if not feasible:
             warnings.warn(
-                f"the gap {self.metric!r} is {gap:.4g} on the training data, the least of all slopes and shifts, and "
-                f"exceeds kappa={kappa:g} by more than its granularity ({granularity:.2g}). Raise kappa, or allow more "
-                "slopes and shifts (shifts='all').",
+                f"the gap {self.constraint!r} is {gap:.4g} on the training data, the least of all slopes and shifts, "
+                f"and exceeds kappa={kappa:g} by more than its granularity ({granularity:.2g}). Raise kappa, or allow "
+                "more slopes and shifts (shifts='all').",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -168,10 +168,9 @@ def _kappas(core: Any, names: list[str]) -> list[float | None]:
     if not names:
         return []
     params = core.get_params()
-    own = [params.get(f"constraints__{name}__kappa", np.nan) for name in names]
-    if params.get("constraints") is None:
-        kappa = params.get("kappa", getattr(core, "kappa_", np.nan))  # the one that was chosen
-        own = [kappa] * len(names) if kappa is None or isinstance(kappa, Real) else list(kappa)
+    kappa = params.get("constraint__kappa", params.get("kappa", getattr(core, "kappa_", np.nan)))
+    own = [kappa] * len(names) if kappa is None or isinstance(kappa, Real) else list(kappa)
+    own = [params.get(f"constraint__{name}__kappa", known) for name, known in zip(names, own, strict=True)]
     return [None if kappa is None else float(kappa) for kappa in own]
 
 

@@ -33,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 
 def _result(gap, validation, test, seed=0, method="ours", granularity=0.0, task="a"):
-    shared = {"data": "a9a", "metric": "group", "model": "linear", "method": method, "seed": seed, "task": task}
+    shared = {"data": "a9a", "metric": "group_auc", "model": "linear", "method": method, "seed": seed, "task": task}
     values = {"train_gap": gap, "val_auc": validation, "test_auc": test, "test_gap": gap, "train_auc": validation}
     return shared | values | {"granularity": granularity, "parameter": 0.1, "seconds": 2.0}
 
@@ -115,7 +115,7 @@ def small(monkeypatch):
 @pytest.mark.parametrize(("method", "model"), [(name, min(METHODS[name].plans)) for name in METHODS])
 def test_a_task_keeps_the_models_that_a_bound_can_lead_to(small, method, model):
     parameter, step = METHODS[method].plans[model].parameters[-1]
-    rows = run_task(Task("compas", "group", model, method, parameter, step, 0))
+    rows = run_task(Task("compas", "group_auc", model, method, parameter, step, 0))
     assert rows
     gaps, validation = ([row[name] for row in rows] for name in ("train_gap", "val_auc"))
     assert gaps == sorted(gaps)
@@ -124,28 +124,28 @@ def test_a_task_keeps_the_models_that_a_bound_can_lead_to(small, method, model):
 
 
 def test_the_tolerance_of_a_bound_is_that_of_the_estimator(small):
-    row = run_task(Task("compas", "group", "linear", "ours", 0.4, 0.0, 0))[0]
+    row = run_task(Task("compas", "group_auc", "linear", "ours", 0.4, 0.0, 0))[0]
     rows = tasks._prepared("compas", 0, None)[2]["train"]
-    fitted = AUCFairClassifier(0.4, metric="group")
+    fitted = AUCFairClassifier(0.4, constraint="group_auc")
     fitted.fit(small.X[rows], small.y[rows], sensitive_features=small.groups[rows])
-    assert row["granularity"] == pytest.approx(fitted.granularity_["group"])
+    assert row["granularity"] == pytest.approx(fitted.granularity_["group_auc"])
 
 
 def test_the_kept_iterates_are_those_of_the_solver(small):
-    setting = Setting("compas", "group", "linear", 0.05, 0.1, 0, lambda: None)
+    setting = Setting("compas", "group_auc", "linear", 0.05, 0.1, 0, lambda: None)
     y, groups = small.y, small.groups
     fitted = METHODS["proxy-Lagrangian"].build(setting).fit(small.X, y, sensitive_features=groups)
     assert isinstance(fitted, IterateKeeper)
     gaps = [group_auc_gap(y, scores(small.X, groups), sensitive_features=groups) for scores in scores_of(fitted)]
-    assert gaps == pytest.approx([record["group"] for record in fitted.history_])
+    assert gaps == pytest.approx([record["group_auc"] for record in fitted.history_])
     assert len(gaps) > 90
 
 
 def test_the_score_shift_moves_the_group_of_the_paper(small):
-    rows = run_task(Task("compas", "group", "linear", "score shift", 0.05, 0.0, 0))
+    rows = run_task(Task("compas", "group_auc", "linear", "score shift", 0.05, 0.0, 0))
     assert len(rows) == 1
     shared = tasks._unconstrained("compas", "linear", 0, None, surrogate="quadratic", objective="auc")
-    shift = METHODS["score shift"].build(Setting("compas", "group", "linear", 0.05, 0.0, 0, lambda **_: shared))
+    shift = METHODS["score shift"].build(Setting("compas", "group_auc", "linear", 0.05, 0.0, 0, lambda **_: shared))
     assert shift.fit(small.X, small.y, sensitive_features=small.groups).protected_ == "caucasian"
 
 
@@ -169,6 +169,6 @@ def test_our_estimator_is_built_without_a_bound_for_no_constraint(small):
         fits.append(AUCFairClassifier(None, **params).fit(small.X, small.y, sensitive_features=small.groups))
         return fits[-1]
 
-    setting = Setting("compas", "group", "linear", UNCONSTRAINED, 0.0, 0, unconstrained)
+    setting = Setting("compas", "group_auc", "linear", UNCONSTRAINED, 0.0, 0, unconstrained)
     assert METHODS["ours (AUC)"].build(setting).status_ == fits[0].status_
     assert fits[0].objective == "auc"

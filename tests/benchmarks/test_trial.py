@@ -72,7 +72,7 @@ def test_gaps_agree_with_the_metrics(seed):
         assert gaps.group_auc_gap(scores, members, weights, pieces) == pytest.approx(package, abs=1e-10)
     if any((weights[c] * k[c]).sum() == 0 for c in members.T for k in both):
         return
-    for name in ("inter_group", "intra_group", "positive_equality_gap", "negative_equality_gap", "bpsn_bnsp"):
+    for name in ("inter_group", "intra_group", "positive_equality", "negative_equality", "bpsn_bnsp"):
         metric = getattr(
             metrics,
             name
@@ -124,7 +124,7 @@ def check_slope(objective, scores, rng):
     assert (objective.slope(scores) * way).sum() == pytest.approx(difference / (2 * step), rel=1e-4, abs=1e-7)
 
 
-def made(bound="statistical", kappa=0.3, loss="logistic", n=240):
+def made(bound="statistical_parity", kappa=0.3, loss="logistic", n=240):
     """A problem of two groups, whose scores differ, that is easy to look through."""
     rng = np.random.default_rng(0)
     codes = np.arange(n) % 2
@@ -134,8 +134,8 @@ def made(bound="statistical", kappa=0.3, loss="logistic", n=240):
     rows = Rows(X, positive.astype(int), positive, X[:, 0], codes, (0, 1), members, None, "shifted", "none", "gaussian")
     whole, everyone = [[(0.0, 1.0)]] * 2, [np.ones(n, dtype=bool)]
     gap_of, depends_on = {
-        "statistical": (lambda s: gaps.statistical_gap(s, members, weights, whole), ORDER),
-        "demographic": (lambda s: gaps.parity_gap(s, members, weights, everyone, 0.0, whole), THRESHOLD),
+        "statistical_parity": (lambda s: gaps.statistical_gap(s, members, weights, whole), ORDER),
+        "demographic_parity": (lambda s: gaps.parity_gap(s, members, weights, everyone, 0.0, whole), THRESHOLD),
         "sigmoid": (
             lambda s: gaps.gap_of_means(gaps.row_values("sigmoid", s, positive), members, weights, everyone),
             VALUES,
@@ -209,14 +209,14 @@ def test_a_silent_miss(best):
     assert "silent miss" in broken(problem, scores, coef, status_="infeasible")  # but there is no warning
     assert "silent miss" not in broken(problem, scores, coef, status_="infeasible", warned=True)
     # the allowance is never more than max(kappa, 0.02), whatever the model says
-    assert "silent miss" in broken(problem, scores, coef, granularity_={"statistical": 1.0})
+    assert "silent miss" in broken(problem, scores, coef, granularity_={"statistical_parity": 1.0})
 
 
 def test_a_wrong_value_and_a_wrong_status(best):
     problem, model = best
     scores, coef = problem.scores_of(model), model.coef_
     gap = problem.bounds[0].gap(scores)
-    assert broken(problem, scores, coef, constraint_values_={"statistical": gap + 1e-6}) == ["wrong value"]
+    assert broken(problem, scores, coef, constraint_values_={"statistical_parity": gap + 1e-6}) == ["wrong value"]
     assert broken(problem, scores, coef, status_="infeasible", warned=True) == ["infeasible", "wrong status"]
 
 
@@ -243,7 +243,7 @@ def test_exceptions_and_refusals():
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.08])
-@pytest.mark.parametrize("bound", ["demographic", "sigmoid"])
+@pytest.mark.parametrize("bound", ["demographic_parity", "sigmoid"])
 def test_the_best_rescaling_is_as_good_as_that_of_a_fine_grid(bound, kappa):
     problem = made(bound, kappa)
     scores = problem.rows.X @ [0.5, 0.3, 0.1]

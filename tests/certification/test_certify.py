@@ -162,9 +162,7 @@ def test_kappa_of_the_model_is_the_default(fair, parts):
     assert certificate(pipeline, parts).kappa == 0.07
     # errors are no gap; and of a list of constraints each has its own
     assert certificate(fair, parts, "inaccuracy").kappa is None
-    several = PartialParityClassifier(constraints=[("all", StatisticalParity(0.3))]).fit(
-        X, y, sensitive_features=groups
-    )
+    several = PartialParityClassifier(constraint=[("all", StatisticalParity(0.3))]).fit(X, y, sensitive_features=groups)
     assert certificate(several, parts, "statistical_parity_gap").kappa is None
 
 
@@ -184,7 +182,7 @@ def test_training_data_are_refused(parts, wrap):
         "search": GridSearchCV(
             make_pipeline(StandardScaler(), RateParityClassifier()), {"rateparityclassifier__kappa": [0.2]}, cv=2
         ),
-        "shift": ScoreShiftPostprocessor(RateParityClassifier(kappa=0.2), metric="inter_group"),
+        "shift": ScoreShiftPostprocessor(RateParityClassifier(kappa=0.2), constraint="inter_group"),
     }[wrap]
     with fairconstrained_routing():
         model.fit(X, y, sensitive_features=groups)
@@ -292,7 +290,7 @@ def test_models_of_fairlearn(parts):
     postprocessing = pytest.importorskip("fairlearn.postprocessing")
     (X, y, groups), (X_new, _, groups_new) = parts
     model = postprocessing.ThresholdOptimizer(
-        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
+        estimator=LogisticRegression(), constraint="demographic_parity", predict_method="predict_proba"
     ).fit(X, y, sensitive_features=groups)
     with pytest.raises(TypeError, match="sensitive_features"):
         certificate(model, parts)

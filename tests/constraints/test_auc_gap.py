@@ -16,14 +16,14 @@ from fairconstrained.views import Exact, FullBatch, Stochastic
 
 #: The four sets as the paper writes them, for the group a and the other rows b; P and N are positive and negative.
 PAPER = {
-    "group": lambda a, b, P, N: (a, b, a | b, a | b),
+    "group_auc": lambda a, b, P, N: (a, b, a | b, a | b),
     "inter_group": lambda a, b, P, N: (a & P, b & N, b & P, a & N),
     "intra_group": lambda a, b, P, N: (a & P, a & N, b & P, b & N),
-    "positive_equality_gap": lambda a, b, P, N: (a & P, P, P | N, P | N),
-    "negative_equality_gap": lambda a, b, P, N: (a & N, N, P | N, P | N),
+    "positive_equality": lambda a, b, P, N: (a & P, P, P | N, P | N),
+    "negative_equality": lambda a, b, P, N: (a & N, N, P | N, P | N),
     "bpsn_bnsp": lambda a, b, P, N: (P, a & N, a & P, N),
 }
-OF_PAIRS = {"group", "inter_group", "intra_group"}
+OF_PAIRS = {"group_auc", "inter_group", "intra_group"}
 NO_AUX = torch.empty(0, dtype=torch.float64)
 
 each_metric = pytest.mark.parametrize("metric", PAPER)
@@ -41,7 +41,7 @@ def sets_of(metric, data, protected):
     else:
         sides = [(code, None) for code in range(data.n_groups)]
     sets = [PAPER[metric](groups[a], ~groups[a] if b is None else groups[b], P, ~P) for a, b in sides]
-    if metric == "group":  # everything against everything is one half, also where only two of three groups are compared
+    if metric == "group_auc":  # everything against everything is one half, also where two of three groups are compared
         sets = [(*four[:2], np.ones_like(P), np.ones_like(P)) for four in sets]
     names = [(data.labels[a], "others" if b is None else data.labels[b]) for a, b in sides]
     return sets, names
@@ -293,7 +293,7 @@ def test_gradients(make_data, draw_scores, metric, surrogate):
 
 def test_granularity_among_many_rows_is_a_small_constant_and_never_more_than_a_row(make_data):
     assert AUCGap(0.1).unchecked(make_data(counts=(900, 1100))).granularity == RESOLUTION
-    few = AUCGap(0.1, metric="group").unchecked(make_data(counts=(1, 1)))
+    few = AUCGap(0.1, metric="group_auc").unchecked(make_data(counts=(1, 1)))
     assert few.granularity == 1.0  # one row decides
 
 
@@ -340,7 +340,7 @@ def test_views(data):
     assert all(isinstance(constraint, view) for view in (FullBatch, Exact, Stochastic))
 
 
-@pytest.mark.parametrize("metric", ["group", "bpsn_bnsp", "masks"])
+@pytest.mark.parametrize("metric", ["group_auc", "bpsn_bnsp", "masks"])
 def test_the_mean_over_mini_batches_is_the_value(make_data, draw_scores, metric):
     data = make_data(counts=(60, 80), weighted=True)
     scores = draw_scores(data)
@@ -411,8 +411,8 @@ def test_protected_must_be_a_group(data):
 
 def test_labels_are_needed_where_they_are_compared(make_data, draw_scores):
     data = make_data(classes=False)
-    assert AUCGap(metric="group").unchecked(data).metric(draw_scores(data)) > 0
-    for metric in set(PAPER) - {"group"}:
+    assert AUCGap(metric="group_auc").unchecked(data).metric(draw_scores(data)) > 0
+    for metric in set(PAPER) - {"group_auc"}:
         with pytest.raises(ValueError, match=rf"metric='{metric}' compares positives with negatives"):
             AUCGap(metric=metric).unchecked(data)
 
@@ -420,12 +420,12 @@ def test_labels_are_needed_where_they_are_compared(make_data, draw_scores):
 def test_a_group_of_one_class_is_named_with_the_counts():
     y = np.array([1, 1, 1, -1, 1, -1, -1.0])
     data = FairData.from_arrays(np.zeros((7, 1)), y, np.array([0, 0, 0, 1, 1, 1, 1]), ("a", "b"))
-    for metric in ("inter_group", "intra_group", "negative_equality_gap", "bpsn_bnsp"):
+    for metric in ("inter_group", "intra_group", "negative_equality", "bpsn_bnsp"):
         message = rf"{metric} compares .*these have no rows: \{{'a, y=-1': 0\}}. Set small_groups='merge' or 'ignore'"
         with pytest.raises(ValueError, match=message):
             AUCGap(None, metric=metric).bind(data)
     # only the sets that are compared have to have rows
-    for metric in ("group", "positive_equality_gap"):
+    for metric in ("group_auc", "positive_equality"):
         assert AUCGap(None, metric=metric).bind(data).metric(np.arange(7.0)) > 0
     # here the set is of all other groups
     with pytest.raises(ValueError, match=r"intra_group compares .* these have no rows: \{'a, y=-1': 0\}"):
@@ -473,7 +473,7 @@ def test_surrogate_out_of_range(data):
 
 
 def test_rows_of_a_union_of_cells(data):
-    sets = AUCSets.of(data, "positive_equality_gap", "b")
+    sets = AUCSets.of(data, "positive_equality", "b")
     rows, weights = sets.set_rows[tuple(range(sets.n_cells))]
     assert rows == slice(0, data.n_samples)
     assert float(weights.sum()) == pytest.approx(1)

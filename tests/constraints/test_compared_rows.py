@@ -26,9 +26,9 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, Sadd
 
 VIEWS = (FullBatch, RowLosses, DifferenceOfConvex, Stochastic, SaddleMoments)
 CONSTRAINTS = {
-    "statistical": StatisticalParity(0.1),
+    "statistical_parity": StatisticalParity(0.1),
     "interval": StatisticalParity(0.1, interval=(0.0, 0.4), n_levels=3),
-    "demographic": DemographicParity(0.1),
+    "demographic_parity": DemographicParity(0.1),
     "opportunity": EqualOpportunity(0.1),
     "odds": EqualizedOdds(0.1),
     "group_auc": GroupAUC(0.1),
@@ -228,7 +228,7 @@ def test_strata_keep_the_ignored_rows_apart(both, data):
         assert batch.compared.labels == ("a", "b", "c")
 
 
-@pytest.mark.parametrize("name", ["demographic", "rate", "group_auc", "auc", "quadratic"])
+@pytest.mark.parametrize("name", ["demographic_parity", "rate", "group_auc", "auc", "quadratic"])
 def test_offsets_of_ignored_groups_are_zero(name, data, scores):
     whole = CONSTRAINTS[name].unchecked(data)
     gains = np.sign(scores) * data.y.numpy()

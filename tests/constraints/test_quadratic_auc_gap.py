@@ -19,17 +19,17 @@ def sets_of(metric, data, protected):
     y, groups = data.y.numpy(), [data.codes == code for code in range(data.n_groups)]
     P, N, every = y > 0, y < 0, np.ones(y.size, dtype=bool)
     paper = {
-        "group": lambda a, b: (a, b, every, every),
+        "group_auc": lambda a, b: (a, b, every, every),
         "inter_group": lambda a, b: (a & P, b & N, b & P, a & N),
         "intra_group": lambda a, b: (a & P, a & N, b & P, b & N),
-        "positive_equality_gap": lambda a, b: (a & P, P, every, every),
-        "negative_equality_gap": lambda a, b: (a & N, N, every, every),
+        "positive_equality": lambda a, b: (a & P, P, every, every),
+        "negative_equality": lambda a, b: (a & N, N, every, every),
         "bpsn_bnsp": lambda a, b: (P, a & N, a & P, N),
     }
     if protected is not None:
         a = groups[data.labels.index(protected)]
         sides = [(a, ~a)]
-    elif metric in ("group", "inter_group", "intra_group"):
+    elif metric in ("group_auc", "inter_group", "intra_group"):
         sides = list(combinations(groups, 2))
     else:
         sides = [(a, ~a) for a in groups]

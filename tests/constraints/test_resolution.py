@@ -28,11 +28,11 @@ from fairconstrained.objectives import Logistic
 
 #: Constraints that compare whole groups.
 OF_GROUPS = {
-    "statistical": StatisticalParity,
-    "demographic": DemographicParity,
+    "statistical_parity": StatisticalParity,
+    "demographic_parity": DemographicParity,
     "group_auc": GroupAUC,
-    "auc_group": lambda kappa: AUCGap(kappa, metric="group"),
-    "quadratic": lambda kappa: QuadraticAUCGap(kappa, metric="group"),
+    "auc_group": lambda kappa: AUCGap(kappa, metric="group_auc"),
+    "quadratic": lambda kappa: QuadraticAUCGap(kappa, metric="group_auc"),
     "pairwise": lambda kappa: PairwiseParity(kappa, notion="group_auc"),
     "loss": LossParity,
     "rate": RateGap,

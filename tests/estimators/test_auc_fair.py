@@ -39,11 +39,11 @@ from fairconstrained.solvers import make_solver
 from fairconstrained.views import FullBatch
 
 METRICS = {
-    "group": group_auc_gap,
+    "group_auc": group_auc_gap,
     "inter_group": inter_group_auc_gap,
     "intra_group": intra_group_auc_gap,
-    "positive_equality_gap": positive_equality_gap,
-    "negative_equality_gap": negative_equality_gap,
+    "positive_equality": positive_equality_gap,
+    "negative_equality": negative_equality_gap,
     "bpsn_bnsp": bpsn_bnsp_gap,
 }
 QUADRATIC = {"surrogate": "quadratic", "objective": "auc"}
@@ -109,11 +109,11 @@ def four_masks(positive, groups):
     [
         *(pytest.param(metric, 0.04, marks=pytest.mark.slow) for metric in METRICS),
         ("inter_group", 0.01),
-        ("group", 0.1),
+        ("group_auc", 0.1),
     ],
 )
 def test_kappa_is_met_by_the_gap_itself(biased, free, metric, kappa):
-    model = fit(classifier(kappa=kappa, metric=metric), biased)
+    model = fit(classifier(kappa=kappa, constraint=metric), biased)
     gap = gap_of(metric, model, biased)
     assert gap_of(metric, free, biased) > kappa + 0.04  # the constraint has something to do
     assert gap <= kappa + pair_share(biased)
@@ -131,7 +131,7 @@ def test_kappa_is_met_for_masks(biased, free, as_arrays):
     arrays = four_masks(biased.y == 1, biased.groups)
     gap = subset_auc_gap(biased.y, free.decision_function(biased.X), subsets=list(arrays))
     assert gap > 0.1
-    model = fit(classifier(kappa=0.04, metric=list(arrays) if as_arrays else four_masks), biased)
+    model = fit(classifier(kappa=0.04, constraint=list(arrays) if as_arrays else four_masks), biased)
     gap = subset_auc_gap(biased.y, model.decision_function(biased.X), subsets=list(arrays))
     assert 0.02 < gap <= 0.04 + pair_share(biased)
     assert model.constraint_values_ == {"subset_auc": pytest.approx(gap, abs=1e-12)}
@@ -140,7 +140,7 @@ def test_kappa_is_met_for_masks(biased, free, as_arrays):
 def test_masks_need_no_groups(biased):
     """And no warning says that there is one group only."""
     young = biased.X[:, 0] < 0
-    model = classifier(metric=[young, ~young, young, young], kappa=0.3, **QUADRATIC).fit(biased.X, biased.y)
+    model = classifier(constraint=[young, ~young, young, young], kappa=0.3, **QUADRATIC).fit(biased.X, biased.y)
     assert model.groups_.size == 0
     scores = model.decision_function(biased.X)
     auc = roc_auc_score(young, scores)
@@ -184,7 +184,7 @@ def test_the_auc_as_the_objective(biased, options):
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kappa", [0.2, 1.0, None])
 def test_the_quadratic_surrogate_is_bounded_and_the_gap_reported(biased, metric, kappa):
-    model = fit(stream(kappa=kappa, metric=metric), biased)
+    model = fit(stream(kappa=kappa, constraint=metric), biased)
     assert model.constraint_values_ == {metric: pytest.approx(gap_of(metric, model, biased), abs=1e-12)}
     assert model.status_ == "optimal"
     assert model.violation_ <= 1e-6
@@ -195,11 +195,11 @@ def test_the_quadratic_surrogate_is_bounded_and_the_gap_reported(biased, metric,
 
     a, P, every = biased.groups == 0, biased.y == 1, np.ones(400, dtype=bool)
     G1, G1_, G2, G2_ = {
-        "group": (a, ~a, every, every),
+        "group_auc": (a, ~a, every, every),
         "inter_group": (a & P, ~a & ~P, ~a & P, a & ~P),
         "intra_group": (a & P, a & ~P, ~a & P, ~a & ~P),
-        "positive_equality_gap": (a & P, P, every, every),
-        "negative_equality_gap": (a & ~P, ~P, every, every),
+        "positive_equality": (a & P, P, every, every),
+        "negative_equality": (a & ~P, ~P, every, every),
         "bpsn_bnsp": (P, a & ~P, a & P, ~P),
     }[metric]
 
@@ -212,7 +212,7 @@ def test_the_quadratic_surrogate_is_bounded_and_the_gap_reported(biased, metric,
     ]
     if kappa is not None:
         assert max(surrogates) <= 1 + kappa + 1e-5
-        if model.multipliers_ and metric in ("inter_group", "intra_group", "group"):  # of one pair of groups
+        if model.multipliers_ and metric in ("inter_group", "intra_group", "group_auc"):  # of one pair of groups
             assert max(surrogates) == pytest.approx(1 + kappa, abs=1e-5)
     else:
         assert model.multipliers_ == {}
@@ -257,15 +257,15 @@ def test_the_quadratic_kappa_may_be_larger(biased):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "xauc"}, "'metric' parameter"),
-        ({"metric": None}, "'metric' parameter"),
+        ({"constraint": "xauc"}, r"constraint must be one of .*got 'xauc'"),
+        ({"constraint": None}, "'constraint' parameter"),
         ({"surrogate": "hinge"}, "'surrogate' parameter"),
         ({"objective": "squared"}, "'objective' parameter"),
         ({"protected": "nobody"}, r"protected must be one of the groups \[0, 1\].* got 'nobody'"),
-        ({"protected": 0, "metric": four_masks}, "masks say themselves"),
-        ({"metric": [np.ones(399, dtype=bool)] * 4}, r"masks of \[399\] entries, but there are 400 rows"),
-        ({"metric": [np.ones(401, dtype=bool)] * 4}, r"masks of \[401\] entries, .* give a function"),
-        ({"metric": [np.ones(400)] * 4}, "four boolean masks"),
+        ({"protected": 0, "constraint": four_masks}, "masks say themselves"),
+        ({"constraint": [np.ones(399, dtype=bool)] * 4}, r"masks of \[399\] entries, but there are 400 rows"),
+        ({"constraint": [np.ones(401, dtype=bool)] * 4}, r"masks of \[401\] entries, .* give a function"),
+        ({"constraint": [np.ones(400)] * 4}, "four boolean masks"),
         ({"solver": "moments"}, "'moments' needs the view SaddleMoments"),
         ({"solver": "simplex"}, "solver must be one of"),
         ({"validation_fraction": 1.0}, "'validation_fraction' parameter"),
@@ -284,7 +284,7 @@ def test_a_group_of_one_class_prints_the_counts(biased):
 
 def test_masks_as_arrays_do_not_survive_cross_validation(biased):
     """Silently, the rows of a fold would be taken for other rows."""
-    search = GridSearchCV(stream(metric=[biased.y == 1] * 4), {"kappa": [0.3]}, cv=2, error_score="raise")
+    search = GridSearchCV(stream(constraint=[biased.y == 1] * 4), {"kappa": [0.3]}, cv=2, error_score="raise")
     with pytest.raises(ValueError, match=r"masks of \[400\] entries, but there are 200 rows"):
         search.fit(biased.X, biased.y, sensitive_features=biased.groups)
 
@@ -327,14 +327,14 @@ class TestInvariances:
         weights = np.random.default_rng(0).integers(0, 4, 400)
         repeated = type(biased)(*(np.repeat(column, weights, axis=0) for column in biased))
         check_same(
-            fit(stream(metric=metric), biased, sample_weight=weights.astype(float)),
-            fit(stream(metric=metric), repeated),
+            fit(stream(constraint=metric), biased, sample_weight=weights.astype(float)),
+            fit(stream(constraint=metric), repeated),
         )
 
     def test_permuted_rows(self, biased, metric):
         order = np.random.default_rng(0).permutation(400)
         permuted = type(biased)(*(column[order] for column in biased))
-        check_same(fit(stream(metric=metric), biased), fit(stream(metric=metric), permuted))
+        check_same(fit(stream(constraint=metric), biased), fit(stream(constraint=metric), permuted))
 
     def test_relabelled_groups(self, biased, metric):
         relabelled = biased._replace(groups=np.array(["z", "a"])[biased.groups])  # in the opposite order
@@ -344,7 +344,7 @@ class TestInvariances:
                 return four_masks(positive, groups == "a")
         else:
             other = metric
-        check_same(fit(stream(metric=metric), biased), fit(stream(metric=other), relabelled))
+        check_same(fit(stream(constraint=metric), biased), fit(stream(constraint=other), relabelled))
 
 
 @pytest.mark.slow
@@ -366,8 +366,8 @@ def test_masks_follow_their_rows(biased):
     masks = four_masks(biased.y == 1, biased.groups)
     order = np.random.default_rng(0).permutation(400)
     weights = np.where(np.arange(400) % 7 == 0, 0.0, 1.0)
-    one = stream(metric=list(masks)).fit(biased.X, biased.y, sample_weight=weights)
-    other = stream(metric=[mask[order] for mask in masks])
+    one = stream(constraint=list(masks)).fit(biased.X, biased.y, sample_weight=weights)
+    other = stream(constraint=[mask[order] for mask in masks])
     other.fit(biased.X[order], biased.y[order], sensitive_features=biased.groups[order], sample_weight=weights[order])
     check_same(one, other)
 
@@ -383,8 +383,8 @@ def test_clone_and_pickle(biased, fair, batch):
         assert fresh.get_params() == model.get_params()
         with pytest.raises(NotFittedError):
             fresh.predict(biased.X)
-    masked = stream(metric=[biased.y == 1] * 4)
-    np.testing.assert_array_equal(clone(masked).metric, masked.metric)
+    masked = stream(constraint=[biased.y == 1] * 4)
+    np.testing.assert_array_equal(clone(masked).constraint, masked.constraint)
 
 
 def test_pipeline_with_step_parameters(biased):
@@ -397,7 +397,7 @@ def test_pipeline_with_step_parameters(biased):
 @pytest.mark.usefixtures("routing")
 def test_grid_search_with_a_function_of_sets(biased):
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), stream(metric=four_masks)),
+        make_pipeline(StandardScaler(), stream(constraint=four_masks)),
         {"aucfairclassifier__kappa": [0.1, 1.0, None]},
         scoring="roc_auc",
         cv=3,
@@ -452,7 +452,8 @@ def test_validation_rows_are_as_if_they_were_not_there(biased):
 def test_masks_and_a_validation_part(biased):
     masks = list(four_masks(biased.y == 1, biased.groups))
     one, other = (
-        fit(stream(metric=metric, validation_fraction=0.25, random_state=0), biased) for metric in (masks, four_masks)
+        fit(stream(constraint=metric, validation_fraction=0.25, random_state=0), biased)
+        for metric in (masks, four_masks)
     )
     check_same(one, other)
     assert one.status_ == "optimal"
@@ -553,11 +554,11 @@ def test_a_stream_is_the_batch(biased, batch, pieces):
 @pytest.mark.parametrize(
     "options",
     [
-        *({"metric": metric} for metric in METRICS if metric != "inter_group"),
+        *({"constraint": metric} for metric in METRICS if metric != "inter_group"),
         {"kappa": None},
         {"alpha": 0.3},
         {"fit_intercept": False},
-        {"protected": 1, "metric": "bpsn_bnsp"},
+        {"protected": 1, "constraint": "bpsn_bnsp"},
     ],
     ids=str,
 )
@@ -581,11 +582,11 @@ def test_three_groups_and_several_columns():
         300, 4, group_proportions=(0.4, 0.3, 0.3), positive_rates=(0.5, 0.4, 0.6), random_state=1
     )
     table = np.array([["f", "n"], ["m", "n"], ["f", "s"]])
-    model = stream(metric="intra_group")
+    model = stream(constraint="intra_group")
     for group in (2, 0, 1):
         rows = groups == group
         model.partial_fit(X[rows], y[rows], classes=[1, 0], sensitive_features=table[groups[rows]], groups=table)
-    batch = stream(metric="intra_group").fit(X, y, sensitive_features=table[groups])
+    batch = stream(constraint="intra_group").fit(X, y, sensitive_features=table[groups])
     np.testing.assert_allclose(model.coef_, batch.coef_, atol=1e-7)
     assert model.groups_.tolist() == batch.groups_.tolist() == [("f", "n"), ("f", "s"), ("m", "n")]
     assert model.multipliers_ == {k: pytest.approx(v, abs=1e-6) for k, v in batch.multipliers_.items()}
@@ -694,7 +695,7 @@ def test_a_stream_of_one_group_warns(biased):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {**QUADRATIC, "metric": four_masks}, {**QUADRATIC, "solver": "level_set"}],
+    [{}, {**QUADRATIC, "constraint": four_masks}, {**QUADRATIC, "solver": "level_set"}],
     ids=["ramp", "masks", "level_set"],
 )
 def test_no_stream_of_other_problems(options):

@@ -95,10 +95,10 @@ def test_predictions_make_the_fewest_errors_that_a_shift_allows(skewed, options)
     np.testing.assert_allclose(probabilities, 1 / (1 + np.exp(-scores)))
 
 
-@pytest.mark.parametrize("parity", ["demographic", "equal_opportunity", "equalized_odds"])
+@pytest.mark.parametrize("parity", ["demographic_parity", "equal_opportunity", "equalized_odds"])
 def test_the_shift_keeps_what_depends_on_it(classes, parity):
     X, y, groups = classes
-    model = classifier(parity=parity, kappa=0.06).fit(X, y, sensitive_features=groups)
+    model = classifier(constraint=parity, kappa=0.06).fit(X, y, sensitive_features=groups)
     assert model.status_ == "optimal"
     assert model.score(X, y) > max(y.mean(), 1 - y.mean())
 
@@ -106,8 +106,8 @@ def test_the_shift_keeps_what_depends_on_it(classes, parity):
 def test_with_a_module(skewed):
     X, y, groups = skewed
     options = {"hidden_layer_sizes": (3,), "activation": "tanh", "random_state": 0, "alpha": 1e-3}
-    model = classifier(parity="demographic", **options).fit(X, y, sensitive_features=groups)
-    linear = classifier(parity="demographic").fit(X, y, sensitive_features=groups)
+    model = classifier(constraint="demographic_parity", **options).fit(X, y, sensitive_features=groups)
+    linear = classifier(constraint="demographic_parity").fit(X, y, sensitive_features=groups)
     assert ranking(model, X, y) > ranking(linear, X, y)
     assert model.constraint_values_["demographic_parity"] <= 0.1 + granularity(groups) + 1e-9
     assert model.score(X, y) >= 1 - y.mean()

@@ -55,7 +55,7 @@ def check_all_hold(model, sample):
     }
     assert model.status_ == "optimal"
     assert model.constraint_values_ == {name: pytest.approx(gap) for name, gap in gaps.items()}
-    kappas = {name: constraint.kappa for name, constraint in model.constraints}
+    kappas = {name: constraint.kappa for name, constraint in model.constraint}
     assert all(gaps[name] <= kappas[name] + one_row[name] + 1e-9 for name in gaps)
     assert model.violation_ == pytest.approx(max(0.0, *(gaps[name] - kappas[name] for name in gaps)))
 
@@ -64,7 +64,7 @@ def check_all_hold(model, sample):
 @pytest.mark.parametrize("group_interactions", [False, True], ids=["shared", "by group"])
 def test_all_hold_and_are_reported_by_name(classes, group_interactions):
     X, y, groups = classes
-    model = PartialParityClassifier(constraints=constraints(), group_interactions=group_interactions)
+    model = PartialParityClassifier(constraint=constraints(), group_interactions=group_interactions)
     model.fit(X, y, sensitive_features=groups)
     check_all_hold(model, classes)
     assert model.multipliers_
@@ -77,10 +77,12 @@ def test_all_hold_and_are_reported_by_name(classes, group_interactions):
 def test_a_single_one_is_the_same_as_without_a_list(classes):
     X, y, groups = classes
     listed = PartialParityClassifier(
-        kappa=0.9, constraints=[("rate", DemographicParity(0.1, interval=(0.0, 0.6)))]
+        kappa=0.9, constraint=[("rate", DemographicParity(0.1, interval=(0.0, 0.6)))]
     )  # the other parameters of constraints are for the single one only
     listed.fit(X, y, sensitive_features=groups)
-    plain = PartialParityClassifier(0.1, parity="demographic", interval=(0.0, 0.6)).fit(X, y, sensitive_features=groups)
+    plain = PartialParityClassifier(0.1, constraint="demographic_parity", interval=(0.0, 0.6)).fit(
+        X, y, sensitive_features=groups
+    )
     np.testing.assert_array_equal(listed.coef_, plain.coef_)
     assert list(listed.constraint_values_.values()) == list(plain.constraint_values_.values())
     assert list(listed.constraint_values_) == ["rate"]
@@ -93,7 +95,7 @@ def test_the_same_notion_twice(classes):
         ("top", StatisticalParity(0.15, interval=(0.0, 0.3))),
         ("bottom", StatisticalParity(0.25, interval=(0.6, 1.0))),
     ]
-    model = PartialParityClassifier(constraints=both).fit(X, y, sensitive_features=groups)
+    model = PartialParityClassifier(constraint=both).fit(X, y, sensitive_features=groups)
     assert model.status_ == "optimal"
     for (name, constraint), bound in zip(both, (0.15, 0.25), strict=True):
         gap = partial_statistical_parity_gap(
@@ -106,11 +108,11 @@ def test_the_same_notion_twice(classes):
 @pytest.mark.slow
 def test_kappa_none_only_reports(classes):
     X, y, groups = classes
-    model = PartialParityClassifier(constraints=[("rate", DemographicParity(0.1)), ("order", GroupAUC(None))])
+    model = PartialParityClassifier(constraint=[("rate", DemographicParity(0.1)), ("order", GroupAUC(None))])
     model.fit(X, y, sensitive_features=groups)
     gap = partial_group_auc_gap(y, model.decision_function(X), sensitive_features=groups)
     assert model.constraint_values_["order"] == pytest.approx(gap)
-    free = PartialParityClassifier(constraints=[("rate", DemographicParity(None)), ("order", GroupAUC(None))])
+    free = PartialParityClassifier(constraint=[("rate", DemographicParity(None)), ("order", GroupAUC(None))])
     unconstrained = PartialParityClassifier(None).fit(X, y, sensitive_features=groups)
     np.testing.assert_array_equal(free.fit(X, y, sensitive_features=groups).coef_, unconstrained.coef_)
     assert (free.status_, free.violation_) == ("optimal", 0.0)
@@ -119,12 +121,12 @@ def test_kappa_none_only_reports(classes):
 
 def test_one_group_is_said(classes):
     with pytest.warns(FairnessWarning, match="only one group"):
-        PartialParityClassifier(constraints=constraints()).fit(classes.X, classes.y)
+        PartialParityClassifier(constraint=constraints()).fit(classes.X, classes.y)
 
 
 def test_the_ones_that_do_not_hold_are_named(classes):
     X, y, groups = classes
-    model = PartialParityClassifier(constraints=[("rate", DemographicParity(0.01)), ("loose", GroupAUC(0.5))])
+    model = PartialParityClassifier(constraint=[("rate", DemographicParity(0.01)), ("loose", GroupAUC(0.5))])
     model.set_params(solver="penalized_subgradient", max_iter=1)  # which takes no multiple of its scores
     with pytest.warns(ConvergenceWarning, match=r"^rate is .* exceeds kappa=0\.01") as caught:
         model.fit(X, y, sensitive_features=groups)
@@ -137,14 +139,14 @@ def test_regressor_in_the_units_of_the_target(numbers):
     target = 1000 + 50 * y
     threshold = float(np.quantile(target, 0.6))
     model = PartialParityRegressor(
-        constraints=[("high", DemographicParity(0.1, threshold=threshold)), ("top", StatisticalParity(0.3))]
+        constraint=[("high", DemographicParity(0.1, threshold=threshold)), ("top", StatisticalParity(0.3))]
     )
     model.fit(X, target, sensitive_features=groups)
     above = model.predict(X) > threshold
     gap = abs(above[groups == 0].mean() - above[groups == 1].mean())
     assert model.constraint_values_["high"] == pytest.approx(gap)
     assert gap <= 0.1 + granularity(groups) + 1e-9
-    assert model.constraints[0][1].threshold == threshold  # what the user wrote stays
+    assert model.constraint[0][1].threshold == threshold  # what the user wrote stays
 
 
 # --- parameters
@@ -152,32 +154,30 @@ def test_regressor_in_the_units_of_the_target(numbers):
 
 def test_parameters_by_name():
     first, second = StatisticalParity(0.1), GroupAUC(0.2)
-    model = PartialParityClassifier(constraints=[("top", first), ("order", second)])
+    model = PartialParityClassifier(constraint=[("top", first), ("order", second)])
     params = model.get_params()
-    assert params["constraints__top"] is first
-    assert params["constraints__order__kappa"] == 0.2
-    assert params["constraints__top__interval"] == (0.0, 1.0)
-    assert not any(name.startswith("constraints__") for name in model.get_params(deep=False))
-    model.set_params(
-        constraints__top__kappa=0.3, constraints__order=DemographicParity(0.4), constraints__order__kappa=0.5
-    )
+    assert params["constraint__top"] is first
+    assert params["constraint__order__kappa"] == 0.2
+    assert params["constraint__top__interval"] == (0.0, 1.0)
+    assert not any(name.startswith("constraint__") for name in model.get_params(deep=False))
+    model.set_params(constraint__top__kappa=0.3, constraint__order=DemographicParity(0.4), constraint__order__kappa=0.5)
     assert first.kappa == 0.3
-    assert isinstance(model.constraints[1][1], DemographicParity)
-    assert model.constraints[1][1].kappa == 0.5
-    model.set_params(constraints=[("new", GroupAUC())], constraints__new__kappa=0.1, alpha=0.5)
-    assert (model.constraints[0][1].kappa, model.alpha) == (0.1, 0.5)
+    assert isinstance(model.constraint[1][1], DemographicParity)
+    assert model.constraint[1][1].kappa == 0.5
+    model.set_params(constraint=[("new", GroupAUC())], constraint__new__kappa=0.1, alpha=0.5)
+    assert (model.constraint[0][1].kappa, model.alpha) == (0.1, 0.5)
 
 
 @pytest.mark.slow
 def test_clone_is_independent_and_pickles(classes):
     X, y, groups = classes
-    model = PartialParityClassifier(constraints=[("rate", DemographicParity(0.2)), ("order", GroupAUC(0.3))], tol=0.05)
-    copy = clone(model).set_params(constraints__rate__kappa=0.9)
-    assert model.constraints[0][1].kappa == 0.2
-    assert copy.constraints[0][1].kappa == 0.9
+    model = PartialParityClassifier(constraint=[("rate", DemographicParity(0.2)), ("order", GroupAUC(0.3))], tol=0.05)
+    copy = clone(model).set_params(constraint__rate__kappa=0.9)
+    assert model.constraint[0][1].kappa == 0.2
+    assert copy.constraint[0][1].kappa == 0.9
     assert repr(model) == (
-        "PartialParityClassifier(constraints=[('rate', DemographicParity(kappa=0.2)),\n"
-        "                                     ('order', GroupAUC(kappa=0.3))],\n"
+        "PartialParityClassifier(constraint=[('rate', DemographicParity(kappa=0.2)),\n"
+        "                                    ('order', GroupAUC(kappa=0.3))],\n"
         "                        tol=0.05)"
     )
     model.fit(X, y, sensitive_features=groups)
@@ -193,8 +193,8 @@ def test_clone_is_independent_and_pickles(classes):
 def test_a_grid_over_the_kappa_of_one_of_them(classes):
     X, y, groups = classes
     named = [("psp", StatisticalParity(0.5, interval=(0.0, 0.5))), ("rate", DemographicParity(0.3))]
-    pipe = make_pipeline(StandardScaler(), PartialParityClassifier(constraints=named))
-    kappa = "partialparityclassifier__constraints__psp__kappa"
+    pipe = make_pipeline(StandardScaler(), PartialParityClassifier(constraint=named))
+    kappa = "partialparityclassifier__constraint__psp__kappa"
     scoring = make_performance_scorer(accuracy_score)
     search = GridSearchCV(pipe, {kappa: [0.15, 0.6]}, scoring=scoring, cv=2, error_score="raise")
     search.fit(X, y, sensitive_features=groups)
@@ -202,7 +202,7 @@ def test_a_grid_over_the_kappa_of_one_of_them(classes):
     tight, loose = search.cv_results_["mean_test_score"]
     assert tight != loose
     best = search.best_estimator_[-1]
-    assert best.constraints[0][1].kappa == search.best_params_[kappa]
+    assert best.constraint[0][1].kappa == search.best_params_[kappa]
     assert named[0][1].kappa == 0.5  # the user's own
     assert list(best.constraint_values_) == ["psp", "rate"]
 
@@ -220,20 +220,20 @@ ONE = DemographicParity(0.2)
         ([ONE], r"list of \(name, constraint\) pairs, such as \[\('top', StatisticalParity"),
         ([("a", ONE, 1)], "pairs"),
         ([(1, ONE)], "pairs"),
-        ([("a", "demographic")], "pairs"),
+        ([("a", "demographic_parity")], "pairs"),
         ([("a", DemographicParity)], "pairs"),
-        ({"a": ONE}, "pairs"),
-        ({"ab": ONE}, "pairs"),
-        (ONE, "parameter of PartialParityClassifier must be"),
-        ("demographic", "parameter of PartialParityClassifier must be"),
+        ({"a": ONE}, "'constraint' parameter of PartialParityClassifier must be"),
+        ({"ab": ONE}, "'constraint' parameter of PartialParityClassifier must be"),
+        ("inter_group", r"constraint must be one of \['statistical_parity', .*got 'inter_group'"),
+        ("parity", "got 'parity'"),
         ([("a", DemographicParity(-1.0))], "kappa must be in"),
         ([("a", EqualizedOdds(0.2, interval=(0.5, 0.2)))], "alpha < beta"),
     ],
 )
 def test_what_is_no_list_of_named_constraints(classes, listed, message):
     X, y, groups = classes
-    model = PartialParityClassifier(constraints=listed)
-    assert model.get_params()["constraints"] is listed
+    model = PartialParityClassifier(constraint=listed)
+    assert model.get_params()["constraint"] is listed
     repr(model)
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, sensitive_features=groups)
@@ -242,22 +242,52 @@ def test_what_is_no_list_of_named_constraints(classes, listed, message):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"constraints__b__kappa": 0.1}, r"no constraint 'b'; the names are \['a'\]"),
-        ({"constraints__b": ONE}, r"no constraint 'b'; the names are \['a'\]"),
-        ({"constraints__a__width": 0.1}, "Invalid parameter 'width' for estimator DemographicParity"),
+        ({"constraint__b__kappa": 0.1}, r"no constraint 'b'; the names are \['a'\]"),
+        ({"constraint__b": ONE}, r"no constraint 'b'; the names are \['a'\]"),
+        ({"constraint__a__width": 0.1}, "Invalid parameter 'width' for estimator DemographicParity"),
         ({"width": 0.1}, "Invalid parameter 'width' for estimator PartialParityClassifier"),
     ],
 )
 def test_parameters_that_are_not_there(params, message):
-    model = PartialParityClassifier(constraints=[("a", DemographicParity(0.2))])
+    model = PartialParityClassifier(constraint=[("a", DemographicParity(0.2))])
     with pytest.raises(ValueError, match=message):
         model.set_params(**params)
-    assert model.constraints[0][1].kappa == 0.2
+    assert model.constraint[0][1].kappa == 0.2
 
 
 def test_there_are_no_names_without_a_list():
-    with pytest.raises(ValueError, match=r"no constraint 'a'; the names are \[\]"):
-        PartialParityClassifier().set_params(constraints__a__kappa=0.1)
+    with pytest.raises(ValueError, match="constraint='statistical_parity' is a name, which has no parameters"):
+        PartialParityClassifier().set_params(constraint__a__kappa=0.1)
+
+
+def test_a_constraint_of_its_own_is_the_named_one_with_these_parameters(classes):
+    X, y, groups = classes
+    own = PartialParityClassifier(0.9, constraint=DemographicParity(0.1, interval=(0.0, 0.6)))
+    named = PartialParityClassifier(0.1, constraint="demographic_parity", interval=(0.0, 0.6))
+    own, named = (model.fit(X, y, sensitive_features=groups) for model in (own, named))
+    np.testing.assert_array_equal(own.coef_, named.coef_)
+    assert own.constraint_values_ == named.constraint_values_
+    assert own._bound_params(0.3) == {"constraint__kappa": 0.3}
+    free = clone(own).set_params(constraint__kappa=None)
+    assert (own.constraint.kappa, free.constraint.kappa) == (0.1, None)
+    assert not free._asks_for_fairness()
+
+
+@pytest.mark.parametrize(
+    ("alias", "name"),
+    [
+        ("demographic_parity_difference", "demographic_parity"),
+        ("pSP", "statistical_parity"),
+        ("pEOD", "equalized_odds"),
+    ],
+)
+def test_other_names_of_the_metric_name_the_constraint(classes, alias, name):
+    X, y, groups = classes
+    one, other = (
+        PartialParityClassifier(0.3, constraint=c).fit(X, y, sensitive_features=groups) for c in (alias, name)
+    )
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    assert set(one.constraint_values_) == {name}
 
 
 def test_labels_are_needed_where_they_are_compared_within(numbers):
@@ -265,12 +295,12 @@ def test_labels_are_needed_where_they_are_compared_within(numbers):
     with pytest.raises(
         ValueError, match=r"equal_opportunity .* needs .* at least 5 rows .*'0, y=\+1': 0, '1, y=\+1': 0"
     ):
-        PartialParityRegressor(constraints=[("tpr", EqualOpportunity(0.2))]).fit(X, y, sensitive_features=groups)
+        PartialParityRegressor(constraint=[("tpr", EqualOpportunity(0.2))]).fit(X, y, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("constraint", [RateGap(), LossParity(), MinorityShare(), ParityPair()])
 def test_scores_of_a_classifier_are_no_predictions_of_a_regressor(numbers, constraint):
     """Which rows are positive would depend on the units of the target, and what is reported with it."""
-    model = PartialParityRegressor(constraints=[("rates", constraint)])
+    model = PartialParityRegressor(constraint=[("rates", constraint)])
     with pytest.raises(ValueError, match=f"{type(constraint).__name__} is about the scores of a classifier"):
         model.fit(numbers.X, numbers.y, sensitive_features=numbers.groups)

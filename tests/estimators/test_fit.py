@@ -45,7 +45,7 @@ SOLVER_OPTIONS = {
 
 
 def classifier(**options):
-    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+    return PartialParityClassifier(**{"kappa": 0.2, "constraint": "demographic_parity", **options})
 
 
 def fit(model, sample, **extra):
@@ -56,7 +56,7 @@ def fit(model, sample, **extra):
 
 
 def test_fitted_attributes(classes):
-    model = fit(classifier(kappa=0.1, parity="statistical"), classes)
+    model = fit(classifier(kappa=0.1, constraint="statistical_parity"), classes)
     assert all(hasattr(model, name) for name in [*FITTED, "classes_"])
     assert not hasattr(model, "feature_names_in_")
     assert model.coef_.shape == (1, 4)
@@ -186,13 +186,13 @@ def test_joblib(classes):
 @pytest.mark.parametrize("solver", ["idca", "switching_subgradient"])
 def test_solvers_of_the_paper_bound_a_surrogate_and_say_so(classes, solver):
     with pytest.warns(ConvergenceWarning, match=f"Solver '{solver}' bounds a surrogate of the metric; solver='auto'"):
-        model = fit(classifier(kappa=0.02, solver=solver, max_iter=5, parity="statistical"), classes)
+        model = fit(classifier(kappa=0.02, solver=solver, max_iter=5, constraint="statistical_parity"), classes)
     assert model.status_ == "infeasible"
     assert model.constraint_values_["statistical_parity"] > 0.02
 
 
 def test_max_iter_and_options_reach_the_solver(classes):
-    options = {"solver": "idca", "kappa": None, "parity": "statistical", "solver_options": {"max_inner": 7}}
+    options = {"solver": "idca", "kappa": None, "constraint": "statistical_parity", "solver_options": {"max_inner": 7}}
     model = fit(classifier(max_iter=3, **options), classes)
     assert model.n_iter_ == len(model.history_) == 3
     model = fit(classifier(max_iter=3, **{**options, "solver_options": {"max_outer": 2, "max_inner": 7}}), classes)
@@ -202,12 +202,12 @@ def test_max_iter_and_options_reach_the_solver(classes):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "solver_options", "parity"),
-    [(*item, ("statistical", "demographic")[i % 2]) for i, item in enumerate(SOLVER_OPTIONS.items())],
+    [(*item, ("statistical_parity", "demographic_parity")[i % 2]) for i, item in enumerate(SOLVER_OPTIONS.items())],
     ids=SOLVER_OPTIONS.keys(),
 )
 def test_every_solver_fits_without_a_constraint(classes, solver, solver_options, parity):
     options = {"solver": solver, "solver_options": solver_options, "max_iter": 10, "random_state": 0}
-    model = fit(classifier(kappa=None, parity=parity, **options), classes)
+    model = fit(classifier(kappa=None, constraint=parity, **options), classes)
     assert model.status_ in ("optimal", "completed")
     assert model.score(classes.X, classes.y) > classes.y.mean() + 0.05
 
@@ -259,7 +259,7 @@ def test_verbose(classes, capsys):
 
 def test_a_violation_is_never_silent(classes):
     with pytest.warns(ConvergenceWarning) as caught:
-        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical", solver="idca"), classes)
+        model = fit(classifier(kappa=0.01, max_iter=1, constraint="statistical_parity", solver="idca"), classes)
     (warning,) = caught
     value = model.constraint_values_["statistical_parity"]
     message = str(warning.message)
@@ -275,7 +275,7 @@ def test_what_a_rescaling_has_rescued_is_said(classes):
     with pytest.warns(
         ConvergenceWarning, match=r"no iterate kept the bound, and the best constant, multiple"
     ) as caught:
-        model = fit(classifier(kappa=0.01, max_iter=1, parity="statistical"), classes)
+        model = fit(classifier(kappa=0.01, max_iter=1, constraint="statistical_parity"), classes)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert model.status_ == "max_iter"
@@ -284,7 +284,7 @@ def test_what_a_rescaling_has_rescued_is_said(classes):
 
 def test_not_settled_is_said(classes):
     with pytest.warns(ConvergenceWarning, match="stopped at max_iter.* before its objective settled") as caught:
-        model = fit(classifier(kappa=0.3, max_iter=6, tol=0.0, parity="statistical"), classes)
+        model = fit(classifier(kappa=0.3, max_iter=6, tol=0.0, constraint="statistical_parity"), classes)
     assert len(caught) == 1
     assert model.status_ == "max_iter"
     assert caught[0].filename == __file__

@@ -13,7 +13,7 @@ from fairconstrained import PartialParityClassifier, PartialParityRegressor
 
 def classifier(**options):
     """Short runs under an active constraint: what is tested here is what goes in, not how far the objective comes."""
-    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", "tol": 0.05, **options})
+    return PartialParityClassifier(**{"kappa": 0.2, "constraint": "demographic_parity", "tol": 0.05, **options})
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +210,7 @@ def test_a_group_that_is_too_small_prints_the_counts(classes):
     ("parameter", "options"),
     [
         ("objective", ["logistic", "truncated_logistic", "hinge", "squared", "zero_one"]),
-        ("parity", ["statistical", "demographic"]),
+        ("constraint", ["statistical_parity", "demographic_parity"]),
         ("surrogate", ["logistic", "ramp", "smoothstep"]),
         ("solver", ["auto", "augmented_lagrangian", "idca", "switching_subgradient"]),
     ],

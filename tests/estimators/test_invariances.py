@@ -5,19 +5,24 @@ import pytest
 
 from fairconstrained import PartialParityClassifier, PartialParityRegressor
 
-each_parity = pytest.mark.parametrize("parity", [pytest.param("statistical", marks=pytest.mark.slow), "demographic"])
+each_parity = pytest.mark.parametrize(
+    "parity", [pytest.param("statistical_parity", marks=pytest.mark.slow), "demographic_parity"]
+)
 
 
-def fit(sample, parity="statistical", kappa=0.15, weights=None, **options):
+def fit(sample, constraint="statistical_parity", kappa=0.15, weights=None, **options):
     X, y, groups = sample
-    model = PartialParityClassifier(kappa, interval=(0.0, 0.5), parity=parity, **options)
+    model = PartialParityClassifier(kappa, interval=(0.0, 0.5), constraint=constraint, **options)
     return model.fit(X, y, sensitive_features=groups, sample_weight=weights)
 
 
 @pytest.fixture(scope="module")
 def plain(classes):
     """From the parity to the fits with the bound and without, to which those of changed data are compared."""
-    return {parity: (fit(classes, parity), fit(classes, parity, None)) for parity in ("statistical", "demographic")}
+    return {
+        parity: (fit(classes, parity), fit(classes, parity, None))
+        for parity in ("statistical_parity", "demographic_parity")
+    }
 
 
 def check_as_good(one, other, tolerance):
@@ -103,7 +108,7 @@ def test_swapped_classes(classes):
 def test_units_of_the_target(numbers, parity, fit_intercept):
     X, y, groups = numbers
     shift = 5.0 if fit_intercept else 0.0  # without an intercept a shift of y changes the problem
-    options = {"parity": parity, "fit_intercept": fit_intercept}
+    options = {"constraint": parity, "fit_intercept": fit_intercept}
     one = PartialParityRegressor(0.1, threshold=-0.3, **options).fit(X, y, sensitive_features=groups)
     other = PartialParityRegressor(0.1, threshold=-300.0 + shift, **options)
     other.fit(X, 1000 * y + shift, sensitive_features=groups)

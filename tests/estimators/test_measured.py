@@ -24,18 +24,23 @@ TRAIN, TEST = np.arange(800), np.arange(800, 1200)
 TOP = (0.0, 0.3)
 TWO = [("top", StatisticalParity(0.1, interval=TOP)), ("rate", DemographicParity(0.1))]
 
+
+def top_gap(s, y, g):
+    return partial_statistical_parity_gap(y, s, sensitive_features=g, interval=TOP)
+
+
 #: Estimator, and the metrics that it bounds as functions of scores, labels and groups.
 CASES = {
-    "statistical": (
+    "statistical_parity": (
         fc.PartialParityClassifier(0.1, interval=TOP),
-        {"statistical": lambda s, y, g: partial_statistical_parity_gap(y, s, sensitive_features=g, interval=TOP)},
+        {"statistical_parity": top_gap},
     ),
     "heads": (
         fc.PartialParityClassifier(0.1, interval=TOP, group_interactions=True),
-        {"statistical": lambda s, y, g: partial_statistical_parity_gap(y, s, sensitive_features=g, interval=TOP)},
+        {"statistical_parity": top_gap},
     ),
     "several": (
-        fc.PartialParityClassifier(constraints=TWO),
+        fc.PartialParityClassifier(constraint=TWO),
         {
             "top": lambda s, y, g: partial_statistical_parity_gap(y, s, sensitive_features=g, interval=TOP),
             "rate": lambda s, y, g: independence_gap(y, s > 0, sensitive_features=g),
@@ -47,7 +52,7 @@ CASES = {
     ),
     "penalty": (
         fc.RegularizedParityClassifier(0.3, max_iter=20),
-        {"statistical": lambda s, y, g: partial_statistical_parity_gap(y, s, sensitive_features=g)},
+        {"statistical_parity": lambda s, y, g: partial_statistical_parity_gap(y, s, sensitive_features=g)},
     ),
     "correlation": (
         fc.CorrelationPenaltyClassifier(0.1),
@@ -110,7 +115,7 @@ def test_values_are_those_of_the_metrics(fitted, name):
 
 @pytest.mark.slow
 def test_weights_stand_for_repeated_rows_and_sparse_for_dense(fitted):
-    model, weights = fitted("statistical"), np.random.default_rng(0).integers(0, 3, TEST.size)
+    model, weights = fitted("statistical_parity"), np.random.default_rng(0).integers(0, 3, TEST.size)
     rows = np.repeat(TEST, weights)
     weighted = model.constraint_values(
         sp.csr_array(X[TEST]), y[TEST], sensitive_features=LETTERS[TEST], sample_weight=weights
@@ -122,7 +127,7 @@ def test_weights_stand_for_repeated_rows_and_sparse_for_dense(fitted):
 @pytest.mark.slow
 def test_regression_is_measured_in_the_units_of_the_target():
     target = 50 + 10 * X[:, 0] + (LETTERS == "a")
-    model = fc.PartialParityRegressor(0.1, parity="demographic", threshold=50.0)
+    model = fc.PartialParityRegressor(0.1, constraint="demographic_parity", threshold=50.0)
     model.fit(X[TRAIN], target[TRAIN], sensitive_features=LETTERS[TRAIN])
     above = model.predict(X[TEST]) > 50
     expected = independence_gap(None, above, sensitive_features=LETTERS[TEST])
@@ -152,7 +157,7 @@ def test_pairs_have_their_own_values():
 
 
 def test_errors(fitted):
-    model = fitted("statistical")
+    model = fitted("statistical_parity")
     with pytest.raises(ValueError, match="unknown classes"):
         model.constraint_values(X[TEST], y[TEST] + 5, sensitive_features=LETTERS[TEST])
     with pytest.raises(ValueError, match="features"):
@@ -165,13 +170,16 @@ def test_errors(fitted):
 @pytest.mark.parametrize(
     ("estimator", "tolerance"),
     [
-        (fc.PartialParityClassifier(parity="demographic"), 0.2),  # of rates, whose surrogates see few rows at a time
-        (fc.PartialParityClassifier(parity="group_auc"), 0.2),
+        (
+            fc.PartialParityClassifier(constraint="demographic_parity"),
+            0.2,
+        ),  # of rates, whose surrogates see few rows at a time
+        (fc.PartialParityClassifier(constraint="group_auc"), 0.2),
         (fc.RateParityClassifier(), 0.2),
         (fc.RateParityClassifier(rate="sigmoid"), 0.02),
-        (fc.AUCFairClassifier(metric="group"), 0.2),
+        (fc.AUCFairClassifier(constraint="group_auc"), 0.2),
     ],
-    ids=["demographic", "group_auc", "indicator", "sigmoid", "auc"],
+    ids=["demographic_parity", "group_auc", "indicator", "sigmoid", "auc"],
 )
 def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
     X, y, group = make_biased_classification(n_samples=6000, random_state=0)
@@ -188,7 +196,7 @@ def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")
 def test_a_method_without_multipliers_has_no_price():
-    model = fc.PartialParityClassifier(0.1, parity="demographic", solver="idca", max_iter=2)
+    model = fc.PartialParityClassifier(0.1, constraint="demographic_parity", solver="idca", max_iter=2)
     model.fit(X, y, sensitive_features=GROUP)
     assert model.multipliers_ is None
     assert np.isnan(model.prices_["demographic_parity"])
@@ -199,7 +207,7 @@ def test_a_method_without_multipliers_has_no_price():
 
 
 def test_a_search_over_thresholds_has_no_price():
-    options = {"parity": "demographic", "objective": "zero_one", "group_interactions": True}
+    options = {"constraint": "demographic_parity", "objective": "zero_one", "group_interactions": True}
     free, fair = (
         fc.PartialParityClassifier(kappa, **options).fit(X, y, sensitive_features=GROUP) for kappa in (None, 0.05)
     )
@@ -234,8 +242,8 @@ def test_parameters_of_a_bound():
     assert fc.MinorityRateClassifier()._bound_params(None) == {"min_share": None}
     assert fc.NeymanPearsonClassifier({0: 0.2, 2: 0.3})._bound_params(0.1) == {"bounds": {0: 0.1, 2: 0.1}}
     assert fc.NeymanPearsonClassifier(0.3)._bound_params(0.1) == {"bounds": 0.1}
-    several = fc.PartialParityClassifier(constraints=TWO)._bound_params(0.1)
-    assert several == {"constraints__top__kappa": 0.1, "constraints__rate__kappa": 0.1}
+    several = fc.PartialParityClassifier(constraint=TWO)._bound_params(0.1)
+    assert several == {"constraint__top__kappa": 0.1, "constraint__rate__kappa": 0.1}
 
 
 def test_rows_of_the_fit_are_remembered():

@@ -229,7 +229,7 @@ def test_both_constraints_serve_other_estimators(biased, rate):
     X, y, group = biased
     free = PartialParityClassifier(None).fit(X, y, sensitive_features=group)
     constraints = [("pair", ParityPair(1.1, rate=rate)), ("share", MinorityShare(0.35, minority=1, rate=rate))]
-    model = PartialParityClassifier(constraints=constraints, hidden_layer_sizes=(4,), random_state=0)
+    model = PartialParityClassifier(constraint=constraints, hidden_layer_sizes=(4,), random_state=0)
     for fitted in (model, clone(model).set_params(hidden_layer_sizes=None)):
         fitted.fit(X, y, sensitive_features=group)
         scores = fitted.decision_function(X)

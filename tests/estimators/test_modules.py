@@ -39,7 +39,7 @@ def instance():
 
 def classifier(**options):
     return PartialParityClassifier(
-        **{"kappa": KAPPA, "parity": "demographic", "random_state": 0, "tol": 0.01, **options}
+        **{"kappa": KAPPA, "constraint": "demographic_parity", "random_state": 0, "tol": 0.01, **options}
     )
 
 
@@ -97,9 +97,9 @@ def test_relu_is_the_default(classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parity", ["statistical", "group_auc", "equalized_odds"])
+@pytest.mark.parametrize("parity", ["statistical_parity", "group_auc", "equalized_odds"])
 def test_other_notions(classes, parity):
-    model = fit(tanh(parity=parity, kappa=0.12, interval=(0.0, 0.6)), classes)
+    model = fit(tanh(constraint=parity, kappa=0.12, interval=(0.0, 0.6)), classes)
     (gap,) = model.constraint_values_.values()
     assert model.status_ == "optimal"
     assert gap <= 0.12 + 1 / (0.6 * min(np.bincount(2 * classes.groups + classes.y)))
@@ -188,7 +188,7 @@ def test_regressor(numbers, group_interactions):
     target = 300 + 20 * y
     model = PartialParityRegressor(
         KAPPA,
-        parity="demographic",
+        constraint="demographic_parity",
         threshold=float(np.quantile(target, 0.6)),
         hidden_layer_sizes=(3,),
         activation="tanh",

@@ -17,13 +17,12 @@ from fairconstrained.metrics import (
 from fairconstrained.model_selection import get_fairness_scorer
 
 GAPS = {
-    "statistical": partial_statistical_parity_gap,
-    "demographic": partial_demographic_parity_gap,
+    "statistical_parity": partial_statistical_parity_gap,
+    "demographic_parity": partial_demographic_parity_gap,
     "group_auc": partial_group_auc_gap,
     "equal_opportunity": partial_equal_opportunity_gap,
     "equalized_odds": partial_equalized_odds_gap,
 }
-NAMES = {"statistical": "statistical_parity", "demographic": "demographic_parity"}
 UNION = [(0.0, 0.3), (0.5, 1.0)]
 INTERVALS = {
     "interval": lambda groups: (0.2, 1.0),
@@ -59,20 +58,20 @@ def resolution(parity, y, groups, interval):
 def check_promise(model, X, y, groups, codes):
     """``constraint_values_`` is the public metric, and within kappa up to one row."""
     scores = model.decision_function(X, sensitive_features=groups)
-    gap = GAPS[model.parity](y, scores, sensitive_features=groups, interval=model.interval)
-    assert gap <= model.kappa + resolution(model.parity, y, codes, model.interval) + 1e-9
+    gap = GAPS[model.constraint](y, scores, sensitive_features=groups, interval=model.interval)
+    assert gap <= model.kappa + resolution(model.constraint, y, codes, model.interval) + 1e-9
     assert model.status_ == "optimal"
-    assert model.constraint_values_ == {NAMES.get(model.parity, model.parity): pytest.approx(gap, abs=1e-9)}
+    assert model.constraint_values_ == {model.constraint: pytest.approx(gap, abs=1e-9)}
     assert model.violation_ == pytest.approx(max(gap - model.kappa, 0), abs=1e-9)
 
 
 #: Every notion with two groups and with three, on a union and on intervals by group, of which one is a union. Single
 #: intervals are in the next test, and for the notions that are not there in test_promise.py.
 CASES = [
-    *((parity, *case) for parity in GAPS if parity != "demographic" for case in ((2, "union"), (3, "by group"))),
-    ("demographic", 2, "by group"),
-    ("demographic", 3, "union"),
-    ("statistical", 3, "interval"),
+    *((parity, *case) for parity in GAPS if parity != "demographic_parity" for case in ((2, "union"), (3, "by group"))),
+    ("demographic_parity", 2, "by group"),
+    ("demographic_parity", 3, "union"),
+    ("statistical_parity", 3, "interval"),
 ]
 
 
@@ -81,7 +80,9 @@ CASES = [
 def test_kappa_is_kept(sample, parity, kind):
     X, y, groups = sample
     interval = INTERVALS[kind](groups)
-    model = PartialParityClassifier(KAPPAS[parity], parity=parity, interval=interval, group_interactions=True, tol=TOL)
+    model = PartialParityClassifier(
+        KAPPAS[parity], constraint=parity, interval=interval, group_interactions=True, tol=TOL
+    )
     model.fit(X, y, sensitive_features=groups)
     check_promise(model, X, y, groups, groups)
     free = PartialParityClassifier(**{**model.get_params(), "kappa": None}).fit(X, y, sensitive_features=groups)
@@ -97,7 +98,7 @@ def test_kappa_is_kept(sample, parity, kind):
 )
 def test_coefficients_that_the_groups_share(sample, parity):
     X, y, groups = sample
-    model = PartialParityClassifier(0.15, parity=parity, interval=(0.2, 1.0), tol=TOL).fit(
+    model = PartialParityClassifier(0.15, constraint=parity, interval=(0.2, 1.0), tol=TOL).fit(
         X, y, sensitive_features=groups
     )
     check_promise(model, X, y, groups, groups)
@@ -105,7 +106,7 @@ def test_coefficients_that_the_groups_share(sample, parity):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parity", ["statistical", "equalized_odds"])
+@pytest.mark.parametrize("parity", ["statistical_parity", "equalized_odds"])
 def test_crossed_attributes(parity):
     X, y, groups = make_biased_classification(
         700,
@@ -119,7 +120,7 @@ def test_crossed_attributes(parity):
     table = pd.DataFrame({"sex": np.array(["f", "m", "m"])[groups], "old": np.array([True, True, False])[groups]})
     labels = [("f", True), ("m", False), ("m", True)]
     interval = {label: UNION if label[0] == "f" else (0.1, 1.0) for label in labels}
-    model = PartialParityClassifier(0.12, parity=parity, interval=interval, group_interactions=True, tol=TOL)
+    model = PartialParityClassifier(0.12, constraint=parity, interval=interval, group_interactions=True, tol=TOL)
     model.fit(X, y, sensitive_features=table)
     assert list(model.groups_) == labels
     lengths = {index: interval[("m" if index else "f", index < 2)] for index in range(3)}
@@ -133,7 +134,7 @@ def test_crossed_attributes(parity):
 def test_weights_and_threshold_reach_the_rates(sample, parity):
     X, y, groups = sample
     weights = np.random.default_rng(0).uniform(0.3, 2.0, y.size)
-    model = PartialParityClassifier(0.25, parity=parity, threshold=0.5, tol=TOL)
+    model = PartialParityClassifier(0.25, constraint=parity, threshold=0.5, tol=TOL)
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     measured = {"sensitive_features": groups, "sample_weight": weights, "threshold": 0.5}
     gap = GAPS[parity](y, model.decision_function(X), **measured)
@@ -144,16 +145,16 @@ def test_weights_and_threshold_reach_the_rates(sample, parity):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parity", "kind"), [("statistical", "by group"), ("demographic", "union"), ("group_auc", "by group")]
+    ("parity", "kind"), [("statistical_parity", "by group"), ("demographic_parity", "union"), ("group_auc", "by group")]
 )
 def test_regressor(numbers, parity, kind):
     X, y, groups = numbers
     interval = INTERVALS[kind](groups)
     model = PartialParityRegressor(
-        0.1, parity=parity, interval=interval, threshold=-0.5, group_interactions=True, tol=TOL
+        0.1, constraint=parity, interval=interval, threshold=-0.5, group_interactions=True, tol=TOL
     )
     model.fit(X, y, sensitive_features=groups)
-    extra = {"threshold": -0.5} if parity == "demographic" else {}
+    extra = {"threshold": -0.5} if parity == "demographic_parity" else {}
     predicted = model.predict(X, sensitive_features=groups)
     gap = GAPS[parity](None, predicted, sensitive_features=groups, interval=interval, **extra)
     assert gap <= 0.1 + granularity(groups, interval=interval) + 1e-9
@@ -163,14 +164,14 @@ def test_regressor(numbers, parity, kind):
 
 @pytest.mark.parametrize("parity", ["equal_opportunity", "equalized_odds"])
 def test_regressor_has_no_labels_to_compare_within(numbers, parity):
-    with pytest.raises(ValueError, match="'parity' parameter of PartialParityRegressor must be"):
-        PartialParityRegressor(0.1, parity=parity).fit(numbers.X, numbers.y, sensitive_features=numbers.groups)
+    with pytest.raises(ValueError, match=rf"constraint must be one of .*'group_auc'\], .*got '{parity}'"):
+        PartialParityRegressor(0.1, constraint=parity).fit(numbers.X, numbers.y, sensitive_features=numbers.groups)
 
 
 def test_a_group_without_positives_is_named(classes):
     X, y, _ = classes
     with pytest.raises(ValueError, match=r"equal_opportunity with kappa=0.1 .* \{'few, y=\+1': 0\}"):
-        PartialParityClassifier(0.1, parity="equal_opportunity").fit(
+        PartialParityClassifier(0.1, constraint="equal_opportunity").fit(
             X, y, sensitive_features=np.where((np.arange(y.size) < 100) & (y == 0), "few", "many")
         )
 
@@ -183,7 +184,9 @@ def test_zero_one_under_equal_opportunity_is_the_best_pair_of_thresholds(classes
     X, y, groups = classes
     x = X[:, [0]] + X[:, [1]]
     kappa = 0.03
-    model = PartialParityClassifier(kappa, parity="equal_opportunity", objective="zero_one", group_interactions=True)
+    model = PartialParityClassifier(
+        kappa, constraint="equal_opportunity", objective="zero_one", group_interactions=True
+    )
     model.fit(x, y, sensitive_features=groups)
     assert (model.coef_ > 0).all()  # in both groups a larger x speaks for the positive class
     rates, hits = [], []
@@ -207,7 +210,7 @@ def test_zero_one_under_equal_opportunity_is_the_best_pair_of_thresholds(classes
 def test_ranks_in_the_whole_group(parity, interval):
     """The bound is that of the public metric with the same ranks, and says nothing about the other one."""
     X, y, groups = make_biased_classification(1500, 4, group_shift=(0.0, -1.0), random_state=0)
-    options = {"parity": parity, "interval": interval, "ranks": "group"}
+    options = {"constraint": parity, "interval": interval, "ranks": "group"}
     free = PartialParityClassifier(None, **options).fit(X, y, sensitive_features=groups)
     assert free.constraint_values_[parity] > 0.15
     model = PartialParityClassifier(0.08, **options, tol=TOL).fit(X, y, sensitive_features=groups)
@@ -221,13 +224,13 @@ def test_ranks_in_the_whole_group(parity, interval):
     assert scorer(model, X, y, sensitive_features=groups) == pytest.approx(-value, abs=1e-9)
     plain = GAPS[parity](y, scores, sensitive_features=groups, interval=interval)
     assert plain != pytest.approx(value, abs=1e-3)
-    default = PartialParityClassifier(None, parity=parity, interval=interval).fit(X, y, sensitive_features=groups)
+    default = PartialParityClassifier(None, constraint=parity, interval=interval).fit(X, y, sensitive_features=groups)
     assert default.constraint_values_[parity] != pytest.approx(free.constraint_values_[parity], abs=1e-3)
 
 
 def test_solvers_that_split_or_sample_do_not_take_ranks_in_the_whole_group():
     X, y, groups = make_biased_classification(500, 4, random_state=0)
     for solver in ("idca", "stochastic_idca"):
-        model = PartialParityClassifier(parity="equal_opportunity", ranks="group", solver=solver)
+        model = PartialParityClassifier(constraint="equal_opportunity", ranks="group", solver=solver)
         with pytest.raises(ValueError, match=r"'equal_opportunity' does not offer(.|\n)*'augmented_lagrangian'"):
             model.fit(X, y, sensitive_features=groups)

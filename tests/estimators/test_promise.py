@@ -9,13 +9,13 @@ from fairconstrained import PartialParityClassifier, PartialParityRegressor
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import granularity, partial_demographic_parity_gap, partial_statistical_parity_gap
 
-GAPS = {"statistical": partial_statistical_parity_gap, "demographic": partial_demographic_parity_gap}
+GAPS = {"statistical_parity": partial_statistical_parity_gap, "demographic_parity": partial_demographic_parity_gap}
 INTERVAL = (0.0, 0.5)
 each_parity = pytest.mark.parametrize("parity", sorted(GAPS))
 
 
 def measured_gap(model, scores, groups, **extra):
-    return GAPS[model.parity](
+    return GAPS[model.constraint](
         None, scores, sensitive_features=groups, interval=model.interval, normalize=model.normalize, **extra
     )
 
@@ -60,7 +60,7 @@ def test_classifier(classes, objective, parity, normalize, group_interactions):
         0.1,
         interval=INTERVAL,
         objective=objective,
-        parity=parity,
+        constraint=parity,
         normalize=normalize,
         group_interactions=group_interactions,
     )
@@ -80,7 +80,7 @@ def test_regressor(numbers, parity, normalize, group_interactions):
     model = PartialParityRegressor(
         0.1,
         interval=INTERVAL,
-        parity=parity,
+        constraint=parity,
         normalize=normalize,
         threshold=threshold,
         group_interactions=group_interactions,
@@ -88,7 +88,7 @@ def test_regressor(numbers, parity, normalize, group_interactions):
     free = PartialParityRegressor(**{**model.get_params(), "kappa": None})
     model.fit(X, y, sensitive_features=groups)
     free.fit(X, y, sensitive_features=groups)
-    extra = {"threshold": threshold} if parity == "demographic" else {}
+    extra = {"threshold": threshold} if parity == "demographic_parity" else {}
     check_promise(model, free, X, groups, prediction, **extra)
     assert model.score(X, y, sensitive_features=groups) > 0.2
 
@@ -104,21 +104,23 @@ def test_four_groups(parity):
         group_shift=(0.0, -0.3, 0.2, 0.0),
         random_state=1,
     )
-    model = PartialParityClassifier(0.15, parity=parity).fit(X, y, sensitive_features=groups)
-    free = PartialParityClassifier(None, parity=parity).fit(X, y, sensitive_features=groups)
+    model = PartialParityClassifier(0.15, constraint=parity).fit(X, y, sensitive_features=groups)
+    free = PartialParityClassifier(None, constraint=parity).fit(X, y, sensitive_features=groups)
     check_promise(model, free, X, groups, decision)
     assert list(model.groups_) == [0, 1, 2, 3]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("parity", "group_interactions"), [("demographic", False), ("statistical", True)])
+@pytest.mark.parametrize(
+    ("parity", "group_interactions"), [("demographic_parity", False), ("statistical_parity", True)]
+)
 def test_two_sensitive_columns(parity, group_interactions):
     X, y, groups = make_biased_classification(
         1200, 4, group_proportions=(0.3, 0.3, 0.4), positive_rates=(0.65, 0.35, 0.5), random_state=2
     )
     # three of the four combinations are observed
     table = pd.DataFrame({"sex": np.array(["f", "m", "m"])[groups], "old": np.array([True, True, False])[groups]})
-    options = {"parity": parity, "group_interactions": group_interactions}
+    options = {"constraint": parity, "group_interactions": group_interactions}
     model = PartialParityClassifier(0.15, **options).fit(X, y, sensitive_features=table)
     free = PartialParityClassifier(None, **options).fit(X, y, sensitive_features=table)
     check_promise(model, free, X, table, decision)
@@ -129,7 +131,7 @@ def test_two_sensitive_columns(parity, group_interactions):
 def test_weighted_rows(classes, parity):
     X, y, groups = classes
     weights = np.random.default_rng(0).uniform(0.3, 2.0, y.size)
-    model = PartialParityClassifier(0.1, parity=parity)
+    model = PartialParityClassifier(0.1, constraint=parity)
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     gap = measured_gap(model, model.decision_function(X), groups, sample_weight=weights)
     assert gap <= 0.1 + granularity(groups, sample_weight=weights) + 1e-9
@@ -141,8 +143,8 @@ def test_weighted_rows(classes, parity):
 @each_parity
 def test_a_threshold_of_the_classifier(classes, parity):
     X, y, groups = classes
-    model = PartialParityClassifier(0.1, parity=parity, threshold=0.8).fit(X, y, sensitive_features=groups)
-    extra = {"threshold": 0.8} if parity == "demographic" else {}
+    model = PartialParityClassifier(0.1, constraint=parity, threshold=0.8).fit(X, y, sensitive_features=groups)
+    extra = {"threshold": 0.8} if parity == "demographic_parity" else {}
     gap = measured_gap(model, model.decision_function(X), groups, **extra)
     assert gap <= 0.1 + granularity(groups) + 1e-9
     np.testing.assert_array_equal(model.predict(X), (model.decision_function(X) > 0.8).astype(int))
@@ -173,7 +175,7 @@ def test_a_smaller_kappa_costs_more(classes):
 def test_kappa_one_is_kappa_none(classes, objective, parity):
     X, y, groups = classes
     one, none = (
-        PartialParityClassifier(kappa, objective=objective, parity=parity).fit(X, y, sensitive_features=groups)
+        PartialParityClassifier(kappa, objective=objective, constraint=parity).fit(X, y, sensitive_features=groups)
         for kappa in (1.0, None)
     )
     np.testing.assert_array_equal(one.coef_, none.coef_)
@@ -233,7 +235,9 @@ def test_zero_one_is_the_best_pair_of_thresholds(classes):
     X, y, groups = classes
     x = X[:, [0]] + X[:, [1]]
     kappa = 0.1
-    model = PartialParityClassifier(kappa, parity="demographic", objective="zero_one", group_interactions=True)
+    model = PartialParityClassifier(
+        kappa, constraint="demographic_parity", objective="zero_one", group_interactions=True
+    )
     model.fit(x, y, sensitive_features=groups)
     assert (model.coef_ > 0).all()  # in both groups a larger x speaks for the positive class
     rates, hits = [], []

@@ -92,7 +92,7 @@ def test_kappa_holds_or_it_is_said(constraint, solver, model, kappa, seed, weigh
     columns = {"sensitive_features": groups, "sample_weight": weights}
     make, metric, options = CONSTRAINTS[constraint]
     fitted = PartialParityClassifier(
-        constraints=[("bound", make(kappa))],
+        constraint=[("bound", make(kappa))],
         solver=solver,
         solver_options=QUICK[solver],
         alpha=0.05,

@@ -17,7 +17,7 @@ GAP = make_fairness_scorer(partial_statistical_parity_gap)
 
 
 def classifier(**options):
-    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+    return PartialParityClassifier(**{"kappa": 0.2, "constraint": "demographic_parity", **options})
 
 
 # --- routing on

@@ -44,9 +44,9 @@ MODELS = {
         lambda kind: classifier(kind(None, solver="adam_lagrangian", hidden_layer_sizes=(3,), max_iter=3)),
     ),
     "module": (fc.PartialParityClassifier, lambda kind: classifier(kind(None, module=linear_module))),
-    "constraints": (
+    "constraint": (
         fc.PartialParityClassifier,
-        lambda kind: classifier(kind(constraints=[("a", fc.constraints.StatisticalParity(0.3))])),
+        lambda kind: classifier(kind(constraint=[("a", fc.constraints.StatisticalParity(0.3))])),
     ),
     "regressor": (
         fc.PartialParityRegressor,

@@ -48,7 +48,7 @@ def test_estimator_check(estimator, check):
 @parametrize_with_checks(
     [
         PartialParityClassifier(kappa=None, objective="zero_one"),
-        PartialParityClassifier(parity="group_auc", objective="auc", alpha=0.1),
+        PartialParityClassifier(constraint="group_auc", objective="auc", alpha=0.1),
         PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.1),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit
     ]

@@ -58,9 +58,9 @@ def sample():
 
 #: An estimator, the name of what it bounds, and the metric.
 MODELS = {
-    "statistical": (PartialParityClassifier(KAPPA), "statistical_parity", partial_statistical_parity_gap),
-    "demographic": (
-        PartialParityClassifier(KAPPA, parity="demographic"),
+    "statistical_parity": (PartialParityClassifier(KAPPA), "statistical_parity", partial_statistical_parity_gap),
+    "demographic_parity": (
+        PartialParityClassifier(KAPPA, constraint="demographic_parity"),
         "demographic_parity",
         partial_demographic_parity_gap,
     ),
@@ -172,8 +172,8 @@ def test_clone_and_pickle(model, name, metric, sample):
 @pytest.mark.slow
 def test_ignored_rows_are_learnt_from(sample):
     kept = ~np.isin(sample.groups, SMALL)
-    all_rows = fitted(MODELS["statistical"][0], sample, small_groups="ignore")
-    without = fitted(MODELS["statistical"][0], Sample(*(column[kept] for column in sample)))
+    all_rows = fitted(MODELS["statistical_parity"][0], sample, small_groups="ignore")
+    without = fitted(MODELS["statistical_parity"][0], Sample(*(column[kept] for column in sample)))
     assert np.abs(all_rows.coef_ - without.coef_).max() > 1e-3
     assert all_rows.n_features_in_ == 3
 
@@ -249,7 +249,7 @@ def test_models_of_ignored_groups_are_their_own(sample):
 @pytest.mark.slow
 def test_groups_are_small_if_one_of_the_constraints_says_so(sample):
     constraints = [("coarse", DemographicParity(0.5)), ("fine", GroupAUC(0.115))]
-    model = PartialParityClassifier(constraints=constraints, small_groups="ignore")
+    model = PartialParityClassifier(constraint=constraints, small_groups="ignore")
     model.fit(sample.X, sample.y, sensitive_features=sample.groups)
     assert model.ignored_groups_ == ["c"]
     assert list(model.constraint_values_) == list(model.constraint_values_all_groups_) == ["coarse", "fine"]
@@ -262,11 +262,11 @@ def test_labels_count_where_they_are_compared():
     few = np.flatnonzero((sample.groups == "c") & (sample.y == 1))[2:]
     y = sample.y.copy()
     y[few] = 0  # two positives are left in group c
-    for model, *_ in (MODELS["statistical"], MODELS["rate"]):
+    for model, *_ in (MODELS["statistical_parity"], MODELS["rate"]):
         assert fitted(model, sample._replace(y=y), small_groups="ignore").ignored_groups_ == []
     options = {"small_groups": "ignore"}
     for model in (
-        PartialParityClassifier(KAPPA, parity="equal_opportunity", **options),
+        PartialParityClassifier(KAPPA, constraint="equal_opportunity", **options),
         AUCFairClassifier(KAPPA, **options),
         RateParityClassifier(KAPPA, constraint="equalized_odds", **options),
         LossParityClassifier(KAPPA, constraint="equalized_odds", hidden_layer_sizes=(2,), max_epochs=3, **options),
@@ -338,8 +338,8 @@ def test_no_groups_are_nothing_to_compare(model, name, metric, sample):
 
 @pytest.mark.parametrize("estimator", [PartialParityClassifier, PartialParityRegressor])
 def test_an_empty_list_of_constraints_bounds_nothing(estimator, sample):
-    model = estimator(constraints=[])
-    with pytest.warns(FairnessWarning, match=r"constraints=\[\] names no constraint, so nothing is bounded"):
+    model = estimator(constraint=[])
+    with pytest.warns(FairnessWarning, match=r"constraint=\[\] names no constraint, so nothing is bounded"):
         model.fit(sample.X, sample.y, sensitive_features=sample.groups)
     assert model.status_ == "unconstrained"
     assert model.constraint_values_ == {}
@@ -367,7 +367,7 @@ def lopsided():
     "model",
     [
         RateParityClassifier(0.05, constraint="equalized_odds"),
-        PartialParityClassifier(0.0, parity="equalized_odds"),
+        PartialParityClassifier(0.0, constraint="equalized_odds"),
         LossParityClassifier(0.05, constraint="equalized_odds"),
         AUCFairClassifier(0.05),
     ],

@@ -19,11 +19,11 @@ from fairconstrained import (
 UNITS = {"small": 2.0**-27, "large": 2.0**27, "mixed": 2.0 ** np.array([-20, 0, 20])}
 FREE = {"alpha": 0.0}
 MODELS = {
-    "statistical": (PartialParityClassifier, {"kappa": 0.1}),
-    "demographic": (PartialParityClassifier, {"kappa": 0.1, "parity": "demographic"}),
-    "equal_opportunity": (PartialParityClassifier, {"kappa": 0.15, "parity": "equal_opportunity"}),
-    "group_auc": (PartialParityClassifier, {"kappa": 0.1, "parity": "group_auc"}),
-    "zero_one": (PartialParityClassifier, {"kappa": 0.1, "parity": "demographic", "objective": "zero_one"}),
+    "statistical_parity": (PartialParityClassifier, {"kappa": 0.1}),
+    "demographic_parity": (PartialParityClassifier, {"kappa": 0.1, "constraint": "demographic_parity"}),
+    "equal_opportunity": (PartialParityClassifier, {"kappa": 0.15, "constraint": "equal_opportunity"}),
+    "group_auc": (PartialParityClassifier, {"kappa": 0.1, "constraint": "group_auc"}),
+    "zero_one": (PartialParityClassifier, {"kappa": 0.1, "constraint": "demographic_parity", "objective": "zero_one"}),
     "interactions": (PartialParityClassifier, {"kappa": 0.1, "group_interactions": True}),
     "regressor": (PartialParityRegressor, {"kappa": 0.1}),
     "auc": (AUCFairClassifier, {"kappa": 0.1}),
@@ -84,7 +84,9 @@ def test_without_a_penalty_units_do_not_matter(name, units, rows, reference):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 @pytest.mark.parametrize("units", [1e-8, 1e-12, 1e8])
-@pytest.mark.parametrize("name", ["statistical", "demographic", "group_auc", "regressor", "rate", "ranker", "error"])
+@pytest.mark.parametrize(
+    "name", ["statistical_parity", "demographic_parity", "group_auc", "regressor", "rate", "ranker", "error"]
+)
 def test_with_a_penalty_the_bound_is_kept_in_any_unit(name, units, rows):
     """And the result is the optimum of the problem as it is stated: all but constant for tiny features."""
     model = fit(name, rows[0] * units, rows, alpha=1e-4)

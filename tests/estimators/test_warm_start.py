@@ -10,7 +10,7 @@ from fairconstrained.datasets import make_biased_classification
 
 
 def classifier(**options):
-    return PartialParityClassifier(**{"kappa": 0.2, "parity": "demographic", **options})
+    return PartialParityClassifier(**{"kappa": 0.2, "constraint": "demographic_parity", **options})
 
 
 def fit(model, sample, **extra):
@@ -27,10 +27,10 @@ def test_from_the_last_fit(classes):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parity", ["statistical", "demographic", "group_auc"])
+@pytest.mark.parametrize("parity", ["statistical_parity", "demographic_parity", "group_auc"])
 def test_from_a_looser_kappa_it_is_no_dearer_and_as_good(classes, parity):
-    cold = fit(classifier(parity=parity, kappa=0.08), classes)
-    warm = fit(classifier(parity=parity, kappa=0.15, warm_start=True), classes)
+    cold = fit(classifier(constraint=parity, kappa=0.08), classes)
+    warm = fit(classifier(constraint=parity, kappa=0.15, warm_start=True), classes)
     fit(warm.set_params(kappa=0.08), classes)
     assert warm.status_ == "optimal"
     assert warm.n_evaluations_ <= cold.n_evaluations_
@@ -38,13 +38,13 @@ def test_from_a_looser_kappa_it_is_no_dearer_and_as_good(classes, parity):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("parity", ["statistical", "demographic", "equal_opportunity"])
+@pytest.mark.parametrize("parity", ["statistical_parity", "demographic_parity", "equal_opportunity"])
 def test_along_a_path_of_kappas(classes, parity):
-    model = classifier(warm_start=True, parity=parity)
+    model = classifier(warm_start=True, constraint=parity)
     for kappa in (None, 0.3, 0.15, 1.0, 0.2, None):
         fit(model.set_params(kappa=kappa), classes)
         assert model.status_ == "optimal"
-        cold = fit(classifier(kappa=kappa, parity=parity), classes)
+        cold = fit(classifier(kappa=kappa, constraint=parity), classes)
         assert model.objective_ == pytest.approx(cold.objective_, rel=0.03)
 
 
@@ -64,9 +64,9 @@ CONSTRAINTS = [
 @pytest.mark.slow
 def test_with_other_constraints(classes):
     """What an earlier fit learnt about the constraints is used where it makes sense, and no more."""
-    model = classifier(warm_start=True, parity="statistical")
+    model = classifier(warm_start=True, constraint="statistical_parity")
     for constraints in CONSTRAINTS:
-        fit(model.set_params(constraints=constraints), classes)
+        fit(model.set_params(constraint=constraints), classes)
         assert model.status_ == "optimal"
         assert list(model.constraint_values_) == [name for name, _ in constraints or [("statistical_parity", None)]]
     cold = fit(clone(model).set_params(warm_start=False), classes)
@@ -76,9 +76,9 @@ def test_with_other_constraints(classes):
 @pytest.mark.slow
 def test_on_other_rows(classes):
     half = type(classes)(*(column[::2] for column in classes))
-    model = fit(classifier(warm_start=True, parity="statistical"), half)
+    model = fit(classifier(warm_start=True, constraint="statistical_parity"), half)
     fit(model, classes)
-    cold = fit(classifier(parity="statistical"), classes)
+    cold = fit(classifier(constraint="statistical_parity"), classes)
     assert model.status_ == "optimal"
     assert model.objective_ == pytest.approx(cold.objective_, rel=0.02)
 
@@ -110,11 +110,12 @@ def test_where_the_last_fit_does_not_apply(classes, change, options):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("parity", "group_interactions"), [("statistical", False), ("demographic", True), ("equalized_odds", False)]
+    ("parity", "group_interactions"),
+    [("statistical_parity", False), ("demographic_parity", True), ("equalized_odds", False)],
 )
 def test_many_rows_are_solved_from_some_of_them(parity, group_interactions):
     X, y, groups = make_biased_classification(2100, 4, group_shift=(0.0, -0.5), random_state=0)
-    options = {"parity": parity, "group_interactions": group_interactions, "random_state": 0}
+    options = {"constraint": parity, "group_interactions": group_interactions, "random_state": 0}
     plain, coarse = (
         PartialParityClassifier(0.08, solver_options={"coarse_rows": rows}, **options).fit(
             X, y, sensitive_features=groups

@@ -18,23 +18,23 @@ from fairconstrained.metrics.auc_gaps import difference_aucs
 from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
 
 METRICS = {
-    "group": group_auc_gap,
+    "group_auc": group_auc_gap,
     "inter_group": inter_group_auc_gap,
     "intra_group": intra_group_auc_gap,
-    "positive_equality_gap": positive_equality_gap,
-    "negative_equality_gap": negative_equality_gap,
+    "positive_equality": positive_equality_gap,
+    "negative_equality": negative_equality_gap,
     "bpsn_bnsp": bpsn_bnsp_gap,
 }
 BY_LABEL = [metric for name, metric in METRICS.items() if AUC_METRICS[name].by_label]
-OF_PAIRS = {"group", "inter_group", "intra_group"}
+OF_PAIRS = {"group_auc", "inter_group", "intra_group"}
 
 # the four sets as the paper writes them, for the group a and the other one b; P and N are positive and negative
 PAPER = {
-    "group": lambda a, b, P, N: (a, b, a | b, a | b),
+    "group_auc": lambda a, b, P, N: (a, b, a | b, a | b),
     "inter_group": lambda a, b, P, N: (a & P, b & N, b & P, a & N),
     "intra_group": lambda a, b, P, N: (a & P, a & N, b & P, b & N),
-    "positive_equality_gap": lambda a, b, P, N: (a & P, P, P | N, P | N),
-    "negative_equality_gap": lambda a, b, P, N: (a & N, N, P | N, P | N),
+    "positive_equality": lambda a, b, P, N: (a & P, P, P | N, P | N),
+    "negative_equality": lambda a, b, P, N: (a & N, N, P | N, P | N),
     "bpsn_bnsp": lambda a, b, P, N: (P, a & N, a & P, N),
 }
 
@@ -71,15 +71,15 @@ def test_the_names_are_all_there_are():
     ("name", "expected"),
     [
         # 8: 4 of b; 6: 3.5; 7: 4; 2: 1, of 16
-        ("group", 12.5 / 16 - 1 / 2),
+        ("group_auc", 12.5 / 16 - 1 / 2),
         # a+ above b-: all; b+ above a-: 6 and 3 above 2 only
         ("inter_group", 1 - 2 / 4),
         # a: 2 + 1 of 4; b: 2 + 1 of 4
         ("intra_group", 0.0),
         # a+ {8, 6} against {8, 6, 6, 3}: 3.5 + 2 of 8
-        ("positive_equality_gap", 5.5 / 8 - 1 / 2),
+        ("positive_equality", 5.5 / 8 - 1 / 2),
         # a- {7, 2} against {7, 2, 4, 1}: 3.5 + 1.5 of 8
-        ("negative_equality_gap", 5 / 8 - 1 / 2),
+        ("negative_equality", 5 / 8 - 1 / 2),
         # a: {8, 6, 6, 3} above {7, 2}: 5 of 8; {8, 6} above {7, 2, 4, 1}: 7 of 8
         # b: {8, 6, 6, 3} above {4, 1}: 7 of 8; {6, 3} above {7, 2, 4, 1}: 3 + 2 of 8
         ("bpsn_bnsp", 2 / 8),
@@ -184,11 +184,11 @@ class TestTables:
     @pytest.mark.parametrize(
         ("name", "columns"),
         [
-            ("group", {"against": ["b", "a"], "auc": [12.5 / 16, 3.5 / 16]}),
+            ("group_auc", {"against": ["b", "a"], "auc": [12.5 / 16, 3.5 / 16]}),
             ("inter_group", {"against": ["b", "a"], "auc": [1.0, 0.5], "reverse_auc": [0.5, 1.0]}),
             ("intra_group", {"auc": [0.75, 0.75]}),
-            ("positive_equality_gap", {"auc": [5.5 / 8, 2.5 / 8]}),
-            ("negative_equality_gap", {"auc": [5 / 8, 3 / 8]}),
+            ("positive_equality", {"auc": [5.5 / 8, 2.5 / 8]}),
+            ("negative_equality", {"auc": [5 / 8, 3 / 8]}),
             ("bpsn_bnsp", {"bpsn_auc": [5 / 8, 7 / 8], "bnsp_auc": [7 / 8, 5 / 8]}),
         ],
     )

@@ -89,7 +89,7 @@ def test_a_performance_scorer_agrees_with_scikit_learn(data):
 @pytest.mark.usefixtures("routing")
 def test_our_own_classifier_in_a_pipeline(data):
     X, y, groups = data
-    fair = PartialParityClassifier(0.2, parity="demographic", tol=0.05)
+    fair = PartialParityClassifier(0.2, constraint="demographic_parity", tol=0.05)
     model = tuned(get_fairness_scorer("neg_independence_gap"), make_pipeline(StandardScaler(), fair), thresholds=5)
     model = clone(model).fit(X, y, sensitive_features=groups)
     assert list(model.estimator_[-1].groups_) == ["a", "b"]

@@ -19,7 +19,7 @@ def path_of(estimator, sample, **options):
 
 
 def rates(**options):
-    return PartialParityClassifier(**{"parity": "demographic", **options})
+    return PartialParityClassifier(**{"constraint": "demographic_parity", **options})
 
 
 @pytest.mark.slow

@@ -121,7 +121,7 @@ def test_what_is_no_rule():
 # --- the estimators that choose
 
 CHOICE = {"bound": 0.18, "kappas": [None, 0.15, 0.05], "cv": 2}
-RATES = {"constraints": [("rate", RateGap())]}
+RATES = {"constraint": [("rate", RateGap())]}
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_the_chosen_model_is_that_of_the_path(classes, chosen):
         cv=2,
     )
     best = path.best(0.18)
-    assert chosen.kappa_ == best.constraints[0][1].kappa == 0.05
+    assert chosen.kappa_ == best.constraint[0][1].kappa == 0.05
     assert chosen.path_.table["mean_test_gap"].tolist() == path.table["mean_test_gap"].tolist()
     assert 0 < chosen.best_index_ == path.best_index(0.18)
     np.testing.assert_array_equal(chosen.coef_, best.coef_)
@@ -228,20 +228,20 @@ def test_without_groups_it_is_the_unconstrained_model(classes):
 def test_several_constraints_by_one_parameter(classes):
     constraints = [("rate", RateGap(0.3)), ("tpr", RateGap(None, constraint="equal_opportunity"))]
     model = PartialParityClassifierCV(
-        bound=0.4, constraints=constraints, kappas=[0.2, 0.15], param="constraints__rate__kappa", cv=2
+        bound=0.4, constraint=constraints, kappas=[0.2, 0.15], param="constraint__rate__kappa", cv=2
     )
     model.fit(classes.X, classes.y, sensitive_features=classes.groups)
-    assert model.constraints is constraints
+    assert model.constraint is constraints
     assert constraints[0][1].kappa == 0.3
     measured = model.constraint_values(classes.X, classes.y, sensitive_features=classes.groups)
     assert measured == pytest.approx(model.constraint_values_)
 
 
 def test_auc(classes):
-    model = AUCFairClassifierCV(bound=0.3, metric="group", kappas=[None], cv=2)
+    model = AUCFairClassifierCV(bound=0.3, constraint="group_auc", kappas=[None], cv=2)
     model.fit(classes.X, classes.y, sensitive_features=classes.groups)
     assert model.path_.scores == ("roc_auc",)
-    assert list(model.constraint_values_) == ["group"]
+    assert list(model.constraint_values_) == ["group_auc"]
     assert not hasattr(model, "partial_fit")  # a stream has no folds
     with pytest.raises(ValueError, match="kappas must be given: kappa of AUCFairClassifier bounds a surrogate"):
         clone(model).set_params(surrogate="quadratic", objective="auc", kappas=None).fit(
@@ -255,7 +255,7 @@ def test_auc(classes):
 def test_in_a_pipeline_and_a_search(classes, named):
     choice = {"bound": 0.3, "kappas": [0.2], "cv": 2}
     inner = (
-        PartialParityClassifierCV(constraints=[("rate", RateGap())], group_interactions=True, **choice)
+        PartialParityClassifierCV(constraint=[("rate", RateGap())], group_interactions=True, **choice)
         if named
         else FairnessPathCV(RateParityClassifier(group_interactions=True), **choice)
     )

@@ -42,7 +42,7 @@ def path_of(estimator, rows, **options):
 @pytest.mark.parametrize(
     "estimator",
     [
-        PartialParityClassifier(objective="zero_one", parity="demographic"),
+        PartialParityClassifier(objective="zero_one", constraint="demographic_parity"),
         RateParityClassifier(rate="sigmoid", solver="proxy_lagrangian", max_iter=30),
     ],
     ids=["search", "proxy Lagrangian"],
@@ -114,7 +114,7 @@ def test_what_is_not_within_the_bound_or_not_better_is_left():
 def test_values_that_are_no_bounds_are_left():
     records = [record(2.0, 0.5, 0.2), record(1.0, 0.4, 0.1)]
     assert kept(*records, param="alpha") == records
-    assert kept(*records, param="constraints__a__kappa")[0]["objective"] == 0.4
+    assert kept(*records, param="constraint__a__kappa")[0]["objective"] == 0.4
 
 
 def test_other_bounds_are_not_loosened():
@@ -122,14 +122,14 @@ def test_other_bounds_are_not_loosened():
         record(0.2, 0.5, 0.2, excess={"a": 0.0, "b": 0.0}, granularity={"a": 0.01, "b": 0.01}),
         record(0.1, 0.4, 0.1, "infeasible", excess={"a": 0.0, "b": 0.05}, granularity={"a": 0.01, "b": 0.01}),
     ]
-    assert kept(*records, param="constraints__a__kappa") == records
+    assert kept(*records, param="constraint__a__kappa") == records
     assert kept(*records)[0]["objective"] == 0.4
 
 
 def test_several_constraints_of_which_one_is_loosened(noisy):
     bounds = [("rate", DemographicParity(0.2)), ("tpr", EqualOpportunity(0.2))]
-    estimator = PartialParityClassifier(constraints=bounds, objective="zero_one")
-    path = path_of(estimator, noisy, param="constraints__rate__kappa", kappas=[0.4, 0.1])
+    estimator = PartialParityClassifier(constraint=bounds, objective="zero_one")
+    path = path_of(estimator, noisy, param="constraint__rate__kappa", kappas=[0.4, 0.1])
     assert path.table["objective"].is_monotonic_increasing
     for model, kappa in zip(path.models, (0.4, 0.1), strict=True):
         excess = [model.constraint_values_["rate"] - kappa, model.constraint_values_["tpr"] - 0.2]
@@ -141,7 +141,9 @@ def test_folds_keep_the_better_model_too(noisy):
     """Two folds of the same rows give what all rows give."""
     rows = np.arange(224)
     path = path_of(
-        PartialParityClassifier(objective="zero_one", parity="demographic"), noisy, cv=[(rows, rows), (rows, rows)]
+        PartialParityClassifier(objective="zero_one", constraint="demographic_parity"),
+        noisy,
+        cv=[(rows, rows), (rows, rows)],
     )
     np.testing.assert_array_equal(path.table["mean_test_gap"], path.table["gap"])
     np.testing.assert_array_equal(path.table["mean_test_accuracy"], path.table["train_accuracy"])

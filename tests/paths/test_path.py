@@ -35,7 +35,7 @@ def path_of(estimator, sample, **options):
 
 
 def rates(**options):
-    return PartialParityClassifier(**{"parity": "demographic", **options})
+    return PartialParityClassifier(**{"constraint": "demographic_parity", **options})
 
 
 # --- the models
@@ -112,10 +112,10 @@ def test_the_epochs_of_a_network_begin_anew(classes):
 
 QUERIES = np.repeat(np.arange(40), 10)
 ESTIMATORS = {
-    "partial": (PartialParityClassifier(parity="demographic"), "classes", 0.15),
+    "partial": (PartialParityClassifier(constraint="demographic_parity"), "classes", 0.15),
     "by group": (RateParityClassifier(group_interactions=True), "classes", 0.15),
-    "regression": (PartialParityRegressor(parity="demographic", threshold=-0.3), "numbers", 0.03),
-    "auc": (AUCFairClassifier(metric="group"), "classes", 0.15),
+    "regression": (PartialParityRegressor(constraint="demographic_parity", threshold=-0.3), "numbers", 0.03),
+    "auc": (AUCFairClassifier(constraint="group_auc"), "classes", 0.15),
     "rates": (RateParityClassifier(rate="indicator"), "classes", 0.15),
     "losses": (LossParityClassifier(hidden_layer_sizes=(3,), max_epochs=4, random_state=0), "classes", 0.02),
     "minority": (MinorityRateClassifier(rate="indicator", minority=1), "classes", 0.75),
@@ -185,10 +185,10 @@ def test_where_kappa_bounds_a_surrogate_it_has_to_be_given(classes):
 @pytest.mark.slow
 def test_one_of_several_constraints(classes):
     constraints = [("tpr", EqualOpportunity(0.5)), ("rate", DemographicParity(0.2))]
-    estimator = PartialParityClassifier(constraints=constraints)
-    path = path_of(estimator, classes, kappas=[0.3, 0.15], param="constraints__tpr__kappa")
-    assert [dict(model.constraints)["tpr"].kappa for model in path.models] == [0.3, 0.15]
-    assert [dict(model.constraints)["rate"].kappa for model in path.models] == [0.2, 0.2]
+    estimator = PartialParityClassifier(constraint=constraints)
+    path = path_of(estimator, classes, kappas=[0.3, 0.15], param="constraint__tpr__kappa")
+    assert [dict(model.constraint)["tpr"].kappa for model in path.models] == [0.3, 0.15]
+    assert [dict(model.constraint)["rate"].kappa for model in path.models] == [0.2, 0.2]
     assert constraints[0][1].kappa == 0.5  # the user's own constraint is not one of the path's
     assert path.gaps == ("tpr", "rate")
     each = path.table[["gap_tpr", "gap_rate"]]
@@ -200,11 +200,11 @@ def test_one_of_several_constraints(classes):
     both = path_of(estimator, classes, kappas=[0.3], cv=2)
     assert {"mean_test_gap_tpr", "std_test_gap_rate"} <= set(both.table)
     assert both.table["mean_test_gap"][0] >= both.table[["mean_test_gap_tpr", "mean_test_gap_rate"]].max(axis=None)
-    assert [constraint.kappa for _, constraint in both.models[0].constraints] == [0.3, 0.3]
-    with pytest.raises(ValueError, match="kappas must be given with param='constraints__tpr__kappa'"):
-        path_of(estimator, classes, param="constraints__tpr__kappa")
+    assert [constraint.kappa for _, constraint in both.models[0].constraint] == [0.3, 0.3]
+    with pytest.raises(ValueError, match="kappas must be given with param='constraint__tpr__kappa'"):
+        path_of(estimator, classes, param="constraint__tpr__kappa")
     with pytest.raises(ValueError, match="no constraint 'bottom'"):
-        path_of(estimator, classes, kappas=[0.1], param="constraints__bottom__kappa")
+        path_of(estimator, classes, kappas=[0.1], param="constraint__bottom__kappa")
 
 
 # --- what goes wrong

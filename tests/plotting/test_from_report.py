@@ -56,7 +56,7 @@ def test_score_density(report, method):
 def test_subset_roc(report):
     drawn = SubsetRocDisplay.from_report(report, name="model")
     assert drawn.gap == pytest.approx(inter_group_auc_gap(report.y_true, report.y_score, **arguments(report)))
-    assert SubsetRocDisplay.from_report(report, metric="group").gap_name == "group AUC gap"
+    assert SubsetRocDisplay.from_report(report, metric="group_auc").gap_name == "group AUC gap"
 
 
 def test_labels_of_a_report_may_be_one_only(report):

@@ -11,8 +11,7 @@ from fairconstrained import metrics
 from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.plotting import SubsetRoc, SubsetRocDisplay
 
-METRICS = {name: getattr(metrics, name if name.endswith("gap") else f"{name}_auc_gap", None) for name in AUC_METRICS}
-METRICS["bpsn_bnsp"] = metrics.bpsn_bnsp_gap
+METRICS = {name: metrics.find_metric(name)[0].function for name in AUC_METRICS}
 
 
 def texts(ax):
@@ -52,11 +51,11 @@ def test_curves_by_hand():
 @pytest.mark.parametrize(
     ("metric", "names"),
     [
-        ("group", ["b over not b"]),
+        ("group_auc", ["b over not b"]),
         ("inter_group", ["b+ over not b−", "not b+ over b−"]),
         ("intra_group", ["b+ over b−", "not b+ over not b−"]),
-        ("positive_equality_gap", ["b+ over all+"]),
-        ("negative_equality_gap", ["b− over all−"]),
+        ("positive_equality", ["b+ over all+"]),
+        ("negative_equality", ["b− over all−"]),
         ("bpsn_bnsp", ["all+ over b−", "b+ over all−"]),
     ],
 )
@@ -112,9 +111,9 @@ def test_from_estimator_uses_the_decision_function_and_its_classes(labelled):
 
 def test_several_models_share_axes(labelled):
     label, score, _, group = labelled
-    first = SubsetRocDisplay.from_predictions(label, score, sensitive_features=group, metric="group", name="one")
+    first = SubsetRocDisplay.from_predictions(label, score, sensitive_features=group, metric="group_auc", name="one")
     second = SubsetRocDisplay.from_predictions(
-        label, score + (group == "a"), sensitive_features=group, metric="group", name="two", ax=first.ax_
+        label, score + (group == "a"), sensitive_features=group, metric="group_auc", name="two", ax=first.ax_
     )
     assert second.ax_ is first.ax_
     listed = texts(first.ax_)
@@ -128,7 +127,7 @@ def test_several_features_make_named_groups(labelled):
     label, score, _, group = labelled
     two = np.column_stack([group, np.where(np.arange(600) % 2, "x", "y")])
     display = SubsetRocDisplay.from_predictions(
-        label, score, sensitive_features=two, metric="group", protected=("a", "x")
+        label, score, sensitive_features=two, metric="group_auc", protected=("a", "x")
     )
     assert display.curves[0].name == "a, x over not (a, x)"
 

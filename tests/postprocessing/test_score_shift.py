@@ -34,10 +34,10 @@ from fairconstrained.model_selection import make_fairness_scorer, make_performan
 from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
 GAPS = {
-    "group": partial_group_auc_gap,
+    "group_auc": partial_group_auc_gap,
     "inter_group": inter_group_auc_gap,
-    "positive_equality_gap": positive_equality_gap,
-    "negative_equality_gap": negative_equality_gap,
+    "positive_equality": positive_equality_gap,
+    "negative_equality": negative_equality_gap,
     "bpsn_bnsp": bpsn_bnsp_gap,
 }
 
@@ -64,7 +64,7 @@ PROMISES = [
 def test_kappa_bounds_the_metric_of_the_package(sample, metric, kappa, shifts, weighted):
     X, y, groups = sample
     weights = np.random.default_rng(0).uniform(0.2, 3.0, y.size) if weighted else None
-    model = shifted(metric=metric, kappa=kappa, shifts=shifts)
+    model = shifted(constraint=metric, kappa=kappa, shifts=shifts)
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     scores = model.decision_function(X, sensitive_features=groups)
     gap = GAPS[metric](y, scores, sensitive_features=groups, sample_weight=weights)
@@ -105,17 +105,17 @@ def test_infeasible_is_never_silent(sample):
     X, y, groups = sample
     model = shifted(kappa=0.01, slopes=[1.0], shifts=[0.0, 0.1])
     with pytest.warns(
-        ConvergenceWarning, match=r"'group' is 0\.\d+ on the training .* exceeds kappa=0.01 by more than"
+        ConvergenceWarning, match=r"'group_auc' is 0\.\d+ on the training .* and exceeds kappa=0.01 by more than"
     ):
         model.fit(X, y, sensitive_features=groups)
     assert model.status_ == "infeasible"
-    assert model.violation_ == pytest.approx(model.constraint_values_["group"] - 0.01)
+    assert model.violation_ == pytest.approx(model.constraint_values_["group_auc"] - 0.01)
     scores = model.estimator_.decision_function(X)
     gaps = [
         partial_group_auc_gap(None, scores + shift * (groups == model.protected_), sensitive_features=groups)
         for shift in (0.0, 0.1)
     ]
-    assert model.constraint_values_["group"] == pytest.approx(min(gaps))
+    assert model.constraint_values_["group_auc"] == pytest.approx(min(gaps))
 
 
 def test_one_group_is_said(sample):
@@ -136,7 +136,7 @@ def test_one_group_is_said(sample):
         RidgeClassifier(),
         RandomForestClassifier(5, random_state=0),
         make_pipeline(StandardScaler(), LogisticRegression()),
-        PartialParityClassifier(kappa=0.3, parity="demographic", group_interactions=True),
+        PartialParityClassifier(kappa=0.3, constraint="demographic_parity", group_interactions=True),
     ],
     ids=lambda base: type(base).__name__,
 )
@@ -145,7 +145,7 @@ def test_any_scorer(sample, base):
     model = ScoreShiftPostprocessor(base, kappa=0.05, shifts="all").fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     gap = partial_group_auc_gap(None, scores, sensitive_features=groups)
-    assert model.constraint_values_["group"] == pytest.approx(gap)
+    assert model.constraint_values_["group_auc"] == pytest.approx(gap)
     assert gap <= 0.05 + 1 / np.bincount(groups).min()
     np.testing.assert_array_equal(model.predict(X, sensitive_features=groups), (scores > 0).astype(int))
     copied = pickle.loads(pickle.dumps(model))
@@ -178,7 +178,7 @@ def test_more_than_two_groups(sample):
     model = shifted(protected="b", kappa=0.02).fit(X, y, sensitive_features=three)
     scores = model.decision_function(X, sensitive_features=three)
     gap = abs(roc_auc_score(three == "b", scores) - 0.5)
-    assert model.constraint_values_["group"] == pytest.approx(gap)
+    assert model.constraint_values_["group_auc"] == pytest.approx(gap)
     assert gap <= 0.02 + 1e-12
     with pytest.raises(ValueError, match=r"not seen in fit: \['d'\]"):
         model.predict(X[:2], sensitive_features=["d", "a"])
@@ -205,7 +205,7 @@ def test_frozen(sample):
     assert model.estimator_ is base
     scores = model.decision_function(X[300:], sensitive_features=groups[300:])
     assert partial_group_auc_gap(None, scores, sensitive_features=groups[300:]) <= 0.05 + 1e-12
-    fair = PartialParityClassifier(kappa=0.3, parity="demographic", group_interactions=True)
+    fair = PartialParityClassifier(kappa=0.3, constraint="demographic_parity", group_interactions=True)
     fair.fit(X, y, sensitive_features=groups)
     search = GridSearchCV(ScoreShiftPostprocessor(FrozenEstimator(fair)), {"kappa": [0.1]}, cv=2, error_score="raise")
     with sklearn.config_context(enable_metadata_routing=True):
@@ -254,7 +254,7 @@ def test_weights_and_groups_reach_the_estimator(sample):
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     alone = LogisticRegression().fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
     np.testing.assert_array_equal(model.estimator_[-1].coef_, alone.coef_)
-    fair = PartialParityClassifier(kappa=0.3, parity="demographic", group_interactions=True)
+    fair = PartialParityClassifier(kappa=0.3, constraint="demographic_parity", group_interactions=True)
     model = ScoreShiftPostprocessor(make_pipeline(StandardScaler(), fair)).fit(X, y, sensitive_features=groups)
     assert model.predict(X, sensitive_features=groups).shape == y.shape
 
@@ -265,7 +265,7 @@ def test_weights_and_groups_reach_the_estimator(sample):
 def test_intra_group_is_explained(sample):
     X, y, groups = sample
     with pytest.raises(ValueError, match=r"intra_group.* no slope and no shift .* need the labels at prediction"):
-        shifted(metric="intra_group").fit(X, y, sensitive_features=groups)
+        shifted(constraint="intra_group").fit(X, y, sensitive_features=groups)
 
 
 @pytest.mark.parametrize("base", [LinearSVR(), StandardScaler()], ids=["regressor", "transformer"])
@@ -293,7 +293,7 @@ def test_prediction_needs_the_groups(sample, method):
         ({"slopes": []}, "slopes must be a list of finite numbers"),
         ({"shifts": [np.nan]}, "shifts must be a list of finite numbers"),
         ({"shifts": "some"}, "'shifts' parameter"),
-        ({"metric": "xauc"}, "'metric' parameter"),
+        ({"constraint": "xauc"}, "'constraint' parameter"),
         ({"kappa": 1.5}, "'kappa' parameter"),
     ],
 )
@@ -325,7 +325,7 @@ def test_real_data(real_folder):
     raw = np.load(real_folder / "adult_a9a.npz")
     train = np.flatnonzero(raw["is_train"])[:8000]
     X, y, groups = sp.csr_array(raw["X"][train].astype(float)), raw["y"][train], raw["female"][train]
-    model = shifted(kappa=0.05, shifts="all", metric="inter_group").fit(X, y, sensitive_features=groups)
+    model = shifted(kappa=0.05, shifts="all", constraint="inter_group").fit(X, y, sensitive_features=groups)
     scores = model.decision_function(X, sensitive_features=groups)
     assert inter_group_auc_gap(y, scores, sensitive_features=groups) <= 0.05 + 1e-10
     raw_scores = model.estimator_.decision_function(X)

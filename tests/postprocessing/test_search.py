@@ -34,10 +34,10 @@ def sets(metric, a, positive):
     b, negative = ~a, ~positive
     every = np.ones_like(a)
     return {
-        "group": (a, b, every, every),
+        "group_auc": (a, b, every, every),
         "inter_group": (a & positive, b & negative, b & positive, a & negative),
-        "positive_equality_gap": (a & positive, positive, every, every),
-        "negative_equality_gap": (a & negative, negative, every, every),
+        "positive_equality": (a & positive, positive, every, every),
+        "negative_equality": (a & negative, negative, every, every),
         "bpsn_bnsp": (positive, a & negative, a & positive, negative),
     }[metric]
 
@@ -103,7 +103,7 @@ def test_all_shifts_are_at_least_as_good_as_any_fine_grid(metric, kappa):
 
 def test_both_sides_are_compared_with_everything_unless_one_is_named():
     rows = sample(2)
-    one, other, both = (bound("positive_equality_gap", rows, protected) for protected in (0, 1, None))
+    one, other, both = (bound("positive_equality", rows, protected) for protected in (0, 1, None))
     for shift in (-1.0, 0.0, 2.0):
         gaps = [aucs.auc_and_gap(1.0, shift)[1] for aucs in (one, other, both)]
         assert gaps[2] == max(gaps[:2])
@@ -115,7 +115,7 @@ def test_few_cells_are_looked_at():
     moved = rng.random(3000) < 0.4
     positive = rng.random(3000) < 0.3
     rows = rng.normal(size=3000) + positive - moved, np.ones(3000), moved, positive
-    best = best_shift(bound("group", rows), 0.05, np.arange(101) / 20, np.arange(-30, 31) / 10)
+    best = best_shift(bound("group_auc", rows), 0.05, np.arange(101) / 20, np.arange(-30, 31) / 10)
     assert best.n_evaluations < 1000  # of 6161
     assert best.gap <= 0.05
 
@@ -123,14 +123,14 @@ def test_few_cells_are_looked_at():
 def test_a_slope_and_a_shift_of_the_scores_themselves_come_first():
     scores = np.array([3.0, 2.0, 1.0, 0.0] * 2)
     rows = scores, np.ones(8), np.repeat([True, False], 4), np.tile([True, True, False, False], 2)
-    best = best_shift(bound("group", rows), 0.1, SLOPES, np.array([0.0]))
+    best = best_shift(bound("group_auc", rows), 0.1, SLOPES, np.array([0.0]))
     assert (best.slope, best.shift, best.auc, best.gap) == (1.0, 0.0, 1.0, 0.0)
 
 
 def test_granularity_is_the_largest_share_of_a_row():
     scores, _, moved, positive = sample(0)
     weights = np.where(moved, 3.0, 1.0)
-    aucs = bound("group", (scores, weights, moved, positive))
+    aucs = bound("group_auc", (scores, weights, moved, positive))
     assert aucs.granularity == pytest.approx(1 / min(moved.sum(), (~moved).sum()))
     cells = [(moved & positive).sum(), (moved & ~positive).sum(), (~moved & positive).sum(), (~moved & ~positive).sum()]
     assert bound("inter_group", (scores, weights, moved, positive)).granularity == pytest.approx(1 / min(cells))
@@ -140,4 +140,4 @@ def test_an_empty_set_prints_the_counts():
     scores, weights, moved, positive = sample(0)
     with pytest.raises(ValueError, match=r"protected group 0 positive, 20 negative; others \d+ positive"):
         bound("inter_group", (scores, weights, moved, positive & ~moved))
-    assert np.isfinite(bound("group", (scores, weights, moved, positive & ~moved)).auc_and_gap(1.0, 0.0)).all()
+    assert np.isfinite(bound("group_auc", (scores, weights, moved, positive & ~moved)).auc_and_gap(1.0, 0.0)).all()

@@ -195,7 +195,7 @@ def test_one_kappa_for_each_constraint(data):
     ).fit(X, y, sensitive_features=groups)
     assert [bound.kappa for bound in report_on(model, data).bounds] == [0.1, 0.2]
     listed = [("all", StatisticalParity(kappa=0.9)), ("top", StatisticalParity(kappa=None, interval=(0, 0.2)))]
-    model = PartialParityClassifier(constraints=listed).fit(X, y, sensitive_features=groups)
+    model = PartialParityClassifier(constraint=listed).fit(X, y, sensitive_features=groups)
     assert [(bound.name, bound.kappa) for bound in report_on(model, data).bounds] == [("all", 0.9), ("top", None)]
 
 

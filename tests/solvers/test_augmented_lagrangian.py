@@ -223,7 +223,7 @@ def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
     groups = np.arange(480) % 4
     X = (generator.normal(size=480) + 2 * groups)[:, None]
     y = X[:, 0] + 2 * generator.normal(size=480) > 3
-    model = PartialParityClassifier(0.01, parity="group_auc", interval=(0, 0.5), objective=loss)
+    model = PartialParityClassifier(0.01, constraint="group_auc", interval=(0, 0.5), objective=loss)
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model.fit(X, y, sensitive_features=groups)
     assert np.ptp(model.decision_function(X)) == 0
@@ -245,7 +245,7 @@ def test_a_rate_beyond_the_interval_comes_down_rather_than_the_others_up():
     ends = {}
     for normalize, kappa in ((True, 0.05), (False, 0.0125)):
         model = PartialParityClassifier(
-            kappa, interval=(0.0, 0.25), parity="demographic", normalize=normalize, group_interactions=True
+            kappa, interval=(0.0, 0.25), constraint="demographic_parity", normalize=normalize, group_interactions=True
         )
         ends[normalize] = model.fit(X, y, sensitive_features=group)
     assert ends[True].constraint_values_["demographic_parity"] <= 0.05 + ends[True].granularity_["demographic_parity"]

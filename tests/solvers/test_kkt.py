@@ -227,8 +227,8 @@ def fitted(estimator, data, y=None):
 
 
 ESTIMATORS = {
-    "partial parity": PartialParityClassifier(0.1, parity="demographic"),
-    "ranks in the group": PartialParityClassifier(0.1, parity="equal_opportunity", ranks="group"),
+    "partial parity": PartialParityClassifier(0.1, constraint="demographic_parity"),
+    "ranks in the group": PartialParityClassifier(0.1, constraint="equal_opportunity", ranks="group"),
     "regressor": PartialParityRegressor(0.1),
     "rates": RateParityClassifier(0.1),
 }
@@ -266,7 +266,7 @@ def test_smooth_rates_end_at_a_kkt_point(data):
 @pytest.mark.filterwarnings("ignore:demographic_parity is .* on the training data and exceeds kappa")
 def test_the_papers_solver_comes_nearer_than_the_default(data):
     """Both are measured on the paper's problem, which only the first one solves."""
-    options = {"parity": "demographic", "surrogate": "logistic", "compute_stationarity": True, "alpha": 0.05}
+    options = {"constraint": "demographic_parity", "surrogate": "logistic", "compute_stationarity": True, "alpha": 0.05}
     theirs = PartialParityClassifier(0.03, solver="switching_subgradient", max_iter=3000, **options)
     ours = PartialParityClassifier(0.03, **options)
     assert fitted(theirs, data).stationarity_ < 0.01 < fitted(ours, data).stationarity_

@@ -43,7 +43,7 @@ def solve(problem, seed=0, start=None, callback=None, name="level_set", **option
     [
         (0.3, ("inter_group",), 0.3, False),
         pytest.param(0.3, ("inter_group",), 0.3, True, marks=pytest.mark.slow),
-        (0.1, ("intra_group", "group"), 1.0, False),
+        (0.1, ("intra_group", "group_auc"), 1.0, False),
     ],
     ids=["one", "sparse", "two"],
 )

@@ -80,7 +80,7 @@ def test_saddle_value_at_the_best_auxiliaries_is_the_pairwise_mean(make_auc_prob
 
 @each_c1
 def test_saddle_value_is_the_full_batch_value_with_several_constraints(make_auc_problem, c1):
-    problem = make_auc_problem(c1=c1, metrics=("intra_group", "group"), counts=(20, 15, 18), alpha=0.0)
+    problem = make_auc_problem(c1=c1, metrics=("intra_group", "group_auc"), counts=(20, 15, 18), alpha=0.0)
     params = np.random.default_rng(2).normal(size=problem.n_params)
     point = problem.view(FullBatch).at(params)
     expected = np.append(point.objective, point.constraints)

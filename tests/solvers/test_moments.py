@@ -138,7 +138,7 @@ def test_masks(auc_problem):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("metric", ["group", "intra_group"])
+@pytest.mark.parametrize("metric", ["group_auc", "intra_group"])
 def test_several_constraints(auc_problem, metric):
     problem = auc_problem(0.2)
     other = QuadraticAUCGap(0.1, metric=metric).unchecked(problem.data)

@@ -80,7 +80,7 @@ def entropy(data):
     return -share * np.log(share) - (1 - share) * np.log(1 - share), logit(share)
 
 
-@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group")])
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group_auc")])
 def test_half_the_scores_are_better_where_only_their_order_counts(data, notion):
     problem = problem_of(data, notion(0.9 if notion is StatisticalParity else 0.5))  # more than the gap there is
     direction = np.array([1.0, 0.3, -0.2, 0.0])
@@ -96,7 +96,7 @@ def test_half_the_scores_are_better_where_only_their_order_counts(data, notion):
         assert is_within(problem, found)
 
 
-@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group")])
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group_auc")])
 def test_an_inverted_feature_ends_as_a_constant(make_data, notion):
     """One feature, whose order no multiple but zero makes fair; with the right sign it would be a good model."""
     data = make_data((60, 50), n_features=1, shift=1.5)
@@ -326,9 +326,9 @@ def test_constants_at_the_threshold_where_errors_are_counted(data):
 
 
 AT_CUTS = {
-    "statistical": StatisticalParity(0.1),
+    "statistical_parity": StatisticalParity(0.1),
     "interval": StatisticalParity(0.1, interval=[(0.0, 0.2), (0.5, 0.8)]),
-    "demographic": DemographicParity(0.1),
+    "demographic_parity": DemographicParity(0.1),
     "threshold": DemographicParity(0.1, threshold=0.4),
     "top": DemographicParity(0.1, interval=(0.0, 0.3)),
     "rank gap": DemographicParity(0.1, interval=(0.2, 0.6), normalize=False),
@@ -362,7 +362,7 @@ def test_values_at_cuts_are_the_metric_of_shifted_scores(data, name, ties):
     assert values.shape == cuts.shape
     expected = [bound.metric(2.0**-3 * (scores - cut) + threshold) for cut in cuts]  # exactly the threshold at a level
     np.testing.assert_allclose(values, expected, atol=1e-12)
-    assert np.ptp(values) > 0 or name in ("statistical", "interval", "group_auc", "top auc", "auc")
+    assert np.ptp(values) > 0 or name in ("statistical_parity", "interval", "group_auc", "top auc", "auc")
 
 
 @pytest.mark.parametrize(

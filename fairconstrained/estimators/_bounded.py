@@ -1,0 +1,181 @@
+"""The argument ``constraint``: a name, a constraint of the user's own, or several constraints with names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Self
+
+from fairconstrained.constraints import BoundConstraint, Constraint
+from fairconstrained.data import FairData
+from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.metrics import find_metric, metric_names
+
+__all__ = ["TakesConstraint", "constraint_name"]
+
+_PREFIX = "constraint__"
+
+
+def constraint_name(name: str, allowed: Iterable[str]) -> str:
+    """Return the allowed name that stands for the same metric as ``name``.
+
+    Parameters
+    ----------
+    name : str
+        One of them, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
+    allowed : iterable of str
+
+    Returns
+    -------
+    name : str
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+    """
+    allowed = list(allowed)
+    if name in allowed:
+        return name
+    others = find_metric(name)[0].names if name in metric_names() else ()
+    found = [other for other in (alias.removeprefix("partial_") for alias in others) if other in allowed]
+    if not found:
+        raise ValueError(
+            f"constraint must be one of {allowed}, a constraint of fairconstrained.constraints, or a list of (name, "
+            f"constraint) pairs; got {name!r}."
+        )
+    return found[0]
+
+
+def _is_pair(pair: Any) -> bool:
+    """Whether it is a pair of a name and a constraint."""
+    return (
+        isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], Constraint)
+    )
+
+
+class TakesConstraint(BaseFairEstimator):
+    """Estimators whose ``constraint`` says what is bounded, with ``kappa`` where it is a name."""
+
+    #: Names that ``constraint`` may be.
+    _constraint_names: ClassVar[Sequence[str]]
+    #: Given by the user.
+    constraint: Any
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"constraint": [str, Constraint, list, tuple]}
+
+    def _constraint_named(self, name: str) -> Constraint:
+        """The constraint of one of the names, with the parameters of the estimator."""
+        raise NotImplementedError
+
+    def _pairs(self) -> dict[str, Constraint] | None:
+        """The user's constraints by name, where there is a list of them."""
+        if not isinstance(self.constraint, Sequence) or isinstance(self.constraint, str):
+            return None
+        pairs = list(self.constraint)
+        if not all(map(_is_pair, pairs)):
+            return self._other_sequence()
+        named = dict(pairs)
+        if len(named) < len(pairs) or any("__" in name for name in named):
+            raise ValueError(f"names in constraint must be unique and without '__'; got {[name for name, _ in pairs]}.")
+        return named
+
+    def _other_sequence(self) -> dict[str, Constraint] | None:
+        """Called for a sequence of something else than pairs."""
+        raise ValueError(
+            f"constraint must be one of {list(self._constraint_names)}, a constraint of fairconstrained.constraints, "
+            f"or a list of (name, constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; "
+            f"got {self.constraint!r}."
+        )
+
+    def _chosen(self) -> list[Constraint]:
+        """The constraints that the user asked for."""
+        pairs = self._pairs()
+        if pairs is not None:
+            return list(pairs.values())
+        if isinstance(self.constraint, Constraint):
+            return [self.constraint]
+        if isinstance(self.constraint, str):
+            return [self._constraint_named(constraint_name(self.constraint, self._constraint_names))]
+        return [self._constraint_named(self.constraint)]
+
+    def _constraints(self, target: Target) -> list[Constraint]:
+        return [constraint.in_units(target.offset, target.scale) for constraint in self._chosen()]
+
+    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
+        bound = super()._bound_constraints(data, target, checked)
+        names = self._pairs()
+        return bound if names is None else tuple(c.renamed(name) for c, name in zip(bound, names, strict=True))
+
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """See `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
+        pairs = self._pairs()
+        if pairs is not None:
+            return {f"{_PREFIX}{name}__kappa": kappa for name in pairs}
+        return {f"{_PREFIX}kappa" if isinstance(self.constraint, Constraint) else "kappa": kappa}
+
+    def _asks_for_fairness(self) -> bool:
+        return self._bounds_nothing() or any(constraint.kappa is not None for constraint in self._chosen())
+
+    def _bounds_nothing(self) -> bool:
+        return self._pairs() == {}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Whether to include the parameters of constraints, as ``constraint__<parameter>``, and of several as
+            ``constraint__<name>__<parameter>``.
+
+        Returns
+        -------
+        params : dict
+        """
+        params = super().get_params(deep=deep)
+        if deep and isinstance(self.constraint, list | tuple):
+            # whatever else is in there is for fit to complain about
+            for name, constraint in filter(_is_pair, self.constraint):
+                params[f"{_PREFIX}{name}"] = constraint
+                for key, value in constraint.get_params().items():
+                    params[f"{_PREFIX}{name}__{key}"] = value
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also those of constraints (``constraint__<parameter>``, ``constraint__<name>__<parameter>``).
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name, as `get_params` has them.
+
+        Returns
+        -------
+        self : estimator
+
+        Raises
+        ------
+        ValueError
+            For an unknown parameter or constraint.
+        """
+        if "constraint" in params:
+            super().set_params(constraint=params.pop("constraint"))
+        if isinstance(self.constraint, str) and any(key.startswith(_PREFIX) for key in params):
+            raise ValueError(
+                f"constraint={self.constraint!r} is a name, which has no parameters: set kappa and the other "
+                "parameters of the estimator, or give a constraint or a list of (name, constraint) pairs."
+            )
+        if not isinstance(self.constraint, list | tuple):
+            super().set_params(**params)
+            return self
+        super().set_params(**{key: value for key, value in params.items() if not key.startswith(_PREFIX)})
+        # whole constraints before parameters of them
+        for key in sorted((key for key in params if key.startswith(_PREFIX)), key=lambda key: key.count("__")):
+            name, _, parameter = key.removeprefix(_PREFIX).partition("__")
+            named = dict(self.constraint)
+            if name not in named:
+                raise ValueError(f"there is no constraint {name!r}; the names are {sorted(named)}.")
+            if parameter:
+                named[name].set_params(**{parameter: params[key]})
+            else:
+                self.constraint = [(n, params[key] if n == name else c) for n, c in self.constraint]
+        return self
