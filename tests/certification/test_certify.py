@@ -290,7 +290,7 @@ def test_models_of_fairlearn(parts):
     postprocessing = pytest.importorskip("fairlearn.postprocessing")
     (X, y, groups), (X_new, _, groups_new) = parts
     model = postprocessing.ThresholdOptimizer(
-        estimator=LogisticRegression(), constraint="demographic_parity", predict_method="predict_proba"
+        estimator=LogisticRegression(), constraints="demographic_parity", predict_method="predict_proba"
     ).fit(X, y, sensitive_features=groups)
     with pytest.raises(TypeError, match="sensitive_features"):
         certificate(model, parts)
