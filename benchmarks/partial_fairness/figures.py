@@ -68,7 +68,8 @@ def one_legend(figure: Figure, axes: Iterable[Axes]) -> None:
         entries |= {label: handle for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         if ax.get_legend() is not None:
             ax.get_legend().remove()
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=4, frameon=False, fontsize=8.5)
+    columns = min(4, max(1, int(figure.get_figwidth() // 1.9)))
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=8.5)
 
 
 def title_of(data: str, points: pd.DataFrame | None = None) -> str:

@@ -132,7 +132,7 @@ def _parities(
 
 
 def _notion(params: dict[str, Any]) -> str:
-    if "constraint" in params:
+    if isinstance(params["constraint"], list):
         return " + ".join(type(constraint).__name__ for _, constraint in params["constraint"])
     return params["constraint"]
 

@@ -57,8 +57,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         already stays as it is in a `sklearn.frozen.FrozenEstimator`.
     kappa : float or None, default=0.05
         Bound on the exact gap on the training data, in [0, 1]. None: the best AUC, whatever the gap.
-    constraint : {"group_auc", "inter_group", "positive_equality", "negative_equality", "bpsn_bnsp"}, \
-            default="group_auc"
+    constraint : str, default="group_auc"
         Which gap. With the protected group a and the others b, positives + and negatives -, the two AUCs are those of
         a over b and of everything over everything, which is 1/2 ("group_auc"); of a+ over b- and of b+ over a-
         ("inter_group"); of a+ over all positives and 1/2 ("positive_equality"); of a- over all negatives and 1/2
