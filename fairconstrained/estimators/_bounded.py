@@ -39,11 +39,16 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
     others = find_metric(name)[0].names if name in metric_names() else ()
     found = [other for other in (alias.removeprefix("partial_") for alias in others) if other in allowed]
     if not found:
-        raise ValueError(
-            f"constraint must be one of {allowed}, a constraint of fairconstrained.constraints, or a list of (name, "
-            f"constraint) pairs; got {name!r}."
-        )
+        raise _refusal(name, allowed)
     return found[0]
+
+
+def _refusal(constraint: Any, names: Iterable[str]) -> ValueError:
+    """The error for what ``constraint`` cannot be."""
+    return ValueError(
+        f"constraint must be one of {list(names)}, a constraint of fairconstrained.constraints, or a list of (name, "
+        f"constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; got {constraint!r}."
+    )
 
 
 def _is_pair(pair: Any) -> bool:
@@ -80,11 +85,7 @@ class TakesConstraint(BaseFairEstimator):
 
     def _other_sequence(self) -> dict[str, Constraint] | None:
         """Called for a sequence of something else than pairs."""
-        raise ValueError(
-            f"constraint must be one of {list(self._constraint_names)}, a constraint of fairconstrained.constraints, "
-            f"or a list of (name, constraint) pairs, such as [('top', StatisticalParity(0.05, interval=(0, 0.2)))]; "
-            f"got {self.constraint!r}."
-        )
+        raise _refusal(self.constraint, self._constraint_names)
 
     def _chosen(self) -> list[Constraint]:
         """The constraints that the user asked for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,6 +101,10 @@ class Comparison:
         """Sums over the cells; ndarray of shape (n_blocks, n_columns)."""
         by_group = np.stack([self.groups.sums(block * values) for block in self.blocks])
         return np.column_stack([by_group, self.blocks @ values]) if self.with_overall else by_group
+
+    def among_positives(self, contrast: Contrast) -> Comparison:
+        """Return the comparison without the first of its blocks, which `label_blocks` made: that of the negatives."""
+        return replace(self, blocks=self.blocks[1:], names=self.names[1:], contrast=contrast)
 
     @property
     def counts(self) -> np.ndarray:

@@ -55,8 +55,7 @@ def _by_label(rows: MetricRows) -> Comparison:
 def _among_positives(rows: MetricRows) -> Comparison:
     """Ranks of one threshold among the positives of a group."""
     found = _by_label(rows)
-    contrast = contrast_of_ranks(rows.params, found.groups.names)
-    return Comparison(found.values, found.blocks[1:], found.names[1:], found.groups, contrast)
+    return found.among_positives(contrast_of_ranks(rows.params, found.groups.names))
 
 
 def _given(params: dict[str, Any]) -> tuple[str, ...]:

@@ -136,8 +136,9 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
 
     def add(function: Metric) -> Metric:
         info = MetricInfo(function=function, response=response, **entry)
+        known = _by_name()
         for name in (*info.names, *([info.symbol] if info.symbol else [])):
-            other = _by_name().get(name)
+            other = known.get(name)
             if other is not None and other[0].name != info.name:
                 raise ValueError(f"{info.name} cannot be called {name!r}: {other[0].name} is.")
         _ENTRIES[info.name] = info

@@ -31,6 +31,7 @@ from fairconstrained.metrics.rates import (
 )
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
+    BinaryLabels,
     GroupedRows,
     OnEmpty,
     check_binary_labels,
@@ -52,17 +53,21 @@ __all__ = [
 _ALL = ("all",)
 
 
+def _labels_and_groups(rows: MetricRows) -> tuple[BinaryLabels, Groups]:
+    """True and predicted labels, and the groups."""
+    labels = check_binary_labels(rows.y_true, rows.response)
+    return labels, check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+
+
 def _selection(rows: MetricRows) -> Comparison:
     """Positive predictions of the groups."""
-    labels = check_binary_labels(rows.y_true, rows.response)
-    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    labels, groups = _labels_and_groups(rows)
     return Comparison(labels.y_pred, everyone(labels.y_pred.size), _ALL, groups, gaps_of_pairs(rows, groups, 1))
 
 
 def _by_label(rows: MetricRows) -> Comparison:
     """Positive predictions by true label."""
-    labels = check_binary_labels(rows.y_true, rows.response)
-    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    labels, groups = _labels_and_groups(rows)
     blocks, names = label_blocks(labels.y_true, "y_true", labels.names)
     fold = rows.params.get("agg_labels", "max")
     return Comparison(labels.y_pred, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), fold))
@@ -71,14 +76,12 @@ def _by_label(rows: MetricRows) -> Comparison:
 def _among_positives(rows: MetricRows) -> Comparison:
     """Positive predictions among the positives."""
     found = _by_label(rows)
-    contrast = gaps_of_pairs(rows, found.groups, 1)
-    return Comparison(found.values, found.blocks[1:], found.names[1:], found.groups, contrast)
+    return found.among_positives(gaps_of_pairs(rows, found.groups, 1))
 
 
 def _by_prediction(rows: MetricRows) -> Comparison:
     """Positives by predicted label."""
-    labels = check_binary_labels(rows.y_true, rows.response)
-    groups = check_groups(rows.sensitive_features, None, labels.y_pred.size).groups
+    labels, groups = _labels_and_groups(rows)
     blocks, names = label_blocks(labels.y_pred, "y_pred", labels.names)
     return Comparison(labels.y_true, blocks, names, groups, gaps_of_pairs(rows, groups, len(blocks), "sum"))
 
