@@ -39,33 +39,34 @@ __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "P
 
 @dataclass(frozen=True)
 class Start:
-    """Where a solver begins: parameters, and what an earlier run learnt about the constraints.
+    """Where a solver begins: a state of the model, and what an earlier run learnt about the constraints.
 
     It holds no data, so it carries over to another ``kappa`` and, as far as `on` says, to other rows.
 
     Attributes
     ----------
-    params : ndarray of shape (n_params,)
+    model_state : object
+        What the model's scores depend on; the parameters, an ndarray of shape (n_params,), if it is parametric.
     components, multipliers : tuple of ndarray, one for each constraint, or empty
         What `BoundConstraint.with_components` takes, and the multiplier of every component.
     previous : ndarray of shape (n_params,), optional
         Parameters that the run which ended here was itself warm-started from, for a solver that follows a path.
     fingerprint : int, optional
-        Of the data that components and multipliers are about; None for any.
-    state : object, optional
+        That of the data which components and multipliers are about; None for any.
+    solver_state : object, optional
         What only the solver that it comes from can go on from.
     """
 
-    params: np.ndarray
+    model_state: Any
     components: tuple[np.ndarray, ...] = ()
     multipliers: tuple[np.ndarray, ...] = ()
     previous: np.ndarray | None = None
     fingerprint: int | None = None
-    state: Any = None
+    solver_state: Any = None
 
     def on(self, data: FairData) -> Start:
-        """What of it holds for these data: of others no more than the parameters, from which to look further."""
-        return self if self.fingerprint in (None, data.fingerprint) else Start(self.params)
+        """This start, or only its model state if the data differ."""
+        return self if self.fingerprint in (None, data.fingerprint) else Start(self.model_state)
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class Problem:
     def fair_start(self, start: Start | None, rng: np.random.Generator) -> np.ndarray:
         """``z`` at ``start``, or, if that is None, where the surrogates hold because all scores are zero."""
         if start is not None:
-            return self.start(start.params)
+            return self.start(start.model_state)
         return np.concatenate([self.model.init(rng), *(c.fair_aux() for c in self.constraints)])
 
     def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:

@@ -161,7 +161,7 @@ def test_stop_training_with_earlier_parameters(solver):
             raise StopTraining(params[0])
 
     model = fit(loose(first_of_three, solver=solver))
-    np.testing.assert_array_equal(model._fitted.start.params, params[0])
+    np.testing.assert_array_equal(model._fitted.start.model_state, params[0])
     assert not np.array_equal(params[0], params[2])
     assert model.n_iter_ == 3
 
@@ -223,7 +223,7 @@ def test_an_interruption_that_keeps_the_best_model():
     fair = [record for record in records if record["loss_parity"] <= 0.1]
     assert 0 < len(fair) < 4
     best = min(fair, key=lambda record: record["objective"])
-    np.testing.assert_array_equal(model._fitted.start.params, best["params"])
+    np.testing.assert_array_equal(model._fitted.start.model_state, best["params"])
     assert model.constraint_values_["loss_parity"] == best["loss_parity"]
     assert model.status_ == "completed"
 
@@ -415,7 +415,7 @@ def test_early_stopping_returns_what_is_best_on_the_held_out_rows(solver, rate):
     losses = [np.logaddexp(0, (1 - 2 * held.y) * network.scores(z, held.X)).mean() for z in params]
     best = int(np.argmin(losses))
     assert best == model.n_iter_ - 11  # ten epochs without an improvement, and the end
-    np.testing.assert_array_equal(model._fitted.start.params, params[best])
+    np.testing.assert_array_equal(model._fitted.start.model_state, params[best])
     rest = np.setdiff1d(np.arange(200), held.rows)
     gap = loss_parity_gap(y[rest], model.decision_function(X[rest]), sensitive_features=groups[rest])
     assert model.constraint_values_ == {"loss_parity": pytest.approx(gap)}  # of the rows that it was trained on

@@ -150,7 +150,7 @@ def _rows_of(fit: Fit) -> list[Row]:
     result = solver.solve(
         solved, None, np.random.default_rng(fit.seed), lambda record: note(record["n_iter"], record["params"])
     )
-    note(None, result.params, result.message)
+    note(None, result.model_state, result.message)
     return rows
 
 

@@ -111,7 +111,7 @@ def way_of(
     trace = _Trace()
     start = Start(np.zeros(problem.n_params))
     result = solver.solve(problem, start, np.random.default_rng(0), trace)
-    trace.visits.append((trace.seconds, result.params))
+    trace.visits.append((trace.seconds, result.model_state))
     kept = np.unique(np.linspace(0, len(trace.visits) - 1, n_points).astype(int))
     n_oracles = _N_ORACLES if n_oracles is None else n_oracles
     judged = set(np.unique(np.geomspace(1, len(kept), n_oracles).astype(int) - 1)) if n_oracles else set()

@@ -99,9 +99,9 @@ def way_of(case: Case | SimpleExample, method: str, options: dict[str, Any]) -> 
     problem = case.problem()
     start = case.start(problem)
     solver = make_solver(SOLVERS.get(method, method), options, problem)
-    trace = _Trace(start.params)
+    trace = _Trace(start.model_state)
     result = solver.solve(problem, start, np.random.default_rng(0), trace)
-    trace.visit(result.n_evaluations, result.params)
+    trace.visit(result.n_evaluations, result.model_state)
     kept = np.unique(np.linspace(0, len(trace.visits) - 1, _KEPT).astype(int))
     view, rows = FullBatchView(problem), []
     for seconds, passes, params in (trace.visits[k] for k in kept):
@@ -109,7 +109,7 @@ def way_of(case: Case | SimpleExample, method: str, options: dict[str, Any]) -> 
         rows.append((seconds, passes, point.objective, float(point.constraints[0])))
     way = pd.DataFrame(rows, columns=["seconds", "passes", "objective", "constraint"])
     way["stationarity"] = np.nan
-    way.loc[way.index[-1], "stationarity"] = near_stationarity(problem, result.params, case.proximity)
+    way.loc[way.index[-1], "stationarity"] = near_stationarity(problem, result.model_state, case.proximity)
     return way
 
 

@@ -210,7 +210,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
                 )
             codes = fitted.small.encode(sensitive_features, fitted.labels)
             check_consistent_length(X, codes)
-        return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.params, X, codes)
+        return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.model_state, X, codes)
 
     def _set_attributes(self, attributes: dict[str, Any]) -> None:
         """Set the fitted attributes of the model."""
@@ -278,7 +278,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         rng = np.random.default_rng(seed_of(self.random_state))
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
-        result = replace(result, params=problem.finish(result.params))
+        result = replace(result, model_state=problem.finish(result.model_state))
         if solver.keeps_metric:
             result = self._rescaled(problem, result)
         excess = self._adopt(problem, result, target, problem.data.labels)
@@ -286,22 +286,22 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
-        params = best_rescaled(problem, [result.params, *result.candidates])
+        params = best_rescaled(problem, [result.model_state, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(params))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
-            return replace(result, params=params, message=_RESCUED, multipliers=None)
-        return replace(result, params=params)
+            return replace(result, model_state=params, message=_RESCUED, multipliers=None)
+        return replace(result, model_state=params)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Set the fitted attributes; returns what `_report` returns."""
-        params = result.params
+        params = result.model_state
         excess = self._report(problem, params, result, target)
         for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
             self.__dict__.pop(name)
         attributes = problem.model.attributes(params, target.offset, target.scale)
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
-        start = replace(result.start or Start(params), params=params)
+        start = replace(result.start or Start(params), model_state=params)
         small = self.__dict__.pop("_small", NO_SMALL_GROUPS)
         self._fitted = Fitted(problem.model.portable(), labels, start, target.offset, target.scale, small)
         return excess
@@ -468,7 +468,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
 
     def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
         """The one place that warns; ``message`` is what the solver has to say."""
-        scores = problem.scores(self._fitted.start.params)
+        scores = problem.scores(self._fitted.start.model_state)
         for text, category in notices(self, problem, scores, solver, excess, message):
             warnings.warn(text, category, stacklevel=6)
 

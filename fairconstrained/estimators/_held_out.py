@@ -96,12 +96,12 @@ class HeldOut:
                 iterates.append(record["params"].copy())
 
         result = solver.solve(problem, start, rng, keep)
-        feasible = [params for params in (result.params, *iterates) if problem.holds(problem.scores(params))]
+        feasible = [params for params in (result.model_state, *iterates) if problem.holds(problem.scores(params))]
         if not feasible:
             return result
         best = max(feasible, key=lambda params: self._auc(problem, params))
         objective = FullBatchView(problem.without_constraints()).at(best).objective
-        return replace(result, params=best, objective=objective)
+        return replace(result, model_state=best, objective=objective)
 
     def _auc(self, problem: Problem, params: np.ndarray) -> float:
         return float(roc_auc_score(self.y, problem.model.scores(params, self.X), sample_weight=self.weights))

@@ -19,4 +19,4 @@ class SavedByParameters(PlainState):
         super().__setstate__(state)
         if "module_" in self.__dict__.get("_model_attributes", ()):
             fitted = self.__dict__["_fitted"]
-            self.__dict__ |= fitted.model.attributes(fitted.start.params, fitted.offset, fitted.scale)
+            self.__dict__ |= fitted.model.attributes(fitted.start.model_state, fitted.offset, fitted.scale)

@@ -249,7 +249,7 @@ class FairRanker(ModuleScores):
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
         problem = self._pair_problem(X, y, pairs)
         self._fit_problem(problem, Target(np.ones(len(pairs.found))), problem.data.n_samples)
-        scores = self._fitted.model.scores(self._fitted.start.params, X)
+        scores = self._fitted.model.scores(self._fitted.start.model_state, X)
         self.pair_accuracies_ = pair_accuracies(scores, pairs.found, pairs.kinds, pairs.groups.names)
 
     def constraint_values(  # type: ignore[override]  # a ranker takes queries, and no weights
@@ -277,7 +277,7 @@ class FairRanker(ModuleScores):
         check_is_fitted(self)
         X, y, _ = checked_rows(self, X, y, None, y_numeric=True, reset=False)
         problem = self._measuring()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
-        scores = problem.scores(self._fitted.start.params)
+        scores = problem.scores(self._fitted.start.model_state)
         return {c.name: c.metric(scores) for c in problem.constraints}
 
     def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:

@@ -335,12 +335,12 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         """A state that a callback knows, if it is one of this model and these data."""
         if start is None:
             return None
-        if start.params.size != problem.n_params:
+        if start.model_state.size != problem.n_params:
             raise ValueError(
-                f"a callback would go on from {start.params.size} parameters, but the model has {problem.n_params}. "
+                f"a callback would go on from {start.model_state.size} parameters, but the model has {problem.n_params}. "
                 "Remove the checkpoint of another model, or pass resume=False."
             )
-        if getattr(start.state, "fingerprint", problem.data.fingerprint) != problem.data.fingerprint:
+        if getattr(start.solver_state, "fingerprint", problem.data.fingerprint) != problem.data.fingerprint:
             raise ValueError(
                 "a callback would go on from a state that was reached with other data. Remove the checkpoint, or pass "
                 "resume=False; in a search every fit needs a file of its own."

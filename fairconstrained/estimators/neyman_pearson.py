@@ -349,7 +349,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         All but constant scores on the safe side of the threshold keep such a bound at a moderate loss, and predict none
         of the classes of priority.
         """
-        if self.bound_on == "error" and problem.holds(problem.scores(result.params)):
+        if self.bound_on == "error" and problem.holds(problem.scores(result.model_state)):
             return result
         return super()._rescaled(problem, result)
 
@@ -406,7 +406,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
             )
         items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
         problem = self._problem(items, target)
-        scores = problem.scores(self._fitted.start.params)
+        scores = problem.scores(self._fitted.start.model_state)
         return {c.name: c.metric(scores) for c in problem.constraints}
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
@@ -441,7 +441,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         """Scores of the classes; ndarray of shape (n_samples, n_classes)."""
         check_is_fitted(self)
         X = checked_features(self, X)
-        return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.params, X)
+        return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.model_state, X)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores of the classes.

@@ -288,8 +288,8 @@ def _adopt(model: BaseFairEstimator, previous: BaseFairEstimator) -> BaseFairEst
     """Give ``model`` what ``previous`` has learnt, and leave it its own parameters."""
     learnt = {name: value for name, value in vars(previous).items() if name not in vars(model)}
     start = learnt["_fitted"].start
-    if hasattr(start.state, "epoch"):  # of a solver whose epochs are over; for another value they begin anew
-        learnt["_fitted"] = replace(learnt["_fitted"], start=replace(start, state=None))
+    if hasattr(start.solver_state, "epoch"):  # of a solver whose epochs are over; for another value they begin anew
+        learnt["_fitted"] = replace(learnt["_fitted"], start=replace(start, solver_state=None))
     model.__dict__ |= learnt
     return model
 

@@ -59,14 +59,15 @@ class SolverResult:
 
     Attributes
     ----------
-    params : ndarray of shape (n_params,)
+    model_state : object
+        What the model's scores depend on; the parameters, an ndarray of shape (n_params,), if it is parametric.
     status : Status
     n_iter : int
         Outer iterations.
     n_evaluations : int
         Full-batch evaluations of value (and gradient).
     objective : float
-        Objective with its penalty at ``params``.
+        Objective with its penalty there.
     constraint_values : dict of str to float
         The *metric* of every constraint, by the constraint's name.
     surrogate_violation : float
@@ -77,16 +78,16 @@ class SolverResult:
     history : tuple of dict
         One record per iteration.
     start : Start or None
-        From where to go on, with another ``kappa`` or on other rows; None is from ``params``.
+        From where to go on, with another ``kappa`` or on other rows; None is from ``model_state``.
     message : str
         Why it ended early, if the user should know.
-    candidates : tuple of ndarray of shape (n_params,)
-        Other parameters whose scores may be worth rescaling into the bounds.
+    candidates : tuple of object
+        Other states of the model whose scores may be worth rescaling into the bounds.
     aux : ndarray of shape (n_aux,), or None
-        Auxiliary variables of the problem at ``params``; None: those that suit the scores, see `Problem.start`.
+        Auxiliary variables of the problem there; None: those that suit the scores, see `Problem.start`.
     """
 
-    params: np.ndarray
+    model_state: Any
     status: Status
     n_iter: int
     n_evaluations: int
@@ -97,7 +98,7 @@ class SolverResult:
     history: tuple[dict[str, Any], ...]
     start: Start | None = None
     message: str = ""
-    candidates: tuple[np.ndarray, ...] = ()
+    candidates: tuple[Any, ...] = ()
     aux: np.ndarray | None = None
 
 
@@ -234,7 +235,7 @@ def surrogate_result(
     """The result of a solver without multipliers that ends after some iterations on the surrogate problem."""
     point = FullBatchView(problem).at(z)
     return SolverResult(
-        params=z[: problem.n_params],
+        model_state=z[: problem.n_params],
         status=Status.COMPLETED if problem.holds(point.scores) else Status.INFEASIBLE,
         n_iter=n_iter,
         n_evaluations=n_evaluations + 1,

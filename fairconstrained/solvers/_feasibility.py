@@ -102,7 +102,7 @@ def stationary_result(problem: Problem, begin: Begin, n_evaluations: int, record
     """
     result = surrogate_result(problem, begin.z, begin.n_iter, n_evaluations, recorder)
     recorder.add(
-        result.params,
+        result.model_state,
         n_iter=begin.n_iter,
         n_evaluations=result.n_evaluations,
         objective=result.objective,

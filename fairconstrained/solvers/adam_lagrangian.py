@@ -121,21 +121,25 @@ class AdamLagrangian(StochasticSolver):
         if not self.polish or not problem.constraints:
             return result
         exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose)
-        layer = problem.model.last_layer(result.params, problem.data)
+        layer = problem.model.last_layer(result.model_state, problem.data)
         if layer is None:
-            polished = exact.solve(problem, _start(problem, result, result.params), random_state)
-            params = polished.params if _is_fair(problem, polished.params) else _restored(problem, polished.params)
+            polished = exact.solve(problem, _start(problem, result, result.model_state), random_state)
+            params = (
+                polished.model_state
+                if _is_fair(problem, polished.model_state)
+                else _restored(problem, polished.model_state)
+            )
         else:
-            head = _head(problem, result.params, layer)
-            polished = exact.solve(head, _start(head, result, result.params[layer.entries]), random_state)
-            params = _with_layer(result.params, layer, polished.params)
-            candidates = tuple(_with_layer(result.params, layer, found) for found in polished.candidates)
+            head = _head(problem, result.model_state, layer)
+            polished = exact.solve(head, _start(head, result, result.model_state[layer.entries]), random_state)
+            params = _with_layer(result.model_state, layer, polished.model_state)
+            candidates = tuple(_with_layer(result.model_state, layer, found) for found in polished.candidates)
             polished = replace(polished, candidates=candidates)
             if not _is_fair(problem, params):  # or fair but for the last digit, which another sum rounds differently
-                params[layer.entries] = _made_fair(head, polished.params)
+                params[layer.entries] = _made_fair(head, polished.model_state)
                 if not _is_fair(problem, params):  # scores so large that rounding decides
                     params[layer.entries] = 0.0
-                if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.params)):
+                if np.ptp(problem.scores(params)) < _ALMOST_NOTHING * np.ptp(head.scores(polished.model_state)):
                     result = replace(result, message=f"{result.message} {_NOTHING_LEFT}".strip())
         return self._joined(problem, result, polished, params)
 
@@ -147,7 +151,7 @@ class AdamLagrangian(StochasticSolver):
         assert trained.start is not None  # every run can be gone on from
         return replace(
             polished,
-            params=params,
+            model_state=params,
             status=Status.COMPLETED if feasible else Status.INFEASIBLE,
             n_iter=trained.n_iter,
             n_evaluations=trained.n_evaluations + polished.n_evaluations,
@@ -155,7 +159,7 @@ class AdamLagrangian(StochasticSolver):
             surrogate_violation=float(point.constraints.max(initial=0.0)),
             constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
             history=(*trained.history, *polished.history),
-            start=replace(trained.start, params=params),
+            start=replace(trained.start, model_state=params),
             message=trained.message,
         )
 

@@ -161,9 +161,9 @@ class AugmentedLagrangian(Solver):
             start = coarse.start
             run.n_evaluations = int(np.ceil(coarse.n_evaluations * thinned.data.n_samples / n_samples))
         if start is None or not problem.component_names or run.searches_first:
-            run.minimise_freely(problem.model.init(random_state) if start is None else start.params)
+            run.minimise_freely(problem.model.init(random_state) if start is None else start.model_state)
             if start is not None:
-                run.measure(start.params)
+                run.measure(start.model_state)
             elif not run.converged and not run.searches_first:
                 self._begin_stricter(run, random_state, callback)
         elif follows:
@@ -274,16 +274,16 @@ class _Run:
     def resume(self, start: Start) -> None:
         """Go on where a run on other rows ended."""
         self._adopt(start)
-        self.start_from(start.params)
+        self.start_from(start.model_state)
 
     def follow(self, start: Start) -> None:
         """Go on along the path of solutions, where a run for another ``kappa`` ended."""
         was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
-        if any(c.counts_rows for c in self.problem.constraints) and (was_free or isinstance(start.state, Start)):
+        if any(c.counts_rows for c in self.problem.constraints) and (was_free or isinstance(start.solver_state, Start)):
             self._narrow_anew(start)
             return
         self._adopt(without_idle_components(start, self.problem.constraints))
-        params, origin = start.params, None
+        params, origin = start.model_state, None
         if self.multipliers.any():
             self.options = replace(self.options, inner_iter=self.options.path_inner_iter)
             self.is_on_path, origin = True, self.measure(params)
@@ -295,15 +295,15 @@ class _Run:
 
     def _narrow_anew(self, start: Start) -> None:
         """Begin where the surrogate of the last run was widest, or at a solution without multipliers."""
-        coarse, options = start.state if isinstance(start.state, Start) else start, self.options
+        coarse, options = start.solver_state if isinstance(start.solver_state, Start) else start, self.options
         self.is_on_path = True
         self._adopt(without_idle_components(coarse, self.problem.constraints))
         self.options = replace(options, patience=options.warm_patience, inner_iter=options.narrowing_inner_iter)
         self.penalty = _PATH_PENALTY if self.multipliers.any() else self.first_penalty
         self.blur, self.narrowing = options.first_blur, (options.first_blur / options.final_blur) ** 0.5
         if coarse is not start:
-            self.measure(start.params)
-        self.start_from(coarse.params)
+            self.measure(start.model_state)
+        self.start_from(coarse.model_state)
 
     def _adopt(self, start: Start) -> None:
         """Take over components and multipliers, as far as they fit."""
@@ -509,7 +509,7 @@ class _Run:
         start = start_after(self.problem, iterate.params, self.multipliers, self.origin)
         status = Status.OPTIMAL if self.converged else Status.MAX_ITER
         return SolverResult(
-            params=iterate.params,
+            model_state=iterate.params,
             status=status if self.best else Status.INFEASIBLE,
             n_iter=max(self.n_iter, 1),
             n_evaluations=self.n_evaluations,
@@ -518,7 +518,7 @@ class _Run:
             surrogate_violation=self.surrogate_violation,
             multipliers=iterate.multipliers,
             history=tuple(self.recorder.records),
-            start=replace(start, state=self.coarse),
+            start=replace(start, solver_state=self.coarse),
             candidates=tuple(kept.params for kept in [*self.outside, self.nearest] if kept is not None),
         )
 

@@ -160,13 +160,13 @@ class StochasticSolver(Solver):
         return replace(
             result,
             multipliers=named_multipliers(problem.component_names, trained.method.multipliers),
-            start=replace(trained.start, params=result.params),
+            start=replace(trained.start, model_state=result.model_state),
             message=trained.message,
         )
 
     def known_state(self, problem: Problem, start: Start | None) -> _State | None:
         """What ``start`` knows of an earlier run of this solver, with the same variables and comparisons."""
-        state = None if start is None else start.state
+        state = None if start is None else start.solver_state
         n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
         known = isinstance(state, _State) and (state.solver, state.names) == (self.name, problem.component_names)
         return state if known and state is not None and state.method.z.size == n_variables else None
@@ -328,7 +328,7 @@ class _Training:
         # the method's variables move on, so whoever watches gets a copy
         kept = replace(self._state, method=copy.deepcopy(method)) if self._is_watched else None
         params = method.z[: problem.n_params]
-        self._recorder.add(params, state=Start(params, state=kept), **record)
+        self._recorder.add(params, state=Start(params, solver_state=kept), **record)
 
     def _judged(self, state: _State, z: np.ndarray, point: Point) -> _State:
         """``state`` with ``z`` as the best iterate, if it is feasible and better than the best one so far."""
@@ -345,7 +345,7 @@ class _Training:
         z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if best is not None and (self._solver.select == "best" or self._message):
             z = best
-        start = Start(z[: self._problem.n_params], state=None if self._has_diverged else self._state)
+        start = Start(z[: self._problem.n_params], solver_state=None if self._has_diverged else self._state)
         n_epochs = self._state.epoch
         n_passes = self._n_passes(self._state.n_rows, n_epochs)
         return Trained(z, method, start, self._recorder, n_epochs, n_passes, self._message)

@@ -274,7 +274,7 @@ def test_augmented_lagrangian_meets_kappa(make_data, make_problem, interval):
     assert before > 0.15
     problem = make_problem(data, constraint)
     result = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
-    reached = constraint.metric(problem.scores(result.params))
+    reached = constraint.metric(problem.scores(result.model_state))
     assert reached <= 0.05 + constraint.granularity
     assert reached > 0.03  # no more is given away than was asked for
     assert unbounded.objective < result.objective < 0.6931  # better than constant scores
@@ -287,7 +287,7 @@ def test_three_groups(make_data, make_problem):
     problem = make_problem(data, constraint)
     result = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
     assert result.status == Status.OPTIMAL
-    assert constraint.metric(problem.scores(result.params)) <= 0.05 + constraint.granularity
+    assert constraint.metric(problem.scores(result.model_state)) <= 0.05 + constraint.granularity
 
 
 @pytest.mark.slow
@@ -297,7 +297,7 @@ def test_idca_improves_from_constant_scores(make_data, make_problem, interval):
     constraint = GroupAUC(0.1, interval=interval, surrogate="ramp", surrogate_width=1.0).unchecked(data)
     problem = make_problem(data, constraint)
     result = IDCA(max_outer=4, max_inner=40).solve(problem, None, np.random.default_rng(0))
-    scores = problem.scores(result.params)
+    scores = problem.scores(result.model_state)
     values = constraint.values(torch.from_numpy(scores), NO_AUX)
     assert result.objective < 0.69
     assert values.max() <= 2e-3

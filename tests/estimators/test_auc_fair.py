@@ -510,7 +510,7 @@ def test_the_feasible_iterate_of_best_validation_auc_is_taken(biased, free, fair
         ((free, free), free),  # nothing is feasible: the solver's own
     ]:
         result = held.solve(Replay(*iterates), problem, None, np.random.default_rng(0))
-        np.testing.assert_array_equal(result.params, expected)
+        np.testing.assert_array_equal(result.model_state, expected)
     chosen = held.solve(Replay(free, fair, constant), problem, None, np.random.default_rng(0))
     assert chosen.objective == pytest.approx(problem.view(FullBatch).at(fair).objective)
 

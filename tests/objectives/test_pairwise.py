@@ -249,7 +249,7 @@ def test_augmented_lagrangian_minimises_the_area_under_a_constraint(make_data, m
     fair = StatisticalParity(0.1, interval=(0.1, 0.5)).bind(data)
     problem = make_problem(data, fair, loss=PairwiseAUC(loss), alpha=0.01, n_copies=2)
     result = AugmentedLagrangian(max_iter=8).solve(problem, None, np.random.default_rng(0))
-    scores = problem.scores(result.params)
+    scores = problem.scores(result.model_state)
     assert fair.exact(scores) <= fair.granularity
     constant = problem.objective.values(torch.zeros(data.n_samples, dtype=torch.float64), column()).item()
     assert result.objective < 0.95 * constant

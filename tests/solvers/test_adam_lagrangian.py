@@ -106,13 +106,13 @@ def objective_of(problem, params):
 def test_the_exact_gap_is_within_kappa(two_groups, model, kappa):
     problem = problem_of(two_groups, LossParity(kappa), MODELS[model])
     result = solve(problem)
-    assert gap_of(problem, result.params) <= kappa + 1e-9
+    assert gap_of(problem, result.model_state) <= kappa + 1e-9
     assert result.status == Status.COMPLETED
-    assert result.constraint_values["loss_parity"] == pytest.approx(gap_of(problem, result.params), abs=1e-12)
+    assert result.constraint_values["loss_parity"] == pytest.approx(gap_of(problem, result.model_state), abs=1e-12)
     # the bound is felt, and what is left is better than nothing
     free = solve(problem.without_constraints(), max_epochs=60)
-    assert gap_of(problem, free.params) > 0.15
-    assert result.objective == pytest.approx(objective_of(problem, result.params))
+    assert gap_of(problem, free.model_state) > 0.15
+    assert result.objective == pytest.approx(objective_of(problem, result.model_state))
     assert free.objective - 0.02 < result.objective < np.log(2) - 0.01
 
 
@@ -125,9 +125,9 @@ def test_every_notion_and_reference(request, groups, notion, reference):
     problem = problem_of(data, LossParity(kappa, constraint=notion, reference=reference))
     assert (problem.constraints[0].n_aux > 0) == (groups == "twelve_groups" and reference == "pairwise")
     result = solve(problem)
-    assert gap_of(problem, result.params, constraint=notion, reference=reference) <= kappa + 1e-9
+    assert gap_of(problem, result.model_state, constraint=notion, reference=reference) <= kappa + 1e-9
     assert result.status == Status.COMPLETED
-    assert result.params.shape == (problem.n_params,)
+    assert result.model_state.shape == (problem.n_params,)
     assert result.objective < np.log(2) + 1e-3  # in twelve groups, next to nothing can be told
 
 
@@ -135,7 +135,7 @@ def test_every_notion_and_reference(request, groups, notion, reference):
 def test_every_loss(two_groups, loss):
     problem = problem_of(two_groups, LossParity(0.01, loss=loss), loss=loss)
     result = solve(problem, learning_rate=0.01)
-    assert gap_of(problem, result.params, loss=loss) <= 0.01 + 1e-9
+    assert gap_of(problem, result.model_state, loss=loss) <= 0.01 + 1e-9
     assert result.status == Status.COMPLETED
     assert result.objective < objective_of(problem, np.zeros(problem.n_params))  # all scores zero
 
@@ -145,7 +145,7 @@ def test_other_constraints_on_a_network(two_groups, constraint):
     problem = problem_of(two_groups, constraint)
     result = solve(problem, max_epochs=3)
     (bound,) = problem.constraints
-    assert bound.exact(problem.scores(result.params)) <= bound.granularity
+    assert bound.exact(problem.scores(result.model_state)) <= bound.granularity
     assert result.status == Status.COMPLETED
     assert result.objective < np.log(2) - 0.01
 
@@ -155,14 +155,14 @@ def test_one_training_epoch_is_enough_for_the_promise(two_groups):
     problem = problem_of(two_groups, LossParity(0.005))
     for seed in range(5):
         result = solve(problem, seed=seed, max_epochs=1, learning_rate=0.2)
-        assert gap_of(problem, result.params) <= 0.005 + 1e-9
+        assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
 
 
 def test_a_bound_that_the_free_optimum_keeps_costs_nothing(two_groups):
     """With the same seed the steps are the same as without the constraint; then the last layer is trained on."""
     problem = problem_of(two_groups, LossParity(5.0))
     first, free = solve(problem, polish=False), solve(problem.without_constraints())
-    np.testing.assert_array_equal(first.params, free.params)
+    np.testing.assert_array_equal(first.model_state, free.model_state)
     assert first.multipliers == {}
     assert solve(problem).objective <= free.objective + 1e-9
 
@@ -193,8 +193,8 @@ def test_without_constraints_there_is_one_part(two_groups, polish):
 def test_only_the_last_layer_changes_in_the_second_part(two_groups):
     problem = problem_of(two_groups, LossParity(0.005))
     first, whole = solve(problem, polish=False), solve(problem)
-    layer = problem.model.last_layer(first.params, problem.data)
-    changed = np.flatnonzero(first.params != whole.params)
+    layer = problem.model.last_layer(first.model_state, problem.data)
+    changed = np.flatnonzero(first.model_state != whole.model_state)
     assert changed.size
     assert set(changed) <= set(layer.entries.tolist())
 
@@ -257,7 +257,7 @@ def test_an_interruption_keeps_the_promise(two_groups):
     problem = problem_of(two_groups, LossParity(0.005))
     result = solve(problem, callback=interrupt, keep_on_interrupt=True)
     assert "of epoch 2: it was interrupted" in result.message
-    assert gap_of(problem, result.params) <= 0.005 + 1e-9
+    assert gap_of(problem, result.model_state) <= 0.005 + 1e-9
     assert result.n_iter == 2
 
 
@@ -266,7 +266,7 @@ def test_a_warm_start_from_the_result_goes_on_with_training(two_groups):
     first = solve(problem)
     then = solve(problem, start=first.start, max_epochs=9)
     assert [record["n_iter"] for record in then.history[:9]] == list(range(1, 10))
-    assert gap_of(problem, then.params) <= 0.005 + 1e-9
+    assert gap_of(problem, then.model_state) <= 0.005 + 1e-9
 
 
 def test_a_domain_is_refused(two_groups):
@@ -283,7 +283,7 @@ class NeverFair(AugmentedLagrangian):
 
     def solve(self, problem, start, random_state, callback=None):
         found = AugmentedLagrangian(max_iter=1).solve(problem.without_constraints(), start, random_state, callback)
-        return replace(found, status=Status.INFEASIBLE, params=found.params * 1.3)
+        return replace(found, status=Status.INFEASIBLE, model_state=found.model_state * 1.3)
 
 
 @pytest.fixture
@@ -299,18 +299,18 @@ def test_the_promise_is_kept_when_the_second_part_fails(request, failing, monkey
         monkeypatch.setattr(module, "_NEWTON", 0)
     problem = problem_of(request.getfixturevalue(groups), LossParity(kappa))
     result = solve(problem)
-    assert gap_of(problem, result.params) <= kappa + 1e-9
+    assert gap_of(problem, result.model_state) <= kappa + 1e-9
     assert result.status == Status.COMPLETED
     assert result.constraint_values["loss_parity"] <= kappa + 1e-9
-    assert result.objective == pytest.approx(objective_of(problem, result.params))
+    assert result.objective == pytest.approx(objective_of(problem, result.model_state))
     assert result.objective <= np.log(2) + 1e-9
-    at = FullBatchView(problem).at(problem.start(result.params))
+    at = FullBatchView(problem).at(problem.start(result.model_state))
     assert result.surrogate_violation == pytest.approx(max(at.constraints.max(), 0), abs=1e-12)
     if kappa == 0.0 and not newton:  # equal scores are all that is left, and that is said
-        assert np.ptp(problem.scores(result.params)) < 1e-6
+        assert np.ptp(problem.scores(result.model_state)) < 1e-6
         assert "kappa is met by scores that are all but the same for all rows" in result.message
     elif groups == "two_groups" and kappa > 0:
-        assert np.ptp(problem.scores(result.params)) > 0.1
+        assert np.ptp(problem.scores(result.model_state)) > 0.1
         assert result.message == ""
         assert result.objective < np.log(2) - 0.003
 
@@ -346,7 +346,7 @@ def test_the_last_layer_is_trained_on_the_objective_of_the_whole(two_groups, alp
 def unfair_head(two_groups):
     """The last layer's problem at parameters with a gap far above its kappa of 0.05."""
     problem = problem_of(two_groups, LossParity(0.05))
-    params = solve(problem.without_constraints()).params
+    params = solve(problem.without_constraints()).model_state
     layer = problem.model.last_layer(params, problem.data)
     head = _head(problem, params, layer)
     np.testing.assert_allclose(head.scores(params[layer.entries]), problem.scores(params), atol=1e-12)
@@ -407,8 +407,8 @@ def test_steps_that_lead_nowhere_leave_the_parameters(unfair_head, monkeypatch):
 def test_start_carries_the_parameters_over(two_groups):
     problem = problem_of(two_groups, LossParity(0.005))
     result = solve(problem)
-    np.testing.assert_array_equal(result.start.params, result.params)
-    plain = solve(problem, start=Start(result.params), max_epochs=1, learning_rate=1e-9)
+    np.testing.assert_array_equal(result.start.model_state, result.model_state)
+    plain = solve(problem, start=Start(result.model_state), max_epochs=1, learning_rate=1e-9)
     assert plain.objective <= result.objective + 1e-3
 
 

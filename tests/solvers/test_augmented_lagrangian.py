@@ -29,7 +29,7 @@ def test_known_optimum_primal_and_dual(known, start):
     result = solve(known.problem, None if begin is None else Start(begin))
     assert result.status == Status.OPTIMAL
     assert result.objective == pytest.approx(known.objective, rel=5e-4)
-    np.testing.assert_allclose(result.params, known.params, atol=2e-3)
+    np.testing.assert_allclose(result.model_state, known.params, atol=2e-3)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=2e-5)
     assert result.multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, rel=0.02)}
 
@@ -38,9 +38,9 @@ def test_an_inactive_constraint_gives_the_unconstrained_optimum(make_data, make_
     data = make_data(weighted=True)
     problem = make_problem(data, mean_gap(data, 5.0))
     result, free = solve(problem), solve(problem.without_constraints())
-    gradient = problem.view(FullBatch).at(result.params).gradient(1.0, np.zeros(2))
+    gradient = problem.view(FullBatch).at(result.model_state).gradient(1.0, np.zeros(2))
     assert np.abs(gradient).max() < 1e-7
-    np.testing.assert_allclose(result.params, free.params, atol=1e-6)
+    np.testing.assert_allclose(result.model_state, free.model_state, atol=1e-6)
     assert result.multipliers == {}
     assert result.status == free.status == Status.OPTIMAL
 
@@ -51,7 +51,7 @@ def test_unconstrained_least_squares(make_data, make_problem):
     weights = data.weights.numpy()
     ridge = 0.05 * np.diag([1.0, 1.0, 1.0, 0.0])
     expected = np.linalg.solve(X.T @ (weights[:, None] * X) + ridge, X.T @ (weights * data.y.numpy()))
-    np.testing.assert_allclose(solve(make_problem(data, loss=Squared())).params, expected, atol=1e-6)
+    np.testing.assert_allclose(solve(make_problem(data, loss=Squared())).model_state, expected, atol=1e-6)
 
 
 def test_a_warm_start_at_the_solution_is_cheaper(known):
@@ -88,8 +88,8 @@ def test_the_exact_metric_is_within_kappa(parity_problem, notion, surrogate):
     problem = parity_problem(notion, 0.15, counts=(200, 260), surrogate=surrogate)
     (constraint,) = problem.constraints
     result, free = solve(problem), solve(problem.without_constraints())
-    assert constraint.exact(problem.scores(free.params)) > constraint.granularity  # there is something to do
-    assert constraint.exact(problem.scores(result.params)) <= constraint.granularity
+    assert constraint.exact(problem.scores(free.model_state)) > constraint.granularity  # there is something to do
+    assert constraint.exact(problem.scores(result.model_state)) <= constraint.granularity
     assert free.objective < result.objective < np.log(2)  # better than constant scores, which are fair too
     assert result.multipliers
     assert all(value > 0 for value in result.multipliers.values())

@@ -82,11 +82,13 @@ def test_result_is_frozen_and_what_its_parameters_give(parity_problem, name, not
     result = solve(name, problem)
     with pytest.raises(FrozenInstanceError):
         result.objective = 0.0
-    scores = problem.scores(result.params)
+    scores = problem.scores(result.model_state)
     (constraint,) = problem.constraints
-    assert result.params.shape == (problem.n_params,)
+    assert result.model_state.shape == (problem.n_params,)
     assert result.constraint_values == {constraint.name: pytest.approx(constraint.metric(scores))}
-    assert result.objective == pytest.approx(problem.without_constraints().view(FullBatch).at(result.params).objective)
+    assert result.objective == pytest.approx(
+        problem.without_constraints().view(FullBatch).at(result.model_state).objective
+    )
     feasible = constraint.exact(scores) <= constraint.granularity
     assert result.status.is_infeasible == (not feasible)
     assert result.n_iter >= 1
@@ -99,7 +101,7 @@ def test_several_constraints_at_once(make_data, make_problem, name):
     data = make_data(counts=(90, 120))
     problem = make_problem(data, StatisticalParity(0.4).unchecked(data), DemographicParity(0.2).unchecked(data))
     result = solve(name, problem)
-    scores = problem.scores(result.params)
+    scores = problem.scores(result.model_state)
     assert result.constraint_values == {c.name: pytest.approx(c.metric(scores)) for c in problem.constraints}
     assert set(result.constraint_values) == {"statistical_parity", "demographic_parity"}
 
@@ -160,7 +162,7 @@ def test_parameters_stay_in_the_domain_or_the_solver_refuses(known, name):
     problem = replace(known.problem, domain=L2Ball(0.3))
     assert np.linalg.norm(known.params) > 0.35
     if name in problem.working_solvers():
-        assert np.linalg.norm(solve(name, problem).params) <= 0.3 + 1e-9
+        assert np.linalg.norm(solve(name, problem).model_state) <= 0.3 + 1e-9
         return
     with pytest.raises(IncompatibleProblem, match=f"solver '{name}' does not take the domain L2Ball"):
         solve(name, problem)
@@ -174,7 +176,7 @@ def test_the_same_run_twice_is_the_same_bit_for_bit(parity_problem, name, notion
     problem = parity_problem(notion, 0.2)
     solver = make_solver(name, QUICK[name], problem)  # one object: it keeps no state
     one, other = (solver.solve(problem, None, np.random.default_rng(0)) for _ in range(2))
-    np.testing.assert_array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.model_state, other.model_state)
     assert comparable(one.history) == comparable(other.history)
     assert (one.objective, one.multipliers, one.status) == (other.objective, other.multipliers, other.status)
 

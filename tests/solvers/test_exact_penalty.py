@@ -20,7 +20,7 @@ def test_known_optimum(known):
     assert result.status == Status.OPTIMAL
     assert result.objective == pytest.approx(known.objective, abs=1e-4)
     assert result.surrogate_violation <= 1e-4
-    np.testing.assert_allclose(result.params, known.params, atol=0.02)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.02)
     assert len(result.history) == result.n_iter
 
 
@@ -76,10 +76,10 @@ def test_a_linear_program_minimises_the_model(known, domain):
 def test_solutions_in_a_domain_are_stationary(parity_problem, domain):
     problem = replace(parity_problem(DemographicParity, 0.1, counts=(30, 40)), domain=domain)
     result = ExactPenalty(max_iter=200).solve(problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(problem.project(result.params), result.params, atol=1e-12)
+    np.testing.assert_allclose(problem.project(result.model_state), result.model_state, atol=1e-12)
     assert result.surrogate_violation <= 1e-4
     assert result.n_iter < 200
-    assert near_stationarity(problem, result.params, 2.0) <= 1e-4
+    assert near_stationarity(problem, result.model_state, 2.0) <= 1e-4
 
 
 def test_a_ball_is_refused(known):
@@ -104,6 +104,6 @@ def test_auxiliary_variables_are_free(make_problem):
     assert polyhedron.lower[4] == -np.inf
     assert polyhedron.upper[4] == np.inf
     result = ExactPenalty(max_iter=40).solve(problem, None, np.random.default_rng(0))
-    assert np.abs(result.params).sum() <= 0.4 + 1e-9
+    assert np.abs(result.model_state).sum() <= 0.4 + 1e-9
     assert result.surrogate_violation <= 1e-4
     assert result.objective < FullBatchView(problem).at(problem.start(np.zeros(4))).objective - 0.01

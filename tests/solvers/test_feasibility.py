@@ -107,6 +107,6 @@ def test_a_solver_begins_where_the_constraints_hold(parity_problem):
     """From far out, before the first subproblem."""
     problem = parity_problem(DemographicParity, 0.2)
     start = Start(np.array([1.0, 1.0, 0.5, 0.0]))
-    assert FullBatchView(problem).at(problem.start(start.params)).constraints.max() > 0.1
+    assert FullBatchView(problem).at(problem.start(start.model_state)).constraints.max() > 0.1
     result = IPC(max_iter=2, inner_iter=40, proximity=1.0).solve(problem, start, np.random.default_rng(0))
     assert result.history[0]["surrogate_violation"] <= 1e-4

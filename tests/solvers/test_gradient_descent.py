@@ -104,7 +104,7 @@ def test_unconstrained_optimum_from_all_rows(make_data, make_problem, mean_gap, 
     optimum, objective = free_optimum(problem)
     options = solver(learning_rate=learning_rate, max_epochs=400, batch_size=data.n_samples)
     result = options.solve(problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, optimum, atol=1e-3)
+    np.testing.assert_allclose(result.model_state, optimum, atol=1e-3)
     assert result.objective == pytest.approx(objective, abs=1e-5)
     assert result.constraint_values["mean_gap"] > 0.3
     assert result.status == Status.INFEASIBLE

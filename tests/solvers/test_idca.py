@@ -54,7 +54,7 @@ def test_known_optimum(known):
     assert result.objective == pytest.approx(known.objective, rel=5e-3)
     assert result.objective >= known.objective - known.multiplier * EPS
     assert result.constraint_values["mean_gap"] <= 0.05 + EPS
-    np.testing.assert_allclose(result.params, known.params, atol=0.1)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.1)
 
 
 @pytest.mark.slow
@@ -80,4 +80,4 @@ def test_a_step_never_leaves_a_feasible_point_for_a_worse_one(parity_problem):
     model = problem.view(DifferenceOfConvex).linearize(z)
     assert model.at(z).objective == pytest.approx(problem.view(FullBatch).at(z).objective)
     result = run(problem, max_outer=1, max_inner=1)
-    np.testing.assert_array_equal(result.params, z[: problem.n_params])
+    np.testing.assert_array_equal(result.model_state, z[: problem.n_params])

@@ -170,7 +170,7 @@ def test_idca(problem_of, notion, restate, levels):
         z = switching(linearised(restated, z), z, 40)
     found = IDCA(max_outer=2, max_inner=40, eps=EPS).solve(problem, None, np.random.default_rng(0))
     assert np.abs(z[: problem.n_params]).max() > 0.01
-    np.testing.assert_allclose(found.params, z[: problem.n_params], atol=1e-9)
+    np.testing.assert_allclose(found.model_state, z[: problem.n_params], atol=1e-9)
 
 
 @CASES
@@ -185,4 +185,4 @@ def test_switching_subgradient(problem_of, notion, restate, levels):
     z = switching(evaluate, restated.start(), 60)
     found = SwitchingSubgradient(max_iter=60, eps=EPS).solve(problem, None, np.random.default_rng(0))
     assert np.abs(z[: problem.n_params]).max() > 0.01
-    np.testing.assert_allclose(found.params, z[: problem.n_params], atol=1e-9)
+    np.testing.assert_allclose(found.model_state, z[: problem.n_params], atol=1e-9)

@@ -100,7 +100,7 @@ def test_the_result_of_the_online_oracle_is_the_mean_of_its_iterates(known):
         )
         result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
         iterates = [z for z, _ in online_steps(lambda: subproblem, np.zeros(4), everywhere, 20, *controls)]
-        np.testing.assert_allclose(result.params, np.mean(iterates, axis=0))
+        np.testing.assert_allclose(result.model_state, np.mean(iterates, axis=0))
 
 
 def test_control_parameters():
@@ -121,7 +121,7 @@ def test_ipp_ssg_is_the_switching_oracle_with_shorter_steps(parity_problem):
     one = IPC(max_iter=3, inner_iter=25, proximity=0.7, weak_convexity=0.0, precision=1e-2)
     other = IPPSSG(max_iter=3, inner_iter=25, proximity=0.7, learning_rate=1e9, tolerance=1e-4)
     results = [solver.solve(problem, None, np.random.default_rng(0)) for solver in (one, other)]
-    np.testing.assert_array_equal(results[0].params, results[1].params)
+    np.testing.assert_array_equal(results[0].model_state, results[1].model_state)
 
 
 # --- known optima, and how it ends
@@ -162,7 +162,7 @@ def test_it_stops_where_it_is_nearly_stationary(known):
     assert result.n_iter == len(result.history)
     distance = result.history[-1]["distance"]
     assert distance <= 0.05
-    assert distance == pytest.approx(near_stationarity(known.problem, result.params, 1.0), abs=1e-6)
+    assert distance == pytest.approx(near_stationarity(known.problem, result.model_state, 1.0), abs=1e-6)
     assert all(("distance" in record) == (record["step"] <= 0.1) for record in result.history)
     assert all(record.get("distance", 1.0) > 0.05 for record in result.history[:-1])
 
@@ -173,7 +173,7 @@ def test_it_says_when_it_is_not_nearly_stationary(known):
     assert result.status == Status.MAX_ITER
     plain = replace(options, stationarity_tol=None).solve(known.problem, None, np.random.default_rng(0))
     assert plain.status == Status.COMPLETED
-    np.testing.assert_array_equal(plain.params, result.params)
+    np.testing.assert_array_equal(plain.model_state, result.model_state)
 
 
 def test_without_a_tolerance_no_distance_is_computed(known):
@@ -230,11 +230,11 @@ def test_the_random_output_is_one_of_the_iterates(known, oracle):
     drawn = []
     for seed in range(12):
         result = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
-        np.testing.assert_allclose(result.params, iterates[result.n_iter], atol=1e-12)
+        np.testing.assert_allclose(result.model_state, iterates[result.n_iter], atol=1e-12)
         assert len(result.history) == result.n_iter
         drawn.append(result.n_iter)
     again = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
-    np.testing.assert_array_equal(result.params, again.params)
+    np.testing.assert_array_equal(result.model_state, again.params)
     assert set(drawn) <= set(range(6))
     assert len(set(drawn)) >= 4
 
@@ -287,7 +287,9 @@ def test_mini_batches_come_near_the_optimum(unequal):
     passes = [record["n_evaluations"] for record in result.history]
     assert passes == [pytest.approx(50, abs=3), pytest.approx(100, abs=4)]
     short = replace(options, inner_iter=20)
-    one, same, other = (short.solve(unequal.problem, None, np.random.default_rng(seed)).params for seed in (0, 0, 1))
+    one, same, other = (
+        short.solve(unequal.problem, None, np.random.default_rng(seed)).model_state for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -310,5 +312,5 @@ def test_auxiliary_variables_of_many_groups(make_data, make_problem):
     for oracle in ("switching", "online", "augmented_lagrangian", "level_set"):
         options = IPC(oracle=oracle, inner_iter=30, max_iter=2, proximity=1.0)
         result = options.solve(problem, None, np.random.default_rng(0))
-        assert result.params.shape == (problem.n_params,)
+        assert result.model_state.shape == (problem.n_params,)
         assert result.objective < problem.view(FullBatch).at(problem.start(np.zeros(problem.n_params))).objective

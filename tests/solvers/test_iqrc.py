@@ -57,7 +57,7 @@ def test_it_ends_feasible_and_better_than_any_linear_score(data):
 def test_result_is_the_best_of_what_is_recorded(data):
     problem = make_problem(data)
     result = solve(problem)
-    point = problem.view(FullBatch).at(result.params)
+    point = problem.view(FullBatch).at(result.model_state)
     assert result.objective == point.objective == min(record["objective"] for record in result.history)
     assert point.constraints.max() <= 0
     assert result.history[0]["level"] == pytest.approx(0.5)

@@ -171,7 +171,7 @@ def test_nothing_below_the_level_leaves_the_start(make_auc_problem):
     assert result.objective == pytest.approx(0.5)
     assert result.surrogate_violation == pytest.approx(0, abs=1e-12)
     assert result.n_iter == 1
-    np.testing.assert_array_equal(problem.scores(result.params), 0)
+    np.testing.assert_array_equal(problem.scores(result.model_state), 0)
 
 
 def test_infeasible_where_constant_scores_are(make_auc_problem):

@@ -82,10 +82,10 @@ def check_known_optimum(problem, active=None):
     params, expected = slsqp(problem)
     multipliers = multipliers_of(problem, result)
     assert result.status == Status.OPTIMAL
-    centred = [scores - scores.mean() for scores in (problem.scores(result.params), problem.scores(params))]
+    centred = [scores - scores.mean() for scores in (problem.scores(result.model_state), problem.scores(params))]
     np.testing.assert_allclose(*centred, atol=1e-5)
     np.testing.assert_allclose(multipliers, expected, atol=1e-5)
-    point = problem.view(FullBatch).at(result.params)
+    point = problem.view(FullBatch).at(result.model_state)
     assert result.objective == pytest.approx(problem.view(FullBatch).at(params).objective, abs=1e-8)
     assert result.objective == pytest.approx(point.objective, abs=1e-12)
     np.testing.assert_allclose(point.gradient(1.0, multipliers), 0, atol=1e-6)
@@ -93,7 +93,7 @@ def check_known_optimum(problem, active=None):
     assert point.constraints.max(initial=0.0) <= 1e-6
     if problem.model.fit_intercept:
         # of no effect on the AUCs, and left to the search that follows: rounding errors must not be scaled up
-        assert result.params[-1] == 0.0
+        assert result.model_state[-1] == 0.0
     if active is not None:
         assert (multipliers > 1e-3).any() == active
     return result
@@ -114,7 +114,7 @@ def test_without_a_bound_and_with_one_that_does_not_bind(auc_problem, kappa):
     problem = auc_problem(kappa)
     result = check_known_optimum(problem, active=False)
     assert result.multipliers == {}
-    np.testing.assert_allclose(result.params, solve(problem.without_constraints()).params, atol=1e-9)
+    np.testing.assert_allclose(result.model_state, solve(problem.without_constraints()).model_state, atol=1e-9)
 
 
 @pytest.mark.parametrize("alpha", [0.01, 1.0])
@@ -128,7 +128,7 @@ def test_with_a_penalty(auc_problem, alpha, kappa):
 def test_with_and_without_an_intercept(auc_problem, fit_intercept, sparse):
     problem = auc_problem(0.2, fit_intercept=fit_intercept, sparse=sparse)
     result = check_known_optimum(problem, active=True)
-    assert result.params.size == 3 + fit_intercept
+    assert result.model_state.size == 3 + fit_intercept
 
 
 def test_masks(auc_problem):
@@ -168,9 +168,9 @@ def test_redundant_features(auc_problem, change, alpha):
     if not alpha:
         plain = auc_problem(0.1)
         assert result.objective == pytest.approx(solve(plain).objective, abs=1e-9)
-    assert np.abs(result.params).max() < 10  # no freedom is used up
+    assert np.abs(result.model_state).max() < 10  # no freedom is used up
     if change is REDUNDANT["a constant"]:
-        assert abs(result.params[3]) < 1e-12
+        assert abs(result.model_state[3]) < 1e-12
 
 
 @pytest.mark.parametrize("scales", [(1e-6, 1.0, 1e6), (1e9, 1e9, 1e9), (1e-9, 1.0, 1.0)], ids=str)
@@ -181,7 +181,7 @@ def test_badly_scaled_features(auc_problem, scales, shift):
     scaled = auc_problem(0.1, change=lambda X: (X + shift) * np.array(scales))
     one, other = solve(plain), solve(scaled)
     assert other.status == Status.OPTIMAL
-    np.testing.assert_allclose(other.params[:3] * scales, one.params[:3], atol=1e-6)
+    np.testing.assert_allclose(other.model_state[:3] * scales, one.model_state[:3], atol=1e-6)
     np.testing.assert_allclose(multipliers_of(scaled, other), multipliers_of(plain, one), atol=1e-6)
 
 
@@ -196,8 +196,8 @@ def test_a_tighter_bound_costs_its_multiplier(auc_problem):
 def test_zero_tolerance_leaves_constant_scores(auc_problem):
     problem = auc_problem(0.0)
     result = solve(problem)
-    assert problem.constraints[0].exact(problem.scores(result.params)) <= problem.constraints[0].granularity
-    assert np.ptp(problem.scores(result.params)) < 0.01
+    assert problem.constraints[0].exact(problem.scores(result.model_state)) <= problem.constraints[0].granularity
+    assert np.ptp(problem.scores(result.model_state)) < 0.01
 
 
 # --- the result
@@ -207,7 +207,7 @@ def test_result_and_history(auc_problem):
     problem, seen = auc_problem(0.1), []
     result = make_solver("moments", {}, problem).solve(problem, None, np.random.default_rng(0), seen.append)
     (constraint,) = problem.constraints
-    assert result.constraint_values == {"inter_group": constraint.metric(problem.scores(result.params))}
+    assert result.constraint_values == {"inter_group": constraint.metric(problem.scores(result.model_state))}
     assert result.surrogate_violation <= 1e-6
     assert [{k: v for k, v in record.items() if k != "params"} for record in seen] == list(result.history)
     assert seen[-1]["objective"] == pytest.approx(result.objective)
@@ -216,7 +216,7 @@ def test_result_and_history(auc_problem):
 
 def test_the_same_run_twice_is_the_same_bit_for_bit(auc_problem):
     problem = auc_problem(0.1, counts=(23, 31, 29))
-    np.testing.assert_array_equal(solve(problem).params, solve(problem).params)
+    np.testing.assert_array_equal(solve(problem).model_state, solve(problem).model_state)
 
 
 def test_too_few_iterations_are_said(auc_problem):
@@ -234,7 +234,7 @@ def test_many_rows_are_one_pass(make_data):
         constraint = QuadraticAUCGap(0.1).unchecked(rows)
         problem = Problem(LinearModel(3), PairwiseAUC("quadratic").bind(rows), (constraint,), rows)
         results.append(solve(problem))
-    np.testing.assert_allclose(results[0].params, results[1].params, atol=1e-8)
+    np.testing.assert_allclose(results[0].model_state, results[1].model_state, atol=1e-8)
 
 
 # --- what cannot be
@@ -246,7 +246,7 @@ def test_less_than_constant_scores_have_is_infeasible(auc_problem, kappa):
     result = solve(auc_problem(kappa, c1=1.0))
     assert result.status == Status.INFEASIBLE
     assert result.surrogate_violation > 1 - kappa - 1e-9
-    assert np.isfinite(result.params).all()
+    assert np.isfinite(result.model_state).all()
 
 
 def test_the_estimator_warns_of_what_is_infeasible(make_data, monkeypatch):

@@ -81,7 +81,7 @@ def test_a_centre_that_does_not_move_holds_the_iterate(unequal, name):
     rate = {"learning_rate": 0.001}
     free = solve(problem, name, max_epochs=30, learning_rate=0.05)
     held = solve(problem, name, max_epochs=30, smoothing=200.0, averaging=0.0, **rate)
-    distances = [np.linalg.norm(result.params - begin[:4]) for result in (held, free)]
+    distances = [np.linalg.norm(result.model_state - begin[:4]) for result in (held, free)]
     assert distances[0] < 0.1 < distances[1]
     assert held.message == ""
 
@@ -90,7 +90,7 @@ def test_a_centre_that_does_not_move_holds_the_iterate(unequal, name):
 def test_records_are_without_the_term(unequal, name):
     result = solve(unequal.problem, name, smoothing=2.0)
     view = unequal.problem.without_constraints().view(FullBatch)
-    assert result.objective == pytest.approx(view.at(result.params).objective)
+    assert result.objective == pytest.approx(view.at(result.model_state).objective)
     assert all(record["objective"] < 2 for record in result.history)
 
 
@@ -98,21 +98,21 @@ def test_records_are_without_the_term(unequal, name):
 def test_going_on_in_an_envelope_is_as_if_the_run_had_not_ended(unequal, name):
     first, whole = (solve(unequal.problem, name, smoothing=1.0, max_epochs=n) for n in (2, 4))
     then = solve(unequal.problem, name, start=pickle.loads(pickle.dumps(first.start)), smoothing=1.0, max_epochs=4)
-    np.testing.assert_array_equal(then.params, whole.params)
+    np.testing.assert_array_equal(then.model_state, whole.model_state)
     assert then.multipliers == whole.multipliers
 
 
 def test_a_run_that_goes_on_may_begin_an_envelope_and_leave_it(unequal):
     first = solve(unequal.problem, "sgd", max_epochs=2)
-    assert not isinstance(first.start.state.method, MoreauEnvelope)
+    assert not isinstance(first.start.solver_state.method, MoreauEnvelope)
     held = solve(unequal.problem, "sgd", start=first.start, max_epochs=4, smoothing=50.0, averaging=0.0)
-    np.testing.assert_array_equal(held.start.state.method.center, first.start.state.method.z)
+    np.testing.assert_array_equal(held.start.solver_state.method.center, first.start.solver_state.method.z)
     left = solve(unequal.problem, "sgd", start=held.start, max_epochs=5)
     free = solve(unequal.problem, "sgd", start=held.start, max_epochs=5, smoothing=50.0, averaging=0.0)
-    assert not np.array_equal(left.params, free.params)
+    assert not np.array_equal(left.model_state, free.model_state)
     plain = solve(unequal.problem, "sgd", max_epochs=5)
-    assert np.linalg.norm(left.params - held.params) > 0
-    assert not np.array_equal(left.params, plain.params)
+    assert np.linalg.norm(left.model_state - held.model_state) > 0
+    assert not np.array_equal(left.model_state, plain.model_state)
 
 
 # --- optima
@@ -133,15 +133,15 @@ def test_the_optimum_is_that_of_the_method_itself(known, options):
     n = known.problem.data.n_samples
     options = {"batch_size": n, "smoothing": 1.0, **options}
     result = solve(known.problem, **options)
-    np.testing.assert_allclose(result.params, known.params, atol=1e-3)
+    np.testing.assert_allclose(result.model_state, known.params, atol=1e-3)
     assert result.multipliers["mean_gap[second - first]"] == pytest.approx(known.multiplier, abs=1e-3)
 
 
 def test_alm_in_an_envelope_is_ssl_alm(unequal):
     alm, ssl = (solve(unequal.problem, name, smoothing=2.0, averaging=0.5) for name in ("alm", "ssl_alm"))
-    np.testing.assert_array_equal(alm.params, ssl.params)
-    np.testing.assert_array_equal(ssl.params, solve(unequal.problem, "ssl_alm").params)
-    assert not np.array_equal(alm.params, solve(unequal.problem, "alm").params)
+    np.testing.assert_array_equal(alm.model_state, ssl.model_state)
+    np.testing.assert_array_equal(ssl.model_state, solve(unequal.problem, "ssl_alm").model_state)
+    assert not np.array_equal(alm.model_state, solve(unequal.problem, "alm").model_state)
 
 
 @pytest.mark.parametrize(("option", "value"), [("smoothing", -1.0), ("averaging", 1.5), ("smoothing", "2")])

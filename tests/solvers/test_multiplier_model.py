@@ -136,8 +136,8 @@ def test_the_seed_decides_and_no_constraints_are_no_players(overlapping, known):
     problem, _ = overlapping
     options = MultiplierModel(max_epochs=2, batch_size=64)
     one, same, other = (options.solve(problem, None, np.random.default_rng(seed)) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.params, same.params)
-    assert not np.array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.model_state, same.model_state)
+    assert not np.array_equal(one.model_state, other.model_state)
     alone = known.problem.without_constraints()
     result = options.solve(alone, None, np.random.default_rng(0))
     assert result.multipliers == {}

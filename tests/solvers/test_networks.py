@@ -31,7 +31,7 @@ def solve(model, constraint, data):
         problem, None, np.random.default_rng(0)
     )
     (bound,) = problem.constraints
-    return result, bound.metric(problem.scores(result.params)) - bound.granularity
+    return result, bound.metric(problem.scores(result.model_state)) - bound.granularity
 
 
 @pytest.mark.slow

@@ -96,7 +96,7 @@ def test_known_optimum_primal_and_dual(known):
     n = known.problem.data.n_samples
     options = NuPI(max_epochs=500, batch_size=n, learning_rate=0.02, integral_gain=0.1)
     result = options.solve(known.problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, known.params, atol=1e-4)
+    np.testing.assert_allclose(result.model_state, known.params, atol=1e-4)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=1e-5)
     assert result.multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, abs=1e-4)}
 
@@ -105,5 +105,5 @@ def test_the_loss_gap_at_the_optimum(unequal):
     problem, optimum, *_ = unequal
     options = NuPI(max_epochs=500, batch_size=140, learning_rate=0.02, integral_gain=0.1)
     result = options.solve(problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, optimum, atol=1e-3)
+    np.testing.assert_allclose(result.model_state, optimum, atol=1e-3)
     assert result.constraint_values["loss_parity"] == pytest.approx(0.05, abs=1e-4)

@@ -19,7 +19,7 @@ def test_known_optimum(known):
     result = OnlineSubgradient(max_iter=400).solve(known.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(known.objective, abs=0.01)
     assert result.surrogate_violation <= 1e-4
-    np.testing.assert_allclose(result.params, known.params, atol=0.1)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.1)
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_the_result_is_the_nearly_feasible_iterate_of_least_objective(known):
     assert 1 < len(seen) < n_iter
     options = OnlineSubgradient(max_iter=n_iter, precision=0.1, V=2.0, alpha=3.0)
     result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
-    assert (result.objective, tuple(result.params)) == min(seen)
+    assert (result.objective, tuple(result.model_state)) == min(seen)
 
 
 def test_the_first_steps_in_numpy(known):
@@ -59,7 +59,7 @@ def test_the_first_steps_in_numpy(known):
 def test_parameters_stay_in_the_domain(parity_problem):
     problem = replace(parity_problem(DemographicParity, 0.3), domain=L1Ball(0.2))
     result = OnlineSubgradient(max_iter=50).solve(problem, None, np.random.default_rng(0))
-    assert np.abs(result.params).sum() == pytest.approx(0.2)
+    assert np.abs(result.model_state).sum() == pytest.approx(0.2)
 
 
 @pytest.mark.slow

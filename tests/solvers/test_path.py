@@ -52,7 +52,7 @@ def test_along_a_path_the_exact_gap_is_kept_and_runs_are_cheaper(parity_problem,
         result = solver.solve(problem, start, np.random.default_rng(0))
         reference = solver.solve(problem, None, np.random.default_rng(0))
         (constraint,) = problem.constraints
-        assert constraint.exact(problem.scores(result.params)) <= constraint.granularity
+        assert constraint.exact(problem.scores(result.model_state)) <= constraint.granularity
         assert result.objective == pytest.approx(reference.objective, rel=0.02)
         start = result.start
         warm.append(result.n_evaluations)

@@ -125,7 +125,7 @@ def test_known_optimum_primal_and_dual(known):
     n = known.problem.data.n_samples
     options = PenaltyBarrier(max_epochs=800, batch_size=n, learning_rate=0.02)
     result = options.solve(known.problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, known.params, atol=1e-3)
+    np.testing.assert_allclose(result.model_state, known.params, atol=1e-3)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=1e-3)
     multipliers = {name: value for name, value in result.multipliers.items() if value > 1e-3}
     assert multipliers == {"mean_gap[second - first]": pytest.approx(known.multiplier, abs=1e-3)}

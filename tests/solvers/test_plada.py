@@ -66,7 +66,7 @@ def solved(known):
 @pytest.mark.slow
 def test_known_optimum_primal_and_dual(known, solved):
     _, result, _ = solved
-    np.testing.assert_allclose(result.params, known.params, atol=2e-3)
+    np.testing.assert_allclose(result.model_state, known.params, atol=2e-3)
     assert result.objective == pytest.approx(known.objective, abs=1e-3)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=2e-3)
     multipliers = {name: value for name, value in result.multipliers.items() if value > 0.01}

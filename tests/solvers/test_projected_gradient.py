@@ -93,7 +93,7 @@ def test_units_of_the_features_do_not_matter(pairwise_problem, units):
     results = solve(problem), solve(other)
     assert results[1].status == Status.OPTIMAL
     assert results[1].objective == pytest.approx(results[0].objective, rel=1e-6)
-    np.testing.assert_allclose(problem.scores(results[0].params), other.scores(results[1].params), atol=1e-3)
+    np.testing.assert_allclose(problem.scores(results[0].model_state), other.scores(results[1].model_state), atol=1e-3)
 
 
 def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
@@ -155,11 +155,11 @@ def test_known_optimum_primal_and_dual(pairwise_problem, notion, counts, n_copie
     params, best = slsqp(problem, objective, np.zeros(problem.n_params))
     assert result.status == Status.OPTIMAL
     assert result.objective == pytest.approx(best, abs=1e-7)
-    np.testing.assert_allclose(result.params, params, atol=2e-3)
+    np.testing.assert_allclose(result.model_state, params, atol=2e-3)
     assert result.surrogate_violation <= 1e-7
     multipliers = np.array([result.multipliers.get(name, 0.0) for name in problem.component_names])
     assert multipliers.max() > 0.01
-    np.testing.assert_allclose(view.at(result.params).gradient(1.0, multipliers), 0, atol=2e-3)
+    np.testing.assert_allclose(view.at(result.model_state).gradient(1.0, multipliers), 0, atol=2e-3)
 
 
 def test_augmented_lagrangian_finds_the_same(pairwise_problem):
@@ -177,22 +177,22 @@ def test_a_constant_step_ends_at_the_same_optimum(pairwise_problem, sparse):
     problem = pairwise_problem(0.1, sparse=sparse)
     spectral, constant = solve(problem), solve(problem, step=0.5)
     assert constant.status == Status.OPTIMAL
-    np.testing.assert_allclose(constant.params, spectral.params, atol=1e-4)
+    np.testing.assert_allclose(constant.model_state, spectral.model_state, atol=1e-4)
 
 
 def test_zero_tolerance_leaves_constant_scores(pairwise_problem):
     problem = pairwise_problem(0.0)
     result = solve(problem)
     assert result.status == Status.OPTIMAL
-    assert np.ptp(problem.scores(result.params)) < 0.01
+    assert np.ptp(problem.scores(result.model_state)) < 0.01
 
 
 def test_a_slack_constraint_gives_the_unconstrained_optimum(pairwise_problem):
     problem = pairwise_problem(100.0)
     result, free = solve(problem), solve(problem.without_constraints())
-    np.testing.assert_allclose(result.params, free.params)
+    np.testing.assert_allclose(result.model_state, free.model_state)
     assert result.multipliers == {}
-    gradient = problem.without_constraints().view(FullBatch).at(free.params).gradient(1.0, np.empty(0))
+    gradient = problem.without_constraints().view(FullBatch).at(free.model_state).gradient(1.0, np.empty(0))
     assert np.abs(gradient).max() < 1e-4
 
 
@@ -209,7 +209,7 @@ def test_an_infeasible_start_is_projected_first(pairwise_problem):
 def test_result_history_and_callback(pairwise_problem):
     problem, seen = pairwise_problem(0.1), []
     result = solve(problem, callback=lambda record: seen.append(dict(record)))
-    scores = problem.scores(result.params)
+    scores = problem.scores(result.model_state)
     (constraint,) = problem.constraints
     assert result.constraint_values == {"group_auc": pytest.approx(constraint.metric(scores))}
     assert constraint.exact(scores) <= constraint.granularity
@@ -222,7 +222,7 @@ def test_result_history_and_callback(pairwise_problem):
 def test_the_same_run_twice_is_the_same_bit_for_bit(pairwise_problem):
     problem = pairwise_problem(0.1, counts=(23, 31, 19))
     one, other = solve(problem), solve(problem)
-    np.testing.assert_array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.model_state, other.model_state)
     assert one.history == other.history
     assert one.multipliers == other.multipliers
 

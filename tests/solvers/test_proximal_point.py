@@ -118,7 +118,7 @@ def test_the_first_step_of_constraint_extrapolation_has_the_given_length():
 )
 def test_known_optimum(known, solver, atol):
     result = solver.solve(known.problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, known.params, atol=atol)
+    np.testing.assert_allclose(result.model_state, known.params, atol=atol)
     assert result.objective == pytest.approx(known.objective, abs=atol)
     assert result.constraint_values["mean_gap"] <= 0.05 + 2e-3
     assert len(result.history) == solver.max_iter

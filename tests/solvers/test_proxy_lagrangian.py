@@ -177,7 +177,7 @@ def test_known_problem(known):
     result = run(known.problem, max_iter=1000, step=0.5, multiplier_step=1.0)
     assert result.status == Status.COMPLETED
     assert result.objective == pytest.approx(known.objective, abs=5e-4)
-    np.testing.assert_allclose(result.params, known.params, atol=0.02)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.02)
     assert sum(result.multipliers.values()) == pytest.approx(known.multiplier, rel=0.05)
 
 
@@ -238,7 +238,7 @@ def test_a_quadratic_constraint_and_unscaled_features(quadratic):
     least = _slsqp(problem)
     result = run(problem, max_iter=400)
     (constraint,) = problem.constraints
-    assert constraint.exact(problem.scores(result.params)) <= constraint.granularity
+    assert constraint.exact(problem.scores(result.model_state)) <= constraint.granularity
     assert result.objective == pytest.approx(least, rel=5e-3)
     assert _slsqp(problem.without_constraints()) < 0.95 * least  # the constraint binds
 
@@ -250,7 +250,7 @@ def test_in_a_domain(quadratic):
     least = _slsqp(problem, radius=0.2)
     assert least > 1.02 * _slsqp(problem)
     result = run(replace(problem, domain=L2Ball(0.2)), max_iter=300, step=0.5)
-    assert np.linalg.norm(result.params) <= 0.2 + 1e-12
+    assert np.linalg.norm(result.model_state) <= 0.2 + 1e-12
     assert result.objective == pytest.approx(least, rel=1e-3)
 
 
@@ -285,7 +285,7 @@ def test_the_metric_is_bounded_at_little_cost(biased, constraint, objective):
     (bound,) = problem.constraints
     result = run(problem, max_iter=200)
     assert result.status == Status.COMPLETED
-    assert bound.exact(problem.scores(result.params)) <= bound.granularity
+    assert bound.exact(problem.scores(result.model_state)) <= bound.granularity
     reference = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, np.random.default_rng(0))
     free = run(biased(None, objective), max_iter=50)
     assert reference.objective > 1.02 * free.objective  # there is something to pay
@@ -304,8 +304,8 @@ def test_mini_batches(biased, regret):
     assert result.n_evaluations == 80 / 8 + 21 + 1
     assert result.objective < 0.75 * result.history[0]["objective"]
     again, other = run(problem, **options), run(problem, seed=1, **options)
-    np.testing.assert_array_equal(again.params, result.params)
-    assert not np.array_equal(other.params, result.params)
+    np.testing.assert_array_equal(again.params, result.model_state)
+    assert not np.array_equal(other.params, result.model_state)
 
 
 @pytest.mark.slow
@@ -324,7 +324,7 @@ def test_without_a_feasible_record_the_result_is_the_nearest_one(biased):
     start = make_solver("augmented_lagrangian", {}, problem.without_constraints()).solve(
         problem.without_constraints(), None, np.random.default_rng(0)
     )
-    result = run(problem, Start(start.params), max_iter=8)
+    result = run(problem, Start(start.model_state), max_iter=8)
     gaps = [r["demographic_parity"] for r in result.history]
     assert min(gaps) > 0.01 + bound.granularity
     assert result.status == Status.INFEASIBLE

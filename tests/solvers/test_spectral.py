@@ -123,4 +123,4 @@ def test_the_augmented_lagrangian_in_a_domain(rates, ball, radius):
     assert result.status == "optimal"
     assert result.objective == pytest.approx(best.fun, abs=2e-5)
     assert result.constraint_values["demographic_parity"] <= 0.05 + 1e-6
-    assert np.linalg.norm(result.params[:3], 1 if ball is L1Ball else 2) <= radius + 1e-12
+    assert np.linalg.norm(result.model_state[:3], 1 if ball is L1Ball else 2) <= radius + 1e-12

@@ -125,7 +125,7 @@ def test_known_optimum_primal_and_dual(known, solver):
     n = known.problem.data.n_samples
     options = solver(max_epochs=600, batch_size=n, learning_rate=0.2, dual_rate=0.4)
     result = options.solve(known.problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, known.params, atol=1e-4)
+    np.testing.assert_allclose(result.model_state, known.params, atol=1e-4)
     assert result.objective == pytest.approx(known.objective, abs=1e-5)
     assert result.constraint_values["mean_gap"] == pytest.approx(0.05, abs=1e-5)
     multipliers = {name: value for name, value in result.multipliers.items() if value > 1e-3}
@@ -140,7 +140,7 @@ def test_the_loss_gap_at_the_optimum(unequal, solver):
     n = problem.data.n_samples
     exact = solver(max_epochs=1500, batch_size=n, learning_rate=0.2, dual_rate=0.4)
     result = exact.solve(problem, None, np.random.default_rng(0))
-    np.testing.assert_allclose(result.params, optimum, atol=1e-3)
+    np.testing.assert_allclose(result.model_state, optimum, atol=1e-3)
     assert result.constraint_values["loss_parity"] == pytest.approx(0.05, abs=1e-4)
     last, noisy = [], solver(max_epochs=150, batch_size=24, learning_rate=0.05, dual_rate=0.2)
     noisy.solve(problem, Start(optimum), np.random.default_rng(0), lambda r: last.append(r["params"].copy()))

@@ -113,9 +113,9 @@ def test_an_epoch_has_as_many_steps_as_mini_batches_make_up_the_rows(make_plane,
 @each_solver
 def test_the_same_seed_gives_the_same_parameters_and_another_one_others(unequal, name):
     one, same, other = (solve(unequal.problem, name, seed=seed) for seed in (3, 3, 4))
-    np.testing.assert_array_equal(one.params, same.params)
+    np.testing.assert_array_equal(one.model_state, same.model_state)
     assert without_clock(one.history) == without_clock(same.history)
-    assert not np.array_equal(one.params, other.params)
+    assert not np.array_equal(one.model_state, other.model_state)
 
 
 def best_of(problem, records):
@@ -130,7 +130,7 @@ def test_select_best_is_the_feasible_record_of_least_objective(wider, name):
     seen = []
     result = solve(wider, name, callback=lambda r: seen.append(dict(r)), select="best", max_epochs=6)
     best = best_of(wider, seen)
-    np.testing.assert_array_equal(result.params, best["params"])
+    np.testing.assert_array_equal(result.model_state, best["params"])
     assert result.objective == pytest.approx(best["objective"])
 
 
@@ -141,7 +141,7 @@ def test_select_best_without_a_feasible_record_is_the_last_one(unequal):
         model=LinearModel(3, alpha=0.05),
     )
     last, best = (solve(problem, "sgd", select=select) for select in ("last", "best"))
-    np.testing.assert_array_equal(last.params, best.params)
+    np.testing.assert_array_equal(last.model_state, best.model_state)
     assert best.status == "infeasible"
 
 
@@ -258,8 +258,8 @@ def test_gradients_of_the_objective_alone_are_zero_in_auxiliary_variables(many_g
 @pytest.mark.parametrize("name", ["ssl_alm", "stochastic_switching"])
 def test_the_rows_of_the_constraints_can_be_chosen(unequal, name):
     given = solve(unequal.problem, name, constraint_batch_size=40)  # 20 of both groups, as without
-    np.testing.assert_array_equal(given.params, solve(unequal.problem, name).params)
-    assert not np.array_equal(given.params, solve(unequal.problem, name, constraint_batch_size=20).params)
+    np.testing.assert_array_equal(given.model_state, solve(unequal.problem, name).model_state)
+    assert not np.array_equal(given.model_state, solve(unequal.problem, name, constraint_batch_size=20).model_state)
     with pytest.raises(ValueError, match=f"constraint_batch_size of solver '{name}' must be .* got 0"):
         make_solver(name, {"constraint_batch_size": 0}, unequal.problem)
 
@@ -288,7 +288,7 @@ def test_stop_training_keeps_what_was_learnt(unequal, name):
             raise StopTraining
 
     stopped, whole = solve(unequal.problem, name, callback=stop), solve(unequal.problem, name, max_epochs=2)
-    np.testing.assert_array_equal(stopped.params, whole.params)
+    np.testing.assert_array_equal(stopped.model_state, whole.model_state)
     assert without_clock(stopped.history) == without_clock(whole.history)
     assert (stopped.n_iter, stopped.message) == (2, "")
 
@@ -304,8 +304,8 @@ def test_stop_training_may_return_to_earlier_parameters(unequal, name):
             raise StopTraining(seen[0])
 
     result = solve(unequal.problem, name, callback=stop)
-    np.testing.assert_array_equal(result.params, seen[0])
-    np.testing.assert_array_equal(result.start.params, seen[0])
+    np.testing.assert_array_equal(result.model_state, seen[0])
+    np.testing.assert_array_equal(result.start.model_state, seen[0])
     assert not np.array_equal(seen[0], seen[2])
     assert result.constraint_values["loss_parity"] == result.history[0]["loss_parity"]
 
@@ -326,7 +326,7 @@ def test_going_on_from_a_record_is_as_if_the_run_had_not_ended(unequal, name, ho
     state = pickle.loads(states[1]) if how == "pickled" else states[1]
     assert isinstance(state, Start)
     resumed = solve(problem, name, start=state, seed=99, max_epochs=5)
-    np.testing.assert_array_equal(resumed.params, whole.params)
+    np.testing.assert_array_equal(resumed.model_state, whole.model_state)
     assert resumed.multipliers == whole.multipliers
     assert without_clock(resumed.history) == without_clock(whole.history)
     assert resumed.history[:2] == whole.history[:2]  # as they were, with the clock
@@ -337,17 +337,17 @@ def test_going_on_from_a_record_is_as_if_the_run_had_not_ended(unequal, name, ho
         whole.n_iter,
     )
     again = solve(problem, name, start=state, seed=7, max_epochs=5)  # the state was not used up
-    np.testing.assert_array_equal(again.params, whole.params)
+    np.testing.assert_array_equal(again.model_state, whole.model_state)
 
 
 @each_solver
 def test_a_result_can_be_gone_on_from(unequal, name):
     first, whole = solve(unequal.problem, name, max_epochs=2), solve(unequal.problem, name, max_epochs=5)
     then = solve(unequal.problem, name, start=pickle.loads(pickle.dumps(first.start)), max_epochs=5)
-    np.testing.assert_array_equal(then.params, whole.params)
+    np.testing.assert_array_equal(then.model_state, whole.model_state)
     assert without_clock(then.history) == without_clock(whole.history)
     done = solve(unequal.problem, name, start=whole.start, max_epochs=5)  # nothing is left to do
-    np.testing.assert_array_equal(done.params, whole.params)
+    np.testing.assert_array_equal(done.model_state, whole.model_state)
     assert done.n_iter == 5
 
 
@@ -368,9 +368,9 @@ def test_a_run_that_goes_on_takes_its_own_options(unequal, name):
 def test_the_state_of_another_solver_is_a_start_without_one(unequal, other):
     first = solve(unequal.problem, other)
     then = solve(unequal.problem, "adam", start=first.start)
-    plain = solve(unequal.problem, "adam", start=Start(first.params))
+    plain = solve(unequal.problem, "adam", start=Start(first.model_state))
     assert then.n_iter == 4
-    np.testing.assert_array_equal(then.params, plain.params)
+    np.testing.assert_array_equal(then.model_state, plain.model_state)
 
 
 def test_the_best_iterate_of_another_kappa_is_judged_anew(unequal):
@@ -382,7 +382,7 @@ def test_the_best_iterate_of_another_kappa_is_judged_anew(unequal):
     then = solve(narrow, "ssl_alm", start=first.start, select="best", max_epochs=4, learning_rate=0.1)
     last = solve(narrow, "ssl_alm", start=first.start, select="last", max_epochs=4, learning_rate=0.1)
     assert last.constraint_values["loss_parity"] > 0.02
-    np.testing.assert_array_equal(then.params, last.params)
+    np.testing.assert_array_equal(then.model_state, last.model_state)
 
 
 # --- interruptions, and losses that are not finite
@@ -434,7 +434,7 @@ def test_an_interruption_in_a_callback_keeps_the_best_model(wider, name):
             raise KeyboardInterrupt
 
     result = solve(wider, name, callback=interrupt_third, keep_on_interrupt=True)
-    np.testing.assert_array_equal(result.params, best_of(wider, seen)["params"])
+    np.testing.assert_array_equal(result.model_state, best_of(wider, seen)["params"])
     assert result.message == (
         f"training stopped in step {N_STEPS} of epoch 3: it was interrupted, and the best model so far is kept."
     )
@@ -447,7 +447,7 @@ def test_an_interruption_in_a_step_keeps_the_best_model(unequal, gradients):
     first = solve(unequal.problem, "sgd", max_epochs=1)
     gradients(N_STEPS + 3, interrupt)
     result = solve(unequal.problem, "sgd", keep_on_interrupt=True)
-    np.testing.assert_array_equal(result.params, first.params)  # feasible, as SGD begins at equal losses
+    np.testing.assert_array_equal(result.model_state, first.model_state)  # feasible, as SGD begins at equal losses
     assert first.status != "infeasible"
     assert result.message.startswith("training stopped in step 3 of epoch 2: it was interrupted")
     assert result.n_iter == len(result.history) == 1
@@ -458,8 +458,8 @@ def test_an_interruption_before_the_first_record_keeps_what_there_is(unequal, na
     gradients(20, interrupt)  # the ghost takes twelve a step
     result = solve(unequal.problem, name, keep_on_interrupt=True, batch_size=1)
     assert result.history == ()
-    assert np.isfinite(result.params).all()
-    assert np.abs(result.params).max() > 0
+    assert np.isfinite(result.model_state).all()
+    assert np.abs(result.model_state).max() > 0
     assert "of epoch 1: it was interrupted" in result.message
 
 
@@ -470,7 +470,7 @@ def test_a_gradient_that_is_not_finite_ends_training_at_the_last_finite_paramete
     result = solve(unequal.problem, name, max_epochs=20)
     assert "training stopped in step " in result.message
     assert "it met a loss that is not finite" in result.message
-    assert np.isfinite(result.params).all()
+    assert np.isfinite(result.model_state).all()
     assert np.isfinite(result.objective)
     assert np.isfinite(result.constraint_values["loss_parity"])
     if name == "sgd":  # one gradient a step: the 60th is that of step 4 of epoch 9
@@ -485,11 +485,11 @@ def test_what_has_diverged_is_begun_anew(unequal, name, gradients, monkeypatch):
     gradients(60, lambda gradient: np.full_like(gradient, np.nan))
     diverged = solve(unequal.problem, name, max_epochs=20)
     monkeypatch.undo()
-    assert diverged.start.state is None
+    assert diverged.start.solver_state is None
     then = solve(unequal.problem, name, start=diverged.start)
     assert then.message == ""
     assert then.n_iter == 4
-    assert np.isfinite(then.params).all()
+    assert np.isfinite(then.model_state).all()
 
 
 def test_too_long_steps_diverge_with_a_message(make_data, make_problem):
@@ -500,7 +500,7 @@ def test_too_long_steps_diverge_with_a_message(make_data, make_problem):
     assert "it met a loss that is 2.8e+88, more than a million times that of the start" in result.message
     assert "lower learning_rate" in result.message
     start = problem.fair_start(None, np.random.default_rng(0))
-    np.testing.assert_array_equal(result.params, start[: problem.n_params])  # the only model with a sensible loss
+    np.testing.assert_array_equal(result.model_state, start[: problem.n_params])  # the only model with a sensible loss
     assert result.n_iter < 50
 
 
@@ -525,9 +525,9 @@ def test_networks_under_constraints_of_other_notions(network_problem, name, cons
     result = solve(problem, name, max_epochs=2, batch_size=30)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     (bound,) = problem.constraints
-    assert result.constraint_values == {bound.name: pytest.approx(bound.metric(problem.scores(result.params)))}
+    assert result.constraint_values == {bound.name: pytest.approx(bound.metric(problem.scores(result.model_state)))}
     assert result.objective < start.objective  # four outputs that start at zero
-    feasible = bound.exact(problem.scores(result.params)) <= bound.granularity
+    feasible = bound.exact(problem.scores(result.model_state)) <= bound.granularity
     assert (result.status == "infeasible") == (not feasible)
     known = [record["multipliers"] for record in result.history if record["multipliers"] is not None]
     assert len(known) in (0, len(result.history))
@@ -552,10 +552,10 @@ def test_many_groups_are_bounded_through_a_centre(many_groups, name):
     gentle = {"learning_rate": 0.03, "dual_rate": 0.05}
     options = {"batch_size": 16} | {"alm": gentle, "ssl_alm": gentle, "plada": {"learning_rate": 0.005}}.get(name, {})
     result = solve(problem, name, **options, max_epochs=2)
-    assert result.params.shape == (4,)
+    assert result.model_state.shape == (4,)
     resumed = solve(problem, name, start=result.start, **options, max_epochs=3)
     whole = solve(problem, name, **options, max_epochs=3)
-    np.testing.assert_array_equal(resumed.params, whole.params)
+    np.testing.assert_array_equal(resumed.model_state, whole.model_state)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     assert whole.objective < start.objective
 
@@ -567,7 +567,7 @@ def test_switching_draws_from_a_generator_of_its_own(unequal):
         for output in ("random", "last")
     )
     assert without_clock(drawn.history) == without_clock(last.history)
-    assert not np.array_equal(drawn.params, last.params)
+    assert not np.array_equal(drawn.model_state, last.model_state)
 
 
 def test_multipliers_of_the_result_are_those_of_the_last_record(unequal):
@@ -584,11 +584,11 @@ def test_steps_that_are_far_too_long_leave_a_sensible_model(unequal, name, rate)
     rates = {"learning_rate": rate} | ({"constraint_rate": rate} if name == "stochastic_switching" else {})
     result = solve(unequal.problem, name, **rates)
     first = unequal.problem.view(FullBatch).at(unequal.problem.fair_start(None, np.random.default_rng(0)))
-    assert np.isfinite(result.params).all()
+    assert np.isfinite(result.model_state).all()
     assert result.objective <= 1 + 2 * first.objective
     if name not in ("adam_lagrangian", "stochastic_ghost"):  # their steps are of other lengths in the end
         assert re.match(r"training stopped in step \d+ of epoch \d: it met a loss that is .* kept", result.message)
-        assert result.start.state is None
+        assert result.start.solver_state is None
 
 
 def test_a_run_that_diverges_late_keeps_the_last_sensible_epoch(unequal, gradients):
@@ -598,5 +598,5 @@ def test_a_run_that_diverges_late_keeps_the_last_sensible_epoch(unequal, gradien
     gradients(3 * N_STEPS + 2, lambda gradient: 1e30 * gradient)
     result = solve(strict, "sgd", callback=lambda record: seen.append(record["params"].copy()))
     assert len(seen) == 3
-    np.testing.assert_array_equal(result.params, seen[2])
+    np.testing.assert_array_equal(result.model_state, seen[2])
     assert "more than a million times that of the start; the last parameters with a sensible loss are" in result.message

@@ -116,19 +116,19 @@ def test_the_next_outer_iterate_is_the_mean_of_the_inner_ones(parity_problem):
     start = np.full(problem.n_params, 0.1)
     z = problem.start(start)
     one = run(problem, Start(start), max_outer=1, max_inner=1)
-    np.testing.assert_array_equal(one.params, start)
+    np.testing.assert_array_equal(one.model_state, start)
     batch = problem.view(Stochastic).sample(np.random.default_rng(0), 64).problem
     gradient = batch.view(FullBatch).at(z).gradient(1.0, np.zeros(2))
     two = run(problem, Start(start), max_outer=1, max_inner=2, step=3.0)
     expected = z - np.sqrt(2) / (2 * 2 / 3) * gradient / 2
-    np.testing.assert_allclose(two.params, expected[: problem.n_params], atol=1e-12)
+    np.testing.assert_allclose(two.model_state, expected[: problem.n_params], atol=1e-12)
 
 
 def test_known_optimum(known):
     result = run(known.problem, max_outer=4, max_inner=100, step=4.0)
     assert result.objective == pytest.approx(known.objective, rel=0.02)
     assert result.constraint_values["mean_gap"] <= 0.05 + 0.02
-    np.testing.assert_allclose(result.params, known.params, atol=0.15)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.15)
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_queues_that_are_kept_leave_less_violation(parity_problem):
 def test_a_domain_is_respected(known):
     assert np.linalg.norm(known.params) > 0.35
     result = run(replace(known.problem, domain=L2Ball(0.3)), step=4.0)
-    assert 0.25 < np.linalg.norm(result.params) <= 0.3 + 1e-9
+    assert 0.25 < np.linalg.norm(result.model_state) <= 0.3 + 1e-9
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ def test_the_result_is_the_best_of_the_passes(data):
     best = min((record["surrogate_violation"], record["objective"]) for record in result.history)
     assert result.objective == pytest.approx(best[1], abs=1e-12)
     again = solve(make_problem(data), max_iter=10)
-    np.testing.assert_array_equal(again.params, result.params)
+    np.testing.assert_array_equal(again.model_state, result.model_state)
     assert result.n_evaluations >= 20  # a pass in mini-batches and one over all rows, ten times
 
 

@@ -124,8 +124,8 @@ def solve(problem, callback=None, seed=0, **options):
 def test_output_last_random_and_best(unequal):
     problem, seen = unequal.problem, []
     last = solve(problem, lambda record: seen.append(record["params"].copy()), output="last")
-    np.testing.assert_array_equal(last.params, seen[-1])
-    random = [solve(problem, seed=seed).params for seed in range(4)]
+    np.testing.assert_array_equal(last.model_state, seen[-1])
+    random = [solve(problem, seed=seed).model_state for seed in range(4)]
     assert not any(np.array_equal(one, seen[-1]) for one in random)
     assert len({tuple(params) for params in random}) == 4
     (constraint,) = problem.constraints
@@ -134,7 +134,7 @@ def test_output_last_random_and_best(unequal):
     assert 0 < len(feasible) < len(seen)
     best = min(feasible, key=lambda params: objective.at(params).objective)
     for output in ("last", "random"):
-        np.testing.assert_array_equal(solve(problem, output=output, select="best").params, best)
+        np.testing.assert_array_equal(solve(problem, output=output, select="best").model_state, best)
 
 
 # --- optima
@@ -167,6 +167,6 @@ def test_the_loss_gap_at_the_optimum(unequal):
     # the constraint is kept up to one step: |gradient|^2 * rate
     assert result.constraint_values["loss_parity"] == pytest.approx(0.05, abs=0.01)
     assert result.objective == pytest.approx(objective, abs=0.005)
-    assert np.linalg.norm(result.params - optimum) < 0.25 * np.linalg.norm(free - optimum)
+    assert np.linalg.norm(result.model_state - optimum) < 0.25 * np.linalg.norm(free - optimum)
     drawn = solve(problem, **{**options, "output": "random", "burn_in": 300})
     assert drawn.objective == pytest.approx(objective, abs=0.01)

@@ -144,7 +144,7 @@ def test_the_schedules_differ(parity_problem):
         SwitchingSubgradient(max_iter=50, eps=0.05, schedule=schedule).solve(problem, None, np.random.default_rng(0))
         for schedule in ("static", "diminishing")
     ]
-    assert not np.array_equal(results[0].params, results[1].params)
+    assert not np.array_equal(results[0].model_state, results[1].model_state)
 
 
 @pytest.mark.slow
@@ -180,4 +180,4 @@ def test_ssg_on_a_known_problem(known):
     result = SSG(max_iter=3000, learning_rate=0.02, eps=1e-4).solve(known.problem, None, np.random.default_rng(0))
     assert result.objective == pytest.approx(known.objective, abs=0.01)
     assert result.constraint_values["mean_gap"] <= 0.05 + 2e-4
-    np.testing.assert_allclose(result.params, known.params, atol=0.1)
+    np.testing.assert_allclose(result.model_state, known.params, atol=0.1)

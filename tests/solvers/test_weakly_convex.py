@@ -110,7 +110,7 @@ def test_the_solution_is_known(name, example):
     result = solve(name, problem, start)
     assert not result.status.is_infeasible
     assert result.objective == pytest.approx(objective, abs=0.02)
-    np.testing.assert_allclose(result.params, solution, atol=0.03)
+    np.testing.assert_allclose(result.model_state, solution, atol=0.03)
 
 
 @pytest.mark.parametrize("name", ["exact_penalty", "online_subgradient", "ssg"])
@@ -118,7 +118,7 @@ def test_a_constraint_that_is_not_convex(name):
     problem, solution, objective, start = HYPERBOLA
     result = solve(name, problem, start)
     assert result.objective == pytest.approx(objective, abs=0.006)
-    np.testing.assert_allclose(result.params, solution, atol=0.005)
+    np.testing.assert_allclose(result.model_state, solution, atol=0.005)
 
 
 def test_solutions_are_stationary_and_other_points_are_not():
@@ -139,7 +139,7 @@ def test_a_constraint_that_never_holds(name):
     result = solve(name, problem, [0.3, 0.5])
     assert result.status == Status.INFEASIBLE_STATIONARY
     assert result.status.is_infeasible
-    np.testing.assert_allclose(result.params, 0.0, atol=0.01)
+    np.testing.assert_allclose(result.model_state, 0.0, atol=0.01)
     assert result.surrogate_violation == pytest.approx(1.0, abs=1e-3)
     for words in ("stationary point of the violation", "random_state", "larger kappa", "larger domain"):
         assert words in result.message
@@ -153,9 +153,9 @@ def test_the_start_decides_where_the_violation_has_several_minima(name):
     problem = two_variables((2.0, 1.0), (-2.0, 2.0), -0.5, domain)
     trapped = solve(name, problem, [-0.3, 0.2])
     assert trapped.status == Status.INFEASIBLE_STATIONARY
-    np.testing.assert_allclose(trapped.params, [-0.5, 0.0], atol=0.01)
+    np.testing.assert_allclose(trapped.model_state, [-0.5, 0.0], atol=0.01)
     assert trapped.surrogate_violation == pytest.approx(0.25, abs=1e-3)
     free = solve(name, problem, [0.3, 0.2], max_iter=2 if name.startswith("ipc") else 200)
     assert free.status != Status.INFEASIBLE_STATIONARY
     assert free.message == ""
-    assert free.params[0] > 0.6
+    assert free.model_state[0] > 0.6
