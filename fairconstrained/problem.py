@@ -65,7 +65,7 @@ class Start:
     solver_state: Any = None
 
     def on(self, data: FairData) -> Start:
-        """This start, or only its model state if the data differ."""
+        """Return this start, or only its model state if the data differ."""
         return self if self.fingerprint in (None, data.fingerprint) else Start(self.model_state)
 
 

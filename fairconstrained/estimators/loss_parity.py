@@ -337,7 +337,8 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
             return None
         if start.model_state.size != problem.n_params:
             raise ValueError(
-                f"a callback would go on from {start.model_state.size} parameters, but the model has {problem.n_params}. "
+                f"a callback would go on from {start.model_state.size} parameters, but the model has "
+                f"{problem.n_params}. "
                 "Remove the checkpoint of another model, or pass resume=False."
             )
         if getattr(start.solver_state, "fingerprint", problem.data.fingerprint) != problem.data.fingerprint:

@@ -27,7 +27,7 @@ def problem(make_data, make_problem):
 
 def test_solutions_are_stationary_and_other_points_are_not(problem):
     proximity = _proximity(problem)
-    solution = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0)).params
+    solution = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0)).model_state
     assert near_stationarity(problem, solution, proximity) < 2e-3
     assert near_stationarity(problem, np.zeros(problem.n_params), proximity) > 0.05
     # what breaks the bound is measured against the best point that breaks it no more

@@ -32,7 +32,7 @@ def case(monkeypatch):
 
 def test_the_problem_is_that_of_the_paper(case):
     problem, rows = case.problem(), case.rows()
-    w = case.start(problem).params
+    w = case.start(problem).model_state
     assert np.abs(w).sum() == pytest.approx(3.0)  # three ones are inside
     point = FullBatchView(problem).at(w)
     losses = np.logaddexp(0, -rows.y * (rows.X @ w))

@@ -487,7 +487,7 @@ class Replay:
         free = problem.without_constraints()
         found = make_solver("moments", {}, free).solve(free, None, random_state)
         return replace(
-            found, params=self.iterates[-1], objective=problem.view(FullBatch).at(self.iterates[-1]).objective
+            found, model_state=self.iterates[-1], objective=problem.view(FullBatch).at(self.iterates[-1]).objective
         )
 
 

@@ -81,6 +81,7 @@ def test_multipliers_that_a_solver_does_not_have_are_not_zero_in_the_table():
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
+@pytest.mark.filterwarnings("ignore:delta_grad == 0.0:UserWarning")  # SciPy, on a piece where the hinge is linear
 def test_two_classes_and_the_known_optimum(loss):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
