@@ -84,7 +84,7 @@ def evaluation_cost() -> pd.DataFrame:
     rows = []
     for surrogate in ("smoothstep", "logistic", "ramp"):
         constraint = StatisticalParity(0.05, interval=(0.05, 0.3), surrogate=surrogate, n_levels=10).bind(data)
-        problem = Problem(LinearModel(X.shape[1], 2, True, 1e-4), Logistic().bind(data), (constraint,), data)
+        problem = Problem(Logistic().bind(data), (constraint,), data, model=LinearModel(X.shape[1], 2, True, 1e-4))
         z = problem.start(rng.normal(size=problem.n_params) / 10)
         problem_view, multipliers = FullBatchView(problem), np.ones(len(problem.component_names))
         W, R = rng.normal(size=(X.shape[1], 2)), rng.normal(size=(X.shape[0], 2))

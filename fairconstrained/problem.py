@@ -8,33 +8,27 @@ one forward pass; its gradient one backward pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import accumulate, pairwise
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
+import torch
+from torch import Tensor
 
-from fairconstrained.constraints import BoundConstraint
-from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.models import Coordinates, LinearMoments, Model
-from fairconstrained.objectives import BoundObjective
-from fairconstrained.points import (
-    Anchor,
-    AnchoredPoint,
-    Point,
-    PointSource,
-    RowLossPoint,
-    RowLossTerms,
-    ScorePoint,
-)
+from fairconstrained.models import Coordinates, LinearMoments, Model, ParametricModel, Pullback, ScoreShifts
+from fairconstrained.points import Anchor, AnchoredPoint, ModelPoint, Point, PointSource
 from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
-from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, RowLosses, Stochastic
+from fairconstrained.terms import RowLossTerms, Terms, TermsPoint, differentiated
+from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
 
 __all__ = ["DifferenceOfConvexView", "FullBatchView", "Point", "PointSource", "Problem", "Start", "StochasticView"]
+
+#: Scores of a parametric model and the map that pulls gradients back, see `ParametricModel.forward`.
+Forward = tuple[Tensor, Pullback]
 
 
 @dataclass(frozen=True)
@@ -70,49 +64,34 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Terms):
     """minimise ``f(h_w(X)) + penalty(w)`` over ``w`` in a domain, subject to ``c(h_w(X), aux) <= 0``.
 
     Parameters
     ----------
-    model : Model
     objective : BoundObjective
     constraints : tuple of BoundConstraint
     data : FairData
-    domain : Domain, optional
-        The set of the parameters ``w``; None is the whole space.
     threshold : float
         Score above which a row is predicted positive.
+    model : Model
+        What the scores ``h_w(X)`` come from.
+    domain : Domain, optional
+        The set of the parameters ``w``; None is the whole space.
     """
 
-    model: Model
-    objective: BoundObjective
-    constraints: tuple[BoundConstraint, ...]
-    data: FairData
-    domain: Domain | None = None
-    threshold: float = 0.0
+    model: Model = field(kw_only=True)
+    domain: Domain | None = field(default=None, kw_only=True)
+
+    @property
+    def parametric(self) -> ParametricModel:
+        """The model, for a solver that works on its parameters ``w``."""
+        return cast(ParametricModel, self.model)
 
     @property
     def n_params(self) -> int:
         """Length of ``w``."""
-        return self.model.n_params
-
-    @cached_property
-    def aux_slices(self) -> tuple[slice, ...]:
-        """Where the auxiliary variables of every constraint stand in ``z``."""
-        ends = accumulate((c.n_aux for c in self.constraints), initial=self.n_params)
-        return tuple(slice(a, b) for a, b in pairwise(ends))
-
-    @property
-    def row_losses(self) -> RowLossTerms | None:
-        """The losses of the rows that the terms are linear in; None if one is in none."""
-        terms = self._terms(RowLosses)
-        return RowLossTerms.of([t.row_loss for t in terms]) if all(isinstance(t, RowLosses) for t in terms) else None
-
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        """Names of the constraint components, in the order of ``Point.constraints``."""
-        return tuple(name for constraint in self.constraints for name in constraint.component_names)
+        return self.parametric.n_params
 
     def view(self, view: type) -> Any:
         """The problem as seen through a view.
@@ -131,7 +110,7 @@ class Problem:
         IncompatibleProblem
             If a term does not offer the view; the message names it and the solvers that would work.
         """
-        self.check((view,))
+        self.check((ParametricModel, view))
         return _PROBLEM_VIEWS[view](self)
 
     def check(self, views: Sequence[type], solver: str | None = None) -> None:
@@ -145,14 +124,15 @@ class Problem:
         needs = SOLVER_REQUIREMENTS[name]
         if self.domain is not None and not needs.accepts(self.domain):
             raise IncompatibleProblem(f"solver {name!r} does not take the domain {self.domain}. {self._advice}")
-        self.check(needs.requires, solver=name)
+        self.check((needs.model, *needs.requires), solver=name)
 
     def working_solvers(self) -> list[str]:
         """Names of the registered solvers that take the problem: its terms offer their views, they take its domain."""
         return sorted(
             name
             for name, needs in SOLVER_REQUIREMENTS.items()
-            if (self.domain is None or needs.accepts(self.domain)) and not any(self._missing(needs.requires))
+            if (self.domain is None or needs.accepts(self.domain))
+            and not any(self._missing((needs.model, *needs.requires)))
         )
 
     def _missing(self, views: Sequence[type]) -> Iterator[str]:
@@ -175,26 +155,13 @@ class Problem:
 
     def start(self, params: np.ndarray) -> np.ndarray:
         """``z`` at ``params`` with the auxiliary variables that suit the scores there."""
-        scores = self.scores(params)
-        return np.concatenate([params, *(c.initial_aux(scores) for c in self.constraints)])
+        return np.concatenate([params, self.initial_aux(self.scores(params))])
 
     def fair_start(self, start: Start | None, rng: np.random.Generator) -> np.ndarray:
         """``z`` at ``start``, or, if that is None, where the surrogates hold because all scores are zero."""
         if start is not None:
             return self.start(start.model_state)
-        return np.concatenate([self.model.init(rng), *(c.fair_aux() for c in self.constraints)])
-
-    def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:
-        """Whether the exact values of all constraints are at most a share of their granularity."""
-        return all(c.exact(scores) <= share * c.granularity for c in self.constraints)
-
-    @cached_property
-    def strata(self) -> np.ndarray:
-        """Number of the group of every row, as mini-batches tell groups apart; ndarray of shape (n_samples,).
-
-        The groups of the first constraint that has its own.
-        """
-        return next((c.strata for c in self.constraints if c.strata is not None), self.data.codes)
+        return np.concatenate([self.parametric.init(rng), self.fair_aux()])
 
     @property
     def works_on_other_rows(self) -> bool:
@@ -204,17 +171,39 @@ class Problem:
     def on(self, data: FairData) -> Problem:
         """The same problem on other rows."""
         return Problem(  # `replace` would take longer than a step of a small network may
-            self.model,
             cast(Stochastic, self.objective).on(data),
             tuple([cast(Stochastic, term).on(data) for term in self.constraints]),
             data,
-            self.domain,
             self.threshold,
+            model=self.model,
+            domain=self.domain,
         )
 
-    def scores(self, z: np.ndarray) -> np.ndarray:
-        """Scores at ``z`` in the order of ``data``; ndarray of shape (n_samples,)."""
-        return self.model.forward(z[: self.n_params], self.data)[0].numpy()
+    def scores(self, state: Any) -> np.ndarray:
+        """Scores at a state of the model, or at a ``z``, in the order of ``data``; ndarray of shape (n_samples,)."""
+        return self.model.training_scores(state, self.data)
+
+    def objective_at(self, state: Any, scores: np.ndarray) -> float:
+        """The objective with its penalty at a state of the model, whose scores are known."""
+        loss = self.without_constraints().at_scores(torch.from_numpy(scores), np.empty(0)).loss
+        return loss + self.model.penalty_at(state)
+
+    def point(
+        self, z: np.ndarray, terms_at: Callable[[Tensor, np.ndarray], TermsPoint], forward: Forward | None = None
+    ) -> ModelPoint:
+        """The point at ``z`` of terms which ``terms_at`` takes at scores and auxiliary variables.
+
+        Parameters
+        ----------
+        z : ndarray of shape (n_variables,)
+        terms_at : callable
+            Such as `Terms.at_scores`.
+        forward : tuple of Tensor and callable, optional
+            What the model's ``forward`` gives at ``z``, where it is known.
+        """
+        params = z[: self.n_params]
+        scores, pullback = forward or self.parametric.forward(params, self.data)
+        return ModelPoint(self.parametric, params, terms_at(scores, z[params.size :]), pullback)
 
     def project(self, z: np.ndarray) -> np.ndarray:
         """``z`` with its parameters projected onto the domain."""
@@ -225,72 +214,48 @@ class Problem:
     @cached_property
     def coordinates(self) -> Coordinates:
         """Well-scaled coordinates of the parameters, for standardised features."""
-        return self.model.coordinates(self.data)
+        return self.parametric.coordinates(self.data)
 
     @cached_property
     def penalised_coordinates(self) -> Coordinates:
         """Coordinates that are well scaled also where the penalty outweighs the losses, for features in any unit."""
-        return self.model.coordinates(self.data, penalised=True)
+        return self.parametric.coordinates(self.data, penalised=True)
 
     @cached_property
-    def _shift_directions(self) -> np.ndarray:
-        return self.model.shift_directions(self.data, shared=self.objective.shift == "shared")
+    def _shifts(self) -> ScoreShifts | None:
+        return self.model.shifts(self.data, shared=self.objective.shift == "shared")
 
     @property
     def has_group_shifts(self) -> bool:
         """Whether the model can move the scores of every group on their own."""
-        return len(self._shift_directions) == self.data.n_groups
+        return self._shifts is not None and self._shifts.n_shifts == self.data.n_groups
 
-    def finish(self, params: np.ndarray) -> np.ndarray:
-        """``params`` with the intercepts that make the fewest errors, by exact search, where the objective wants it.
+    def finish(self, state: Any) -> Any:
+        """Shift the scores so that they make the fewest errors, by exact search, where the objective wants it.
 
         Parameters
         ----------
-        params : ndarray of shape (n_params,)
+        state : object
+            A state of the model.
 
         Returns
         -------
-        params : ndarray of shape (n_params,)
-            Unchanged for other objectives, for models without intercepts, and where the search would break a
-            constraint: with several of them, each one's search sees its own only.
+        state : object
+            Unchanged for other objectives, for models whose scores cannot be shifted, and where the search would break
+            a constraint: with several of them, each one's search sees its own only.
         """
-        gains = self.objective.gains
-        directions = self._shift_directions
-        if gains is None or not len(directions):
-            return params
+        gains, shifts = self.objective.gains, self._shifts
+        if gains is None or shifts is None:
+            return state
         shared = self.objective.shift == "shared" or not self.has_group_shifts
-        scores = self.scores(params)
-        searches = [constraint.offsets for constraint in self.constraints] or [self._unconstrained_offsets]
-        for search in searches:
+        scores = self.scores(state)
+        for search in self.offset_searches():
             offsets = search(scores, gains.numpy(), self.threshold, shared)
-            shifted = self.project(params + offsets[: len(directions)] @ directions)
+            shifted = self.project(shifts.moved(state, offsets[: shifts.n_shifts]))
             moved = self.scores(shifted)
             if all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
-                params, scores = shifted, moved
-        return params
-
-    def _unconstrained_offsets(
-        self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool
-    ) -> np.ndarray:
-        """`BoundConstraint.offsets` where there is no constraint."""
-        parts = [slice(None)] if shared else self.data.slices
-        offsets = [free_offset(scores[rows], gains[rows], threshold) for rows in parts]
-        return np.resize(offsets, self.data.n_groups)
-
-    def with_way_back(self) -> Problem:
-        """The same problem, its constraints with slopes wherever they are violated."""
-        return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
-
-    def stricter(self) -> Problem | None:
-        """A problem to begin with, whose constraints imply those of this one; None where no constraint has any such."""
-        found = [c.stricter() for c in self.constraints]
-        if not any(found):
-            return None
-        return replace(self, constraints=tuple(s or c for s, c in zip(found, self.constraints, strict=True)))
-
-    def without_constraints(self) -> Problem:
-        """The same objective, unconstrained."""
-        return replace(self, constraints=())
+                state, scores = shifted, moved
+        return state
 
 
 class FullBatchView:
@@ -312,29 +277,22 @@ class FullBatchView:
         self.n_evaluations = 0
         self._row_losses = row_losses or problem.row_losses
 
-    def at(self, z: np.ndarray) -> ScorePoint | RowLossPoint | AnchoredPoint:
+    def at(self, z: np.ndarray) -> ModelPoint | AnchoredPoint:
         """The point at ``z``."""
-        self.n_evaluations += 1
-        problem, terms = self.problem, self._row_losses
-        if terms is None:
-            return self._anchored(ScorePoint(problem, z, "values", "values"), z)
-        forward = problem.model.forward(z[: problem.n_params], problem.data)
-        return self._anchored(RowLossPoint(problem, z, terms, forward), z)
+        return self._at(z, None)
 
     @staticmethod
-    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ScorePoint | RowLossPoint | AnchoredPoint]:
+    def at_each(views: Sequence[FullBatchView], z: np.ndarray) -> list[ModelPoint | AnchoredPoint]:
         """The points of several mini-batches at one ``z`` for less than one by one; each may have other terms."""
-        terms = [view._row_losses for view in views]
-        if any(own is None for own in terms):
+        if any(view._row_losses is None for view in views):
             return [view.at(z) for view in views]
         problem = views[0].problem
-        runs = problem.model.forward_each(z[: problem.n_params], [view.problem.data for view in views])
-        of_views = zip(views, terms, runs, strict=True)
-        return [
-            view._anchored(RowLossPoint(view.problem, z, own, run), z) for view, own, run in of_views if own is not None
-        ]
+        runs = problem.parametric.forward_each(z[: problem.n_params], [view.problem.data for view in views])
+        return [view._at(z, run) for view, run in zip(views, runs, strict=True)]
 
-    def _anchored(self, point: Any, z: np.ndarray) -> Any:
+    def _at(self, z: np.ndarray, forward: Forward | None) -> ModelPoint | AnchoredPoint:
+        self.n_evaluations += 1
+        point = self.problem.point(z, partial(self.problem.at_scores, row_losses=self._row_losses), forward)
         return point if self.anchor is None else AnchoredPoint(point, z, self.anchor)
 
 
@@ -393,10 +351,15 @@ class DifferenceOfConvexView:
     def linearize(self, z: np.ndarray) -> PointSource:
         """The convex model that touches the problem at ``z`` from above (eqs. 31-32 of the paper)."""
         self.n_evaluations += 1
-        base = ScorePoint(self.problem, z, "minus", "minus")
+        base = _part_of(self.problem, z, "minus")
         m = base.constraints.size
         tangents = np.stack([base.loss_gradient(1.0, np.zeros(m)), *(base.loss_gradient(0.0, e) for e in np.eye(m))])
         return _Linearized(self, z, np.concatenate([[base.loss], base.constraints]), tangents)
+
+
+def _part_of(problem: Problem, z: np.ndarray, part: str) -> ModelPoint:
+    """The point of one of the two convex parts of the terms."""
+    return problem.point(z, partial(differentiated, problem, part=part))
 
 
 @dataclass
@@ -411,12 +374,12 @@ class _Linearized:
     def at(self, v: np.ndarray) -> Point:
         """The model's point at ``v``."""
         self.view.n_evaluations += 1
-        plus = ScorePoint(self.view.problem, v, "plus", "plus")
+        plus = _part_of(self.view.problem, v, "plus")
         return _LinearizedPoint(plus, self.minus + self.tangents @ (v - self.z), self.tangents)
 
 
 class _LinearizedPoint:
-    def __init__(self, plus: ScorePoint, minus: np.ndarray, tangents: np.ndarray) -> None:
+    def __init__(self, plus: ModelPoint, minus: np.ndarray, tangents: np.ndarray) -> None:
         self._plus, self._tangents = plus, tangents
         self.objective = plus.objective - float(minus[0])
         self.constraints = plus.constraints - minus[1:]
@@ -441,13 +404,14 @@ _PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {
 #: Views that an objective need not offer.
 _CONSTRAINT_VIEWS = (ConvexQuadratic, Exact)
 #: What a solver may need of the model.
-_MODEL_VIEWS = (LinearMoments,)
+_MODEL_VIEWS = (ParametricModel, LinearMoments)
 
 
 class SolverRequirements(Protocol):
     """What a solver says of the problems that it takes."""
 
     requires: ClassVar[tuple[type, ...]]
+    model: ClassVar[type]
 
     @classmethod
     def accepts(cls, domain: Domain) -> bool:

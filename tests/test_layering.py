@@ -27,6 +27,7 @@ LAYERS = (
     "views",
     "objectives",
     "constraints",
+    "terms",
     "points",
     "problem",
     "solvers",

@@ -128,7 +128,7 @@ def _problem(X: np.ndarray, y: np.ndarray, members: pd.DataFrame, bound: str) ->
     groups = Groups.of(members, overlapping=True)
     data = FairData.from_arrays(X, y.astype(float), groups.codes, groups.labels, unions=groups.unions)
     constraint = RateGap(KAPPA, constraint="intersectional", rate="hinge", agg=bound).unchecked(data)
-    return Problem(_network(X.shape[1], hidden, penalty), Logistic().bind(data), (constraint,), data)
+    return Problem(Logistic().bind(data), (constraint,), data, model=_network(X.shape[1], hidden, penalty))
 
 
 def _rows_of(fit: Fit) -> list[Row]:
@@ -207,7 +207,7 @@ def _iteration(model: Any, X: np.ndarray, y: np.ndarray, members: pd.DataFrame) 
     groups = Groups.of(members, overlapping=True)
     data = FairData.from_arrays(X, y.astype(float), groups.codes, groups.labels, unions=groups.unions)
     constraint = RateGap(KAPPA, constraint="intersectional", rate="hinge").unchecked(data)
-    problem = Problem(model, Logistic().bind(data), (constraint,), data)
+    problem = Problem(Logistic().bind(data), (constraint,), data, model=model)
     view, z = FullBatchView(problem), problem.start(model.init(np.random.default_rng(0)))
     multipliers = np.full(len(problem.component_names), 1 / len(problem.component_names))
     return lambda: view.at(z).gradient(1.0, multipliers)

@@ -74,7 +74,7 @@ class _Size(BoundConstraint, FullBatch):
 def _problem() -> Problem:
     data = FairData.from_arrays(np.eye(2), np.array([-1.0, 1.0]), np.zeros(2, dtype=int), (None,))
     objective = _Distance(Logistic(), data)
-    return Problem(LinearModel(2, fit_intercept=False), objective, (_Size(data),), data, domain=Box(-_BOX, _BOX))
+    return Problem(objective, (_Size(data),), data, model=LinearModel(2, fit_intercept=False), domain=Box(-_BOX, _BOX))
 
 
 def _proximal_solution(x: np.ndarray) -> np.ndarray:

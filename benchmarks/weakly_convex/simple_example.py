@@ -80,7 +80,7 @@ class SimpleExample:
         """The scores are the variables: a linear model without intercept on the identity."""
         data = FairData.from_arrays(np.eye(2), np.array([-1.0, 1.0]), np.zeros(2, dtype=int), (None,))
         objective = _Objective(Squared(), data)
-        return Problem(LinearModel(2, fit_intercept=False), objective, (_Bound(data),), data, L1Ball(1.0))
+        return Problem(objective, (_Bound(data),), data, model=LinearModel(2, fit_intercept=False), domain=L1Ball(1.0))
 
     @staticmethod
     def start(problem: Problem) -> Start:

@@ -28,7 +28,7 @@ from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
-from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, Status, best_rescaled, make_solver, solver_class
 
 #: What to say where no iterate is within the bounds, but a multiple or a shift of one is.
@@ -286,22 +286,22 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
-        params = best_rescaled(problem, [result.model_state, *result.candidates])
-        rescued = result.status.is_infeasible and problem.holds(problem.scores(params))
+        state = best_rescaled(problem, [result.model_state, *result.candidates])
+        rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
-            return replace(result, model_state=params, message=_RESCUED, multipliers=None)
-        return replace(result, model_state=params)
+            return replace(result, model_state=state, message=_RESCUED, multipliers=None)
+        return replace(result, model_state=state)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Set the fitted attributes; returns what `_report` returns."""
-        params = result.model_state
-        excess = self._report(problem, params, result, target)
+        state = result.model_state
+        excess = self._report(problem, state, result, target)
         for name in getattr(self, "_model_attributes", ()):  # those of another model, from an earlier fit
             self.__dict__.pop(name)
-        attributes = problem.model.attributes(params, target.offset, target.scale)
+        attributes = problem.model.attributes(state, target.offset, target.scale)
         self._set_attributes(attributes)
         self._model_attributes = tuple(attributes)
-        start = replace(result.start or Start(params), model_state=params)
+        start = replace(result.start or Start(state), model_state=state)
         small = self.__dict__.pop("_small", NO_SMALL_GROUPS)
         self._fitted = Fitted(problem.model.portable(), labels, start, target.offset, target.scale, small)
         return excess
@@ -421,13 +421,12 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
             return None
         return last.start
 
-    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """Set the fitted attributes that tell how it went, all of them from what is at ``params``.
+    def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
+        """Set the fitted attributes that tell how it went, all of them from the scores at ``state``.
 
         Returns what the bounded quantities exceed ``kappa`` by, for every constraint.
         """
-        point = FullBatchView(problem.without_constraints()).at(params)
-        scores = point.scores
+        scores = problem.scores(state)
         excess = {c.name: c.exact(scores) for c in problem.constraints}
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
         self.granularity_ = {c.name: c.granularity for c in problem.constraints}
@@ -438,7 +437,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
-        self.objective_ = point.objective * target.scale**2
+        self.objective_ = problem.objective_at(state, scores) * target.scale**2
         self.multipliers_ = result.multipliers
         self.prices_ = {c.name: c.price(result.multipliers) * target.scale**2 for c in problem.constraints}
         self.history_ = list(result.history)

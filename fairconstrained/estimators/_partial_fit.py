@@ -21,6 +21,7 @@ from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators._saddle_stream import SaddleStream
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.metrics.auc_sets import AUC_METRICS
+from fairconstrained.models import ParametricModel
 from fairconstrained.problem import Start
 from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solver_with
 
@@ -191,7 +192,7 @@ class AUCStreaming(BaseFairEstimator):
                 "networks and for the logistic objective."
             )
         row = FairData.from_arrays(X[:1], np.ones(1), np.zeros(1, dtype=int), labels)
-        model = self._model(row).portable()
+        model = cast(ParametricModel, self._model(row).portable())
         params = model.init(np.random.default_rng(seed_of(self.random_state)))
         if self.solver_options == PAPER:
             raise ValueError("solver_options='paper' is for fit: the paper has no stream of networks.")

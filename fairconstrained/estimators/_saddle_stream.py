@@ -16,7 +16,7 @@ from fairconstrained.constraints.quadratic_terms import pair_terms, quadratic_co
 from fairconstrained.data import FairData
 from fairconstrained.estimators._moment_stream import StreamFit, StreamSettings, normal_threshold
 from fairconstrained.estimators.threads import limited_threads
-from fairconstrained.models import Model
+from fairconstrained.models import ParametricModel
 from fairconstrained.objectives import Objective
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.solvers import Status, StochasticMirrorDescent
@@ -67,7 +67,7 @@ class SaddleStream:
     settings : StreamSettings
     solver : StochasticMirrorDescent
         Has the step sizes.
-    model : Model
+    model : ParametricModel
     params : ndarray of shape (n_params,)
         The first ones.
     objective : Objective
@@ -76,7 +76,7 @@ class SaddleStream:
     labels: tuple
     settings: StreamSettings
     solver: StochasticMirrorDescent
-    model: Model
+    model: ParametricModel
     params: np.ndarray
     objective: Objective
     _mass: np.ndarray = field(init=False)

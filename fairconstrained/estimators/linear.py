@@ -19,7 +19,7 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.estimators._plain import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares
-from fairconstrained.models import LinearModel, Model
+from fairconstrained.models import LinearModel, ParametricModel
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
 from fairconstrained.models.perceptron import Perceptron
 
@@ -46,7 +46,7 @@ class LinearScores(BaseFairEstimator):
         for name, check in self._parameter_checks.items():
             check(getattr(self, name), name)
 
-    def _model(self, data: FairData) -> Model:
+    def _model(self, data: FairData) -> ParametricModel:
         return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
 
     def _n_heads(self, data: FairData) -> int:
@@ -63,7 +63,7 @@ class ModuleScores(LinearScores):
         "activation": [StrOptions(set(ACTIVATIONS))],
     }
 
-    def _model(self, data: FairData) -> Model:
+    def _model(self, data: FairData) -> ParametricModel:
         size = data.n_features, self._n_heads(data), self.alpha
         if self.module is not None:
             if self.hidden_layer_sizes is not None:

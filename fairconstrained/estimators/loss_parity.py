@@ -26,7 +26,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
-from fairconstrained.models import Model, ModuleModel, Perceptron, mlp
+from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
@@ -263,7 +263,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         self.verbose = verbose
         self.warm_start = warm_start
 
-    def _model(self, data: FairData) -> Model:
+    def _model(self, data: FairData) -> ParametricModel:
         _check_device(self.device)
         size: dict[str, Any] = {"n_features": data.n_features, "alpha": self.alpha, "device": self.device}
         if self.module is not None:
@@ -301,7 +301,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
             if not callable(callback):
                 raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
         if self._held_out is not None:
-            callbacks.append(StopEarly(partial(self._held_out_loss, problem.model)))
+            callbacks.append(StopEarly(partial(self._held_out_loss, problem.parametric)))
         if self.verbose == 1:
             callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, StochasticSolver) else None))
         with ExitStack() as at_end:
@@ -323,7 +323,7 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
                     "every step and cannot be ended. Choose a solver on mini-batches."
                 ) from stop
 
-    def _held_out_loss(self, model: Model, params: np.ndarray) -> float:
+    def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
         held = self._held_out
         targets = np.where(held.y == self.classes_[1], 1.0, -1.0)

@@ -340,7 +340,7 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         everything = self._loss_of(problem.data, problem.data.labels)
         if start is None and isinstance(solver, AugmentedLagrangian) and problem.objective.loss != everything:
             free = replace(problem, constraints=(), domain=None)
-            start = Start(self._shrunk(_minimised(free, everything, problem.model.init(rng))))
+            start = Start(self._shrunk(_minimised(free, everything, problem.parametric.init(rng))))
         return solver.solve(problem, start, rng)
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:

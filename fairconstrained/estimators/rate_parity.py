@@ -28,7 +28,7 @@ from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
 from fairconstrained.metrics.validation import check_groups
-from fairconstrained.models import LinearModel, Model
+from fairconstrained.models import LinearModel, ParametricModel
 from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
@@ -222,7 +222,7 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
     def _objective(self) -> Objective:
         return OBJECTIVES[self.objective](self)
 
-    def _model(self, data: FairData) -> Model:
+    def _model(self, data: FairData) -> ParametricModel:
         if self.group_interactions and data.unions is not None:
             raise ValueError("group_interactions=True needs groups that do not overlap; set it to False.")
         return super()._model(data)

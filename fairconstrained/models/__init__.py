@@ -1,6 +1,15 @@
-"""Models: parameters to scores."""
+"""Models: what gives rows scores."""
 
-from fairconstrained.models.base import Coordinates, LastLayer, LinearMoments, Model, Pullback
+from fairconstrained.models.base import (
+    Coordinates,
+    LastLayer,
+    LinearMoments,
+    Model,
+    ParametricModel,
+    Pullback,
+    Rescaling,
+    ScoreShifts,
+)
 from fairconstrained.models.linear import LinearModel
 from fairconstrained.models.module import ModuleModel, make_module, mlp
 from fairconstrained.models.moments import Moments
@@ -14,8 +23,11 @@ __all__ = [
     "Model",
     "ModuleModel",
     "Moments",
+    "ParametricModel",
     "Perceptron",
     "Pullback",
+    "Rescaling",
+    "ScoreShifts",
     "make_module",
     "mlp",
 ]

@@ -1,4 +1,4 @@
-"""The contract of a model: parameters to scores, and the gradient of scores back to parameters."""
+"""The contract of a model: scores of a state; for a parametric one also gradients of scores, back to parameters."""
 
 from __future__ import annotations
 
@@ -9,10 +9,21 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows
 
-__all__ = ["Coordinates", "LastLayer", "LinearMoments", "Model", "OutputModel", "Pullback"]
+__all__ = [
+    "Coordinates",
+    "LastLayer",
+    "LinearMoments",
+    "Model",
+    "OutputModel",
+    "ParametricModel",
+    "Pullback",
+    "Rescaling",
+    "ScoreShifts",
+]
 
 #: Takes the gradient of a function with respect to the scores, returns it with respect to the parameters.
 Pullback = Callable[[Tensor], np.ndarray]
@@ -62,8 +73,61 @@ class LastLayer(NamedTuple):
         return np.append(self.coef, self.intercept)
 
 
+class ScoreShifts(ABC):
+    """Constants that can be added to the scores of a model.
+
+    Attributes
+    ----------
+    n_shifts : int
+        The number of groups if the scores of every group move on their own, 1 if only all scores alike, 0 if none do.
+    """
+
+    n_shifts: int = 0
+
+    @abstractmethod
+    def moved(self, state: Any, offsets: np.ndarray) -> Any:
+        """The state of the model whose scores are those of ``state`` plus the offsets.
+
+        Parameters
+        ----------
+        state : object
+        offsets : ndarray of shape (n_shifts,)
+
+        Returns
+        -------
+        state : object
+        """
+
+
+class Rescaling(ABC):
+    """States of a model whose scores are a multiple of those of one state, plus a constant.
+
+    Attributes
+    ----------
+    signs : ndarray of shape (n_samples,)
+        1 where the constant is added to a score, -1 where it is subtracted.
+    can_shift : bool
+        Whether constants other than zero can be had.
+    """
+
+    signs: np.ndarray
+    can_shift: bool
+
+    @abstractmethod
+    def at(self, factor: float, shift: float) -> Any:
+        """The state whose scores are ``factor`` times those of the state that this was made from, plus ``shift``."""
+
+    def penalty(self, factor: float, shift: float) -> tuple[float, float, float]:
+        """Penalty of that state, and its derivatives in factor and shift."""
+        return 0.0, 0.0, 0.0
+
+
 class Model(ABC):
-    """What turns a flat parameter vector and features into scores; the only object that knows about X."""
+    """What gives rows scores; the only object that knows about X.
+
+    What the scores depend on is a *state*, which nobody else looks into: a parameter vector for `ParametricModel`, the
+    trees for a model that is boosted.
+    """
 
     #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that
     #: wait for them slow them down.
@@ -73,12 +137,107 @@ class Model(ABC):
 
     @property
     @abstractmethod
+    def layout(self) -> Hashable:
+        """What a state means; equal for models that can exchange states."""
+
+    @property
+    def n_heads(self) -> int:
+        """1, or the number of groups if each has scores of its own."""
+        return 1
+
+    @abstractmethod
+    def training_scores(self, state: Any, data: FairData) -> np.ndarray:
+        """Scores of the rows that the model is fitted on, in the order of ``data``; ndarray of shape (n_samples,)."""
+
+    @abstractmethod
+    def scores(self, state: Any, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
+        """Scores of new rows.
+
+        Parameters
+        ----------
+        state : object
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+        codes : ndarray of shape (n_samples,), optional
+            Group of every row; needed where there are several heads.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+        """
+
+    @abstractmethod
+    def attributes(self, state: Any, offset: float, scale: float) -> dict[str, Any]:
+        """What users read of a fitted model, by name.
+
+        Parameters
+        ----------
+        state : object
+        offset, scale : float
+            ``offset + scale * score`` are the scores in the units of the target.
+        """
+
+    def penalty_at(self, state: Any) -> float:
+        """The regularisation term of the objective."""
+        return 0.0
+
+    def placed(self, data: FairData) -> FairData:
+        """The data with features where the model computes, so that they travel there once."""
+        return data
+
+    def row_features(self, data: FairData) -> Any:
+        """What the scores of the rows depend on, for whoever compares rows; here the features as they are.
+
+        Parameters
+        ----------
+        data : FairData
+
+        Returns
+        -------
+        features : ndarray or CSR matrix of shape (n_samples, n_row_features)
+            On the CPU.
+        """
+        return data.X
+
+    def portable(self) -> Model:
+        """The same model where it can be unpickled and predict anywhere: on the CPU."""
+        return self
+
+    def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
+        """Ways to add constants to scores.
+
+        Parameters
+        ----------
+        data : FairData
+        shared : bool, default=False
+            Whether only adding the same to all scores is wanted.
+
+        Returns
+        -------
+        shifts : ScoreShifts or None
+            None where no score can be moved by a constant.
+        """
+        return None
+
+    def rescaling(self, state: Any, data: FairData) -> Rescaling | None:
+        """States with multiples of the scores at ``state``; None where the model has none."""
+        return None
+
+    def one_class_states(self, data: FairData) -> Sequence[Any]:
+        """States that predict the same class for all rows, one for each class, where every class has an output."""
+        return ()
+
+
+class ParametricModel(Model):
+    """A model whose state is a flat vector of parameters, in which its scores can be differentiated."""
+
+    @property
+    @abstractmethod
     def n_params(self) -> int:
         """Length of the parameter vector."""
 
     @property
+    @override
     def layout(self) -> Hashable:
-        """What the entries of the parameter vector mean; equal for models that can exchange parameters."""
         return self.n_params
 
     @abstractmethod
@@ -107,59 +266,9 @@ class Model(ABC):
         """`forward` of several mini-batches, for a model that does them for less at once."""
         return [self.forward(params, data) for data in parts]
 
-    def placed(self, data: FairData) -> FairData:
-        """The data with features where the model computes, so that they travel there once."""
-        return data
-
-    def row_features(self, data: FairData) -> Any:
-        """What the scores of the rows depend on, for whoever compares rows; here the features as they are.
-
-        Parameters
-        ----------
-        data : FairData
-
-        Returns
-        -------
-        features : ndarray or CSR matrix of shape (n_samples, n_row_features)
-            On the CPU.
-        """
-        return data.X
-
-    def portable(self) -> Model:
-        """The same model where it can be unpickled and predict anywhere: on the CPU."""
-        return self
-
-    @property
-    @abstractmethod
-    def n_heads(self) -> int:
-        """1, or the number of groups if each has parameters of its own."""
-
-    @abstractmethod
-    def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """Scores of new rows.
-
-        Parameters
-        ----------
-        params : ndarray of shape (n_params,)
-        X : ndarray or CSR matrix of shape (n_samples, n_features)
-        codes : ndarray of shape (n_samples,), optional
-            Group of every row; needed where there are several heads.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-        """
-
-    @abstractmethod
-    def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
-        """What users read of a fitted model, by name.
-
-        Parameters
-        ----------
-        params : ndarray of shape (n_params,)
-        offset, scale : float
-            ``offset + scale * score`` are the scores in the units of the target.
-        """
+    @override
+    def training_scores(self, state: np.ndarray, data: FairData) -> np.ndarray:
+        return self.forward(state[: self.n_params], data)[0].numpy()
 
     def coordinates(self, data: FairData, penalised: bool = False) -> Coordinates:
         """Coordinates in which a solver that cares about scale should work.
@@ -175,6 +284,10 @@ class Model(ABC):
     @abstractmethod
     def penalty(self, params: np.ndarray) -> tuple[float, np.ndarray]:
         """Value and gradient of the convex regularisation term of the objective."""
+
+    @override
+    def penalty_at(self, state: np.ndarray) -> float:
+        return self.penalty(state)[0]
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
         """The last layer at ``params``, if there is one by itself that gives one score for all groups."""
@@ -197,16 +310,6 @@ class Model(ABC):
         directions = self.shift_directions(data, shared=True)
         return (directions[0], np.ones(data.n_samples)) if len(directions) else None
 
-    def class_directions(self, data: FairData) -> np.ndarray:
-        """Parameters with constant outputs, one for a class and zero for all others, where classes have outputs.
-
-        Returns
-        -------
-        directions : ndarray of shape (n_classes, n_params)
-            No rows where scores are those of a single output.
-        """
-        return np.empty((0, self.n_params))
-
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
         """Parameter directions that add a constant to scores.
 
@@ -224,9 +327,72 @@ class Model(ABC):
         """
         return np.empty((0, self.n_params))
 
+    @override
+    def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
+        directions = self.shift_directions(data, shared)
+        return _Directions(directions) if len(directions) else None
 
-class OutputModel(Model):
-    """A model that gives every row several outputs, of which `Model.forward` takes the one of the row's group."""
+    @override
+    def rescaling(self, state: np.ndarray, data: FairData) -> Rescaling | None:
+        entries = self.scaling_entries(state, data)
+        if entries is None or not np.isfinite(state).all():
+            return None
+        scaled = np.zeros_like(state)
+        scaled[entries] = state[entries]
+        shift, signs = self.common_shift(data) or (None, np.ones(data.n_samples))
+        return _RescaledParams(self, state, scaled, shift, signs)
+
+
+class _Directions(ScoreShifts):
+    """Shifts along directions of the parameters, an ndarray of shape (n_shifts, n_params)."""
+
+    def __init__(self, directions: np.ndarray) -> None:
+        self._directions, self.n_shifts = directions, len(directions)
+
+    @override
+    def moved(self, state: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        return state + offsets @ self._directions
+
+
+class _RescaledParams(Rescaling):
+    """Rescaled scores of a parametric model.
+
+    Parameters
+    ----------
+    model : ParametricModel
+    params : ndarray of shape (n_params,)
+    scaled : ndarray of shape (n_params,)
+        The part of the parameters that scores are proportional to; zero elsewhere.
+    shift : ndarray of shape (n_params,), or None
+        The direction that moves all scores by one.
+    signs : ndarray of shape (n_samples,)
+    """
+
+    def __init__(
+        self,
+        model: ParametricModel,
+        params: np.ndarray,
+        scaled: np.ndarray,
+        shift: np.ndarray | None,
+        signs: np.ndarray,
+    ) -> None:
+        self._model, self._params, self._scaled = model, params, scaled
+        self.signs, self.can_shift = signs, shift is not None
+        self._shift = np.zeros_like(params) if shift is None else shift
+
+    @override
+    def at(self, factor: float, shift: float) -> np.ndarray:
+        params = self._params + (factor - 1) * self._scaled
+        return params + shift * self._shift if self.can_shift else params
+
+    @override
+    def penalty(self, factor: float, shift: float) -> tuple[float, float, float]:
+        value, gradient = self._model.penalty(self.at(factor, shift))
+        return value, float(gradient @ self._scaled), float(gradient @ self._shift)
+
+
+class OutputModel(ParametricModel):
+    """A model with several outputs for every row, of which ``forward`` takes the one of the row's group."""
 
     @abstractmethod
     def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
@@ -242,7 +408,7 @@ class OutputModel(Model):
         outputs : Tensor of shape (n_samples, n_heads)
             In the order of ``data``, without a graph.
         pullback : callable
-            As in `Model.forward`, from a Tensor of shape (n_samples, n_heads).
+            As in `ParametricModel.forward`, from a Tensor of shape (n_samples, n_heads).
         """
 
     @abstractmethod

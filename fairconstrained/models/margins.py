@@ -16,6 +16,9 @@ from fairconstrained.models.pairs import ItemModel, differences
 
 __all__ = ["MarginData", "MarginModel"]
 
+#: By how much the output of a class exceeds the others where it is predicted for all rows.
+_FAVOUR = 1e-3
+
 
 @dataclass(frozen=True, eq=False)
 class MarginData(FairData):
@@ -81,13 +84,18 @@ class MarginModel(ItemModel):
         return differences(outputs.reshape(-1), own, rivals, from_flat)
 
     @override
-    def class_directions(self, data: FairData) -> np.ndarray:
+    def one_class_states(self, data: FairData) -> list[np.ndarray]:
+        return list(_FAVOUR * self._class_directions)
+
+    @property
+    def _class_directions(self) -> np.ndarray:
+        """Parameters with outputs of one for a class and zero for all others; no rows where there are none."""
         directions = self.base.shift_directions(self.items)
         return directions if len(directions) == self.base.n_heads else directions[:0]
 
     def common_shift(self, data: FairData) -> tuple[np.ndarray, np.ndarray] | None:
         """See `Model.common_shift`: of two classes, what adds one to the output of the second."""
-        directions = self.class_directions(data)
+        directions = self._class_directions
         if len(directions) != 2:
             return None
         return directions[1], np.where(data.codes == 1, 1.0, -1.0)

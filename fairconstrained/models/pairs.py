@@ -12,13 +12,13 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.base import Coordinates, LastLayer, Model, Pullback
+from fairconstrained.models.base import Coordinates, LastLayer, Model, ParametricModel, Pullback
 
 __all__ = ["ItemModel", "PairModel", "differences"]
 
 
 @dataclass(frozen=True, eq=False)
-class ItemModel(Model):
+class ItemModel(ParametricModel):
     """What a solver sees as rows are combinations of the rows of ``items``, which another model scores.
 
     The features of such a row are numbers, in the order of ``items``. Every item is scored once, however many rows it
@@ -26,13 +26,13 @@ class ItemModel(Model):
 
     Parameters
     ----------
-    base : Model
-        Of the items.
+    base : ParametricModel
+        The one that scores the items.
     items : FairData
         What is combined.
     """
 
-    base: Model
+    base: ParametricModel
     items: FairData
 
     @property
@@ -44,11 +44,6 @@ class ItemModel(Model):
     @override
     def layout(self) -> Hashable:
         return self.base.layout
-
-    @property
-    def n_heads(self) -> int:
-        """One."""
-        return 1
 
     @override
     def init(self, rng: np.random.Generator) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairconstrained.domains import Domain
+from fairconstrained.models import ParametricModel
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
 from fairconstrained.solvers._options import NonNegativeInt, check_options
 
@@ -118,6 +119,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     requires: ClassVar[tuple[type, ...]]
+    #: The kind of model whose states it looks for.
+    model: ClassVar[type] = ParametricModel
     #: Whether the solver keeps the parameters in the problem's domain, whatever that is; see `accepts`.
     projects: ClassVar[bool] = True
     #: Whether it takes many rows at a time, so that another thread may be worth while.

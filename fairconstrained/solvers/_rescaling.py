@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from scipy.optimize import minimize
 
+from fairconstrained.models import Rescaling
 from fairconstrained.problem import Problem
 
 __all__ = ["best_rescaled", "constant_scores"]
@@ -35,32 +37,30 @@ _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 40
-#: By how much the output of a class exceeds the others where it is predicted for all rows.
-_FAVOUR = 1e-3
 
 
-def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndarray:
-    """The best of some parameters, and of those whose scores are multiples of theirs plus a constant.
+def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
+    """Find the best of some states of the model, and of those whose scores are multiples of theirs plus a constant.
 
     Parameters
     ----------
     problem : Problem
-    candidates : sequence of ndarray of shape (n_params,)
+    candidates : sequence of object
         The first one is what a solver has come to; it is returned unless another one is within the bounds and better,
         or within the bounds while it is not.
 
     Returns
     -------
-    params : ndarray of shape (n_params,)
+    state : object
     """
     best = candidates[0]
     if not problem.constraints:
         return best
     slack = _slack(problem, problem.scores(best))
     least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
-    for params in candidates:
-        plane = _Plane.of(problem, params, slack)
-        for proposal in (params,) if plane is None else (params, *plane.proposals(least)):
+    for state in candidates:
+        plane = _Plane.of(problem, state, slack)
+        for proposal in (state,) if plane is None else (state, *plane.proposals(least)):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
             if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), slack):
@@ -68,12 +68,12 @@ def best_rescaled(problem: Problem, candidates: Sequence[np.ndarray]) -> np.ndar
     return best
 
 
-def constant_scores(problem: Problem, params: np.ndarray) -> np.ndarray | None:
-    """Parameters of constant scores, the mean of those at ``params``; None where they are not in the domain or unknown.
+def constant_scores(problem: Problem, state: Any) -> Any:
+    """Find the state of constant scores, the mean of those at ``state``; None where it is not in the domain or unknown.
 
     Scores that cannot be shifted are zero.
     """
-    plane = _Plane.of(problem, params, np.empty(0))
+    plane = _Plane.of(problem, state, np.empty(0))
     constant = None if plane is None else plane.at(0.0, plane.centre)
     return constant if constant is not None and _in_domain(problem, constant) else None
 
@@ -90,63 +90,52 @@ def _holds(problem: Problem, scores: np.ndarray, slack: np.ndarray) -> bool:
     return all(c.exact(scores) <= most for c, most in zip(problem.constraints, slack.tolist(), strict=True))
 
 
-def _merit(problem: Problem, params: np.ndarray) -> float:
+def _merit(problem: Problem, state: Any) -> float:
     """What is to be small: the error rate where the objective counts errors, else the objective with its penalty."""
-    scores, gains = problem.scores(params), problem.objective.gains
+    scores, gains = problem.scores(state), problem.objective.gains
     if problem.objective.counts_errors and gains is not None:
         return -float(gains.numpy() @ (scores > problem.threshold))
     with torch.no_grad():
         loss = float(problem.objective.values(torch.from_numpy(scores), torch.empty(0, dtype=torch.float64)).sum())
-    return loss + problem.model.penalty(params)[0]
+    return loss + problem.model.penalty_at(state)
 
 
-def _in_domain(problem: Problem, params: np.ndarray) -> bool:
-    return problem.domain is None or np.allclose(problem.project(params), params, rtol=1e-9, atol=1e-12)
+def _in_domain(problem: Problem, state: Any) -> bool:
+    return problem.domain is None or np.allclose(problem.project(state), state, rtol=1e-9, atol=1e-12)
 
 
 @dataclass(frozen=True, eq=False)
 class _Plane:
-    r"""Parameters with the scores :math:`u z + c`, of standardised scores z.
+    r"""States of the model with the scores :math:`u z + c`, of standardised scores z.
 
     Attributes
     ----------
     problem : Problem
-    params : ndarray of shape (n_params,)
-    scaled : ndarray of shape (n_params,)
-        The part of the parameters that scores are proportional to; zero elsewhere.
-    shift : ndarray of shape (n_params,), or None
-        What moves all scores by one.
-    signs : ndarray of shape (n_samples,)
-        1 where a score moves up with the shift, -1 where it moves down.
+    rescaling : Rescaling
+        That of the state which the plane goes through.
     scores : ndarray of shape (n_samples,)
-        At ``params``, times the signs.
+        Scores of that state, times the signs of the rescaling.
     slack : ndarray of shape (n_constraints,)
         What every metric may exceed kappa by.
     """
 
     problem: Problem
-    params: np.ndarray
-    scaled: np.ndarray
-    shift: np.ndarray | None
-    signs: np.ndarray
+    rescaling: Rescaling
     scores: np.ndarray
     slack: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, params: np.ndarray, slack: np.ndarray) -> _Plane | None:
-        """The plane through ``params``; None where no parameters scale the scores."""
-        entries = problem.model.scaling_entries(params, problem.data)
-        if entries is None or not np.isfinite(params).all():
+    def of(cls, problem: Problem, state: Any, slack: np.ndarray) -> _Plane | None:
+        """The plane through ``state``; None where the model cannot scale its scores."""
+        rescaling = problem.model.rescaling(state, problem.data)
+        if rescaling is None:
             return None
-        scaled = np.zeros_like(params)
-        scaled[entries] = params[entries]
-        shift, signs = problem.model.common_shift(problem.data) or (None, np.ones(problem.data.n_samples))
-        return cls(problem, params, scaled, shift, signs, signs * problem.scores(params), slack)
+        return cls(problem, rescaling, rescaling.signs * problem.scores(state), slack)
 
     @cached_property
     def centre(self) -> float:
         """The mean of the scores, if they can be shifted."""
-        return 0.0 if self.shift is None else float(self.problem.data.weights.numpy() @ self.scores)
+        return 0.0 if not self.rescaling.can_shift else float(self.problem.data.weights.numpy() @ self.scores)
 
     @cached_property
     def _spread(self) -> float:
@@ -156,28 +145,29 @@ class _Plane:
     def _standard(self) -> torch.Tensor:
         return torch.from_numpy((self.scores - self.centre) / (self._spread or 1.0))
 
-    def at(self, u: float, c: float) -> np.ndarray:
-        """The parameters with the scores ``u z + c``."""
+    def _of_scores(self, u: float, c: float) -> tuple[float, float]:
+        """Factor and shift of the rescaling that gives the scores ``u z + c``."""
         factor = u / self._spread if self._spread else 0.0
-        params = self.params + (factor - 1) * self.scaled
-        return params if self.shift is None else params + (c - factor * self.centre) * self.shift
+        return factor, c - factor * self.centre
+
+    def at(self, u: float, c: float) -> Any:
+        """The state with the scores ``u z + c``."""
+        return self.rescaling.at(*self._of_scores(u, c))
 
     def objective(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective with its penalty, and its slopes in u and c."""
         u, c = (float(v) for v in point)
         where = torch.tensor([u, c], dtype=torch.float64, requires_grad=True)
         with torch.enable_grad():
-            scores = torch.from_numpy(self.signs) * (where[0] * self._standard + where[1])
+            scores = torch.from_numpy(self.rescaling.signs) * (where[0] * self._standard + where[1])
             loss = self.problem.objective.values(scores, torch.empty(0, dtype=torch.float64)).sum()
             (slopes,) = torch.autograd.grad(loss, where)
-        penalty, pull = self.problem.model.penalty(self.at(u, c))
-        per_u = self.scaled / self._spread if self._spread else np.zeros_like(self.scaled)
-        per_c = np.zeros_like(per_u) if self.shift is None else self.shift
-        own = np.array([pull @ (per_u - self.centre / (self._spread or 1.0) * per_c), pull @ per_c])
-        return float(loss.detach()) + penalty, slopes.numpy() + own
+        penalty, per_factor, per_shift = self.rescaling.penalty(*self._of_scores(u, c))
+        per_u = (per_factor - self.centre * per_shift) / self._spread if self._spread else 0.0
+        return float(loss.detach()) + penalty, slopes.numpy() + np.array([per_u, per_shift])
 
-    def proposals(self, least: float) -> Iterator[np.ndarray]:
-        """Parameters that may be better than ``least``, the most promising ones first."""
+    def proposals(self, least: float) -> Iterator[Any]:
+        """States that may be better than ``least``, the most promising ones first."""
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
@@ -187,7 +177,7 @@ class _Plane:
         yield self.at(*free)
         constant = self._minimised(np.array([0.0, self.centre]), largest=0.0)
         yield self.at(*constant)
-        yield from _FAVOUR * self.problem.model.class_directions(self.problem.data)
+        yield from self.problem.model.one_class_states(self.problem.data)
         if self._spread:
             yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
 
@@ -206,7 +196,7 @@ class _Plane:
 
     def _minimised(self, start: np.ndarray, largest: float | None = None) -> np.ndarray:
         """Where the objective is least, with u of at most ``largest``."""
-        bounds = [(0.0, largest), (None, None) if self.shift is not None else (0.0, 0.0)]
+        bounds = [(0.0, largest), (None, None) if self.rescaling.can_shift else (0.0, 0.0)]
         options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 200}
         return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
@@ -231,7 +221,7 @@ class _Plane:
     def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:
         """The best points on the rays of the allowed cuts next to the free optimum."""
         cuts, allowed = self._cuts()
-        if self.shift is None:
+        if not self.rescaling.can_shift:
             yield from self._by_multiples(cuts[allowed], free)
             return
         at = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
@@ -272,7 +262,7 @@ class _Plane:
         The bounds are not convex in general, so this finds a good point and not always the best.
         """
         starts = [np.array([self._spread, self.centre])]
-        levels = dict.fromkeys([float(free[1]), *self._thresholds, self.centre] if self.shift is not None else [0.0])
+        levels = dict.fromkeys([float(free[1]), *self._thresholds, self.centre] if self.rescaling.can_shift else [0.0])
         starts += [np.array([share * free[0], level]) for share in _SHARES for level in levels]
         ways = [(self._towards(start, free), start) for start in starts if self._holds(start)]
         ways.sort(key=lambda way: self.objective(way[0])[0])
@@ -284,7 +274,7 @@ class _Plane:
                 best,
                 jac=True,
                 method="SLSQP",
-                bounds=[(0.0, None), (None, None) if self.shift is not None else (0.0, 0.0)],
+                bounds=[(0.0, None), (None, None) if self.rescaling.can_shift else (0.0, 0.0)],
                 constraints=[{"type": "ineq", "fun": self._room}],
                 options={"maxiter": 100, "ftol": 1e-12},
             ).x
@@ -293,7 +283,7 @@ class _Plane:
 
     def _room(self, point: np.ndarray) -> np.ndarray:
         """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""
-        scores = self.signs * (point[0] * self._standard.numpy() + point[1])
+        scores = self.rescaling.signs * (point[0] * self._standard.numpy() + point[1])
         most = self.slack - np.minimum(self.slack, _ROUNDING) / 2
         room = most - np.array([c.exact(scores) for c in self.problem.constraints])
         return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
@@ -309,12 +299,12 @@ class _Plane:
             low, high = (middle, high) if self._holds(inside + middle * (outside - inside)) else (low, middle)
         return inside + low * (outside - inside)
 
-    def _by_errors(self) -> Iterator[np.ndarray]:
+    def _by_errors(self) -> Iterator[Any]:
         """Constant scores on both sides of the threshold and at it, and the allowed cut of the fewest errors."""
         threshold, unit = self.problem.threshold, max(self._spread, 1.0)
         for constant in (threshold + unit, threshold - unit, threshold):
             yield self.at(0.0, constant)
-        if self.shift is None or not self._spread:
+        if not self.rescaling.can_shift or not self._spread:
             return
         gains = self.problem.objective.gains
         assert gains is not None  # errors are counted

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.models import LastLayer, LinearModel, Model
+from fairconstrained.models import LastLayer, LinearModel, ParametricModel
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
@@ -121,7 +121,7 @@ class AdamLagrangian(StochasticSolver):
         if not self.polish or not problem.constraints:
             return result
         exact = AugmentedLagrangian(tol=self.tol, verbose=self.verbose)
-        layer = problem.model.last_layer(result.model_state, problem.data)
+        layer = problem.parametric.last_layer(result.model_state, problem.data)
         if layer is None:
             polished = exact.solve(problem, _start(problem, result, result.model_state), random_state)
             params = (
@@ -237,14 +237,14 @@ class _Head(LinearModel):
 
     Parameters
     ----------
-    whole : Model
+    whole : ParametricModel
     params : ndarray of shape (n_whole,)
         Of ``whole``.
     entries : ndarray of shape (n_params,)
         Where the parameters of the last layer stand in ``params``.
     """
 
-    whole: Model = field(kw_only=True)
+    whole: ParametricModel = field(kw_only=True)
     params: np.ndarray = field(kw_only=True)
     entries: np.ndarray = field(kw_only=True)
 
@@ -260,7 +260,7 @@ def _head(problem: Problem, params: np.ndarray, layer: LastLayer) -> Problem:
     """The problem of the last layer alone, where the other layers are those of ``params``."""
     has_intercept = layer.intercept.size > 0
     model = _Head(
-        layer.coef.size, fit_intercept=has_intercept, whole=problem.model, params=params, entries=layer.entries
+        layer.coef.size, fit_intercept=has_intercept, whole=problem.parametric, params=params, entries=layer.entries
     )
     # the same coefficients for all groups, so that the model need not know of thousands of them
     n_samples = problem.data.n_samples

@@ -161,7 +161,7 @@ class AugmentedLagrangian(Solver):
             start = coarse.start
             run.n_evaluations = int(np.ceil(coarse.n_evaluations * thinned.data.n_samples / n_samples))
         if start is None or not problem.component_names or run.searches_first:
-            run.minimise_freely(problem.model.init(random_state) if start is None else start.model_state)
+            run.minimise_freely(problem.parametric.init(random_state) if start is None else start.model_state)
             if start is not None:
                 run.measure(start.model_state)
             elif not run.converged and not run.searches_first:

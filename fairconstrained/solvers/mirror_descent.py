@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairconstrained.models import Coordinates, Model
+from fairconstrained.models import Coordinates, ParametricModel
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import (
     Callback,
@@ -127,6 +127,6 @@ class StochasticMirrorDescent(Solver):
         """The radius of the ball, at least twice the length of the first variables."""
         return max(self.radius, 2 * float(np.linalg.norm(x)))
 
-    def steps(self, model: Model, row_mean: RowMean, form: SaddleForm, x: np.ndarray) -> SaddleSteps:
+    def steps(self, model: ParametricModel, row_mean: RowMean, form: SaddleForm, x: np.ndarray) -> SaddleSteps:
         """Steps in the parameters themselves on rows that come from anywhere, from ``x`` on; see `SaddleSteps`."""
         return SaddleSteps(model, Coordinates(), row_mean, self.duals(form), x, self.step, self.length(x))

@@ -80,7 +80,7 @@ class MomentSolver(Solver):
         recorder, moments = Recorder(callback, self.verbose), cell_moments(problem)
         objective = parameter_quadratics(problem, [problem.objective], moments)
         constraints = parameter_quadratics(problem, problem.constraints, moments)
-        penalty = problem.model.penalty(np.ones(problem.n_params))[1]  # the gradient of a diagonal quadratic form
+        penalty = problem.parametric.penalty(np.ones(problem.n_params))[1]  # the gradient of a diagonal quadratic form
         found = minimise_quadratic(objective, penalty, constraints, self.max_iter, self.accuracy)
         recorder.add(
             found.w, n_iter=found.n_iter, n_evaluations=1, objective=found.objective, violation=found.violation

@@ -96,7 +96,7 @@ class ProjectedGradient(Solver):
         recorder = Recorder(callback, self.verbose)
         coordinates = problem.penalised_coordinates
         projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))
-        begin = problem.model.init(random_state) if start is None else start.model_state
+        begin = problem.parametric.init(random_state) if start is None else start.model_state
         view = problem.without_constraints().view(FullBatch)
         step = None if self.step == "spectral" else float(self.step)
         descent = SpectralDescent(

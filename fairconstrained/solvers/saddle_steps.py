@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fairconstrained.data import FairData
-from fairconstrained.models import Coordinates, Model
+from fairconstrained.models import Coordinates, ParametricModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._duals import DualVariables
 from fairconstrained.solvers.saddle_form import SaddleSample
@@ -137,7 +137,7 @@ class SaddleSteps:
 
     Attributes
     ----------
-    model : Model
+    model : ParametricModel
     coordinates : Coordinates
         Of the model's parameters.
     row_mean : callable
@@ -152,7 +152,7 @@ class SaddleSteps:
         :math:`\hat\rho`.
     """
 
-    model: Model
+    model: ParametricModel
     coordinates: Coordinates
     row_mean: RowMean
     dual: DualVariables
@@ -267,7 +267,7 @@ class MirrorDescent(SaddleSteps):
         proximity: float = 0.0,
     ) -> None:
         row_mean = cast(SingleRows, problem.objective).row_mean
-        super().__init__(problem.model, problem.coordinates, row_mean, dual, x, step, radius, proximity)
+        super().__init__(problem.parametric, problem.coordinates, row_mean, dual, x, step, radius, proximity)
         self.batch_size, self.n_steps = batch_size, 0
         self._data, self._rng = problem.data, rng
         self._cumulative = torch.cumsum(problem.data.weights, 0).numpy()

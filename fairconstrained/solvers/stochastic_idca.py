@@ -167,7 +167,7 @@ class _BatchModel:
 
     def __init__(self, batch: Problem, anchor: np.ndarray, z: np.ndarray, proximity: float) -> None:
         self._batch, self._z, self._n_params = batch, z, batch.n_params
-        scores, self._pullback = batch.model.forward(z[: self._n_params], batch.data)
+        scores, self._pullback = batch.parametric.forward(z[: self._n_params], batch.data)
         self._plus = _Part(batch, "plus", self._joined(scores.numpy(), z))
         self._minus = _Part(batch, "minus", self._scores_and_aux(anchor))
         self._proximity, self._offset = proximity, z - anchor
@@ -177,7 +177,7 @@ class _BatchModel:
         slope = self._plus.slope(weights) - self._minus.slope(weights)
         n_samples = self._batch.data.n_samples
         gradient = np.concatenate([self._pullback(slope[:n_samples]), slope[n_samples:].numpy()])
-        gradient[: self._n_params] += weights[0] * self._batch.model.penalty(self._z[: self._n_params])[1]
+        gradient[: self._n_params] += weights[0] * self._batch.parametric.penalty(self._z[: self._n_params])[1]
         return gradient + weights.sum() * self._proximity * self._offset
 
     def linearised(self, moved: np.ndarray) -> np.ndarray:

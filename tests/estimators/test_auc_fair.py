@@ -498,7 +498,7 @@ def test_the_feasible_iterate_of_best_validation_auc_is_taken(biased, free, fair
     data = FairData.from_arrays(biased.X, 2.0 * biased.y - 1, biased.groups, (0, 1), weights)
     # of the free fit the gap is far above, of the fair one far below this kappa
     terms = PairwiseAUC("quadratic").bind(data), (AUCGap(0.15).bind(data),)
-    problem = Problem(LinearModel(4), *terms, data)
+    problem = Problem(*terms, data, model=LinearModel(4))
     free, fair = (np.append(model.coef_[0], 0.0) for model in (free, fair))
     constant = np.zeros(5)
     auc = {name: roc_auc_score(held.y, held.X @ w[:4]) for name, w in (("free", free), ("fair", fair))}

@@ -82,7 +82,7 @@ def twelve_groups():
 
 def problem_of(data, constraint, model=None, loss="log_loss"):
     model = MODELS["perceptron"] if model is None else model
-    return Problem(model, ROW_LOSS_OBJECTIVES[loss].bind(data), (constraint.unchecked(data),), data)
+    return Problem(ROW_LOSS_OBJECTIVES[loss].bind(data), (constraint.unchecked(data),), data, model=model)
 
 
 def solve(problem, start=None, callback=None, seed=0, **options):

@@ -191,7 +191,7 @@ def errors_of(seed, kappa):
     X = rng.normal(size=(224, 3)) + rng.normal(size=(2, 3))[codes]
     data = FairData.from_arrays(X, np.where(X[:, 0] + 2 * rng.normal(size=224) > 0, 1.0, -1.0), codes, ("a", "b"))
     bound = DemographicParity(kappa).bind(data)
-    return Problem(LinearModel(3, 2, alpha=1e-3), ZeroOne(0.5).bind(data), (bound,), data)
+    return Problem(ZeroOne(0.5).bind(data), (bound,), data, model=LinearModel(3, 2, alpha=1e-3))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -127,7 +127,7 @@ def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
     loss, bound = PairwiseAUC(loss="quadratic"), QuadraticAUCGap(0.2)
     if name == "projected_gradient":
         loss, bound = Logistic(), PairwiseParity(0.1)
-    problem = Problem(LinearModel(data.n_features, alpha=0.05), loss.bind(data), (bound.bind(data),), data)
+    problem = Problem(loss.bind(data), (bound.bind(data),), data, model=LinearModel(data.n_features, alpha=0.05))
     result = make_solver(name, QUICK.get(name, {}), problem).solve(problem, None, np.random.default_rng(0))
     assert max(result.multipliers.values()) > 0.01
     assert min(result.multipliers.values()) > 0

@@ -31,7 +31,7 @@ def data():
 def make_problem(data, kappa=0.4, c1=0.5, model=None):
     network = ModuleModel(partial(mlp, hidden_layer_sizes=(10,), activation="logistic"), 3)
     bound = QuadraticAUCGap(kappa, c1=c1).unchecked(data)
-    return Problem(model or network, PairwiseAUC(loss="quadratic").bind(data), (bound,), data)
+    return Problem(PairwiseAUC(loss="quadratic").bind(data), (bound,), data, model=model or network)
 
 
 def solve(problem, seed=0, **options):
@@ -108,7 +108,7 @@ def test_linear_models_work_too(data):
 @pytest.mark.slow
 def test_a_loss_of_rows(data):
     pairs = make_problem(data)
-    problem = Problem(pairs.model, Logistic().bind(data), pairs.constraints, data)
+    problem = Problem(Logistic().bind(data), pairs.constraints, data, model=pairs.model)
     result = solve(problem, step=1.0)
     assert result.surrogate_violation <= 0
     share = float(data.weights @ (data.y > 0).double())
@@ -118,6 +118,6 @@ def test_a_loss_of_rows(data):
 def test_readable_errors(data):
     problem = make_problem(data)
     with pytest.raises(IncompatibleProblem, match=r"'iqrc' needs the view SingleRows"):
-        solve(Problem(problem.model, PairwiseAUC(loss="logistic").bind(data), problem.constraints, data))
+        solve(Problem(PairwiseAUC(loss="logistic").bind(data), problem.constraints, data, model=problem.model))
     with pytest.raises(ValueError, match=r"solver 'iqrc' has no option \['c'\]; its options are"):
         solve(problem, c=1.0)

@@ -213,7 +213,7 @@ def test_errors(make_problem, data):
     problem = make_problem(data, DemographicParity(0.1).unchecked(data))
     with pytest.raises(ValueError, match="proximity must be positive, got 0"):
         kkt_conditions(problem, np.zeros(problem.n_params), proximity=0.0)
-    inside = Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0))
+    inside = Problem(problem.objective, problem.constraints, data, model=problem.model, domain=L2Ball(1.0))
     with pytest.raises(ValueError, match="without a domain"):
         kkt_conditions(inside, np.zeros(problem.n_params))
 

@@ -28,7 +28,7 @@ def make_auc_problem(make_data):
         rows = make_data(**{"counts": (90, 120), "weighted": True, "shift": 0.8, **data})
         bounds = tuple(QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(rows) for metric in metrics)
         model = model or LinearModel(rows.n_features, alpha=alpha)
-        return Problem(model, PairwiseAUC(loss="quadratic").bind(rows), bounds, rows)
+        return Problem(PairwiseAUC(loss="quadratic").bind(rows), bounds, rows, model=model)
 
     return make
 
@@ -232,14 +232,14 @@ def test_readable_errors(make_auc_problem, make_data, mean_gap):
     network = make_auc_problem(model=ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 3))
     with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view LinearMoments, .*'iqrc'"):
         solve(network)
-    logistic_pairs = Problem(problem.model, PairwiseAUC(loss="logistic").bind(data), problem.constraints, data)
+    logistic_pairs = Problem(PairwiseAUC(loss="logistic").bind(data), problem.constraints, data, model=problem.model)
     with pytest.raises(IncompatibleProblem, match=r"'level_set' needs the view SingleRows"):
         solve(logistic_pairs)
-    other = Problem(problem.model, problem.objective, (mean_gap(data, 0.1),), data)
+    other = Problem(problem.objective, (mean_gap(data, 0.1),), data, model=problem.model)
     with pytest.raises(IncompatibleProblem, match=r"SingleRows, which 'mean_gap' does not offer"):
         solve(other)
     with pytest.raises(IncompatibleProblem, match=r"does not take the domain"):
-        solve(Problem(problem.model, problem.objective, problem.constraints, data, domain=L2Ball(1.0)))
+        solve(Problem(problem.objective, problem.constraints, data, model=problem.model, domain=L2Ball(1.0)))
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.ConvergenceWarning")  # few levels

@@ -232,7 +232,7 @@ def test_many_rows_are_one_pass(make_data):
     results = []
     for rows in (data, repeated):
         constraint = QuadraticAUCGap(0.1).unchecked(rows)
-        problem = Problem(LinearModel(3), PairwiseAUC("quadratic").bind(rows), (constraint,), rows)
+        problem = Problem(PairwiseAUC("quadratic").bind(rows), (constraint,), rows, model=LinearModel(3))
         results.append(solve(problem))
     np.testing.assert_allclose(results[0].model_state, results[1].model_state, atol=1e-8)
 

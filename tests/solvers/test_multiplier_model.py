@@ -62,7 +62,7 @@ def pairs_of(items, base):
     codes = np.arange(items.n_samples) % 2
     data = FairData.from_arrays(np.column_stack([first, np.roll(first, 1)]), np.ones(100), codes, ("x", "y"))
     bound = RateGap(0.05).unchecked(data)
-    return Problem(PairModel(base, items), Logistic().bind(data), (bound,), data)
+    return Problem(Logistic().bind(data), (bound,), data, model=PairModel(base, items))
 
 
 def test_features_of_pairs_are_differences_of_documents(items):
@@ -89,7 +89,7 @@ def test_features_of_rows_that_were_placed_as_tensors(items, dtype):
     network = ModuleModel(partial(mlp, hidden_layer_sizes=(3,)), 4, dtype=dtype, device="cpu")
     placed = replace(items, X=torch.from_numpy(np.ascontiguousarray(items.X)).to(dtype))
     bound = RateGap(0.05).unchecked(items)
-    plain, other = (Problem(network, Logistic().bind(items), (bound,), rows) for rows in (items, placed))
+    plain, other = (Problem(Logistic().bind(items), (bound,), rows, model=network) for rows in (items, placed))
     np.testing.assert_allclose(_features(other), _features(plain), atol=1e-5)
 
 

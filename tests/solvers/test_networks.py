@@ -26,7 +26,7 @@ def data():
 
 
 def solve(model, constraint, data):
-    problem = Problem(model, Logistic().bind(data), (constraint.unchecked(data),), data)
+    problem = Problem(Logistic().bind(data), (constraint.unchecked(data),), data, model=model)
     result = make_solver("augmented_lagrangian", {"max_iter": 12}, problem).solve(
         problem, None, np.random.default_rng(0)
     )

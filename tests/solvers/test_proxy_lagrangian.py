@@ -46,7 +46,7 @@ class ByHand:
     def problem(self):
         data = FairData.from_arrays(self.x[:, None], self.y, self.group, ("a", "b"))
         constraint = DemographicParity(self.KAPPA, surrogate="logistic", surrogate_width=self.WIDTH).unchecked(data)
-        return Problem(LinearModel(1, alpha=self.ALPHA), Logistic().bind(data), (constraint,), data)
+        return Problem(Logistic().bind(data), (constraint,), data, model=LinearModel(1, alpha=self.ALPHA))
 
     def start(self):
         """The parameters for ``u = (0.8, 0.1)``, coefficients of the standardised feature."""
@@ -265,7 +265,7 @@ def biased():
 
     def make(constraint, objective=None):
         terms = (constraint.unchecked(data),) if constraint else ()
-        return Problem(LinearModel(5, alpha=1e-3), (objective or Logistic()).bind(data), terms, data)
+        return Problem((objective or Logistic()).bind(data), terms, data, model=LinearModel(5, alpha=1e-3))
 
     return make
 

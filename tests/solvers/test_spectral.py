@@ -94,7 +94,7 @@ def test_units_do_not_matter(unit):
 @pytest.fixture
 def rates(make_data):
     data = make_data((150, 120), shift=0.8)
-    return Problem(LinearModel(3), Logistic().bind(data), (RateGap(0.05, rate="sigmoid").unchecked(data),), data)
+    return Problem(Logistic().bind(data), (RateGap(0.05, rate="sigmoid").unchecked(data),), data, model=LinearModel(3))
 
 
 @pytest.mark.parametrize("radius", [0.3, 50.0])

@@ -513,7 +513,7 @@ def network_problem(make_data):
     model = Perceptron(partial(mlp, hidden_layer_sizes=(4,), activation="tanh"), 3, activation="tanh")
 
     def make(constraint):
-        return Problem(model, Logistic().bind(data), (constraint.unchecked(data),), data)
+        return Problem(Logistic().bind(data), (constraint.unchecked(data),), data, model=model)
 
     return make
 

@@ -35,7 +35,7 @@ def batch_problem(make_data, make_problem):
     def make(constraint, kind="linear"):
         data = make_data(counts=(90, 120), shift=0.8)
         model = {"linear": make_problem(data).model, "network": ModuleModel(partial(mlp, activation="tanh"), 3)}[kind]
-        problem = Problem(model, TruncatedLogistic().bind(data), (constraint.unchecked(data),), data)
+        problem = Problem(TruncatedLogistic().bind(data), (constraint.unchecked(data),), data, model=model)
         return problem.view(Stochastic).sample(np.random.default_rng(0), 40).problem
 
     return make
@@ -162,7 +162,7 @@ def test_linear_models(make_data, make_problem, constraint):
 def test_networks(make_data, n_outputs):
     data = make_data(counts=(90, 120), shift=0.8)
     model = ModuleModel(partial(mlp, hidden_layer_sizes=(6,)), 3, n_outputs, alpha=0.01)
-    problem = Problem(model, TruncatedLogistic().bind(data), (DemographicParity(0.15).unchecked(data),), data)
+    problem = Problem(TruncatedLogistic().bind(data), (DemographicParity(0.15).unchecked(data),), data, model=model)
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     result = run(problem, step=6.0, max_inner=30, proximity=0.05, select="last")
     assert result.objective < start.objective - 0.02

@@ -30,7 +30,7 @@ def data():
 def make_problem(data, kappa=0.2, objective=None, model=None):
     objective = PairwiseAUC(loss="quadratic") if objective is None else objective
     bounds = () if kappa is None else (QuadraticAUCGap(kappa).bind(data),)
-    return Problem(model or LinearModel(3), objective.bind(data), bounds, data)
+    return Problem(objective.bind(data), bounds, data, model=model or LinearModel(3))
 
 
 def solve(problem, name="mirror_descent", start=None, seed=0, callback=None, **options):

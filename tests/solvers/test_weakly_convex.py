@@ -68,7 +68,9 @@ def two_variables(objective, constraint, kappa, domain):
     """The scores are the variables: a linear model without intercept on the identity."""
     data = FairData.from_arrays(np.eye(2), np.array([1.0, -1.0]), np.array([0, 1]), ("a", "b"))
     bounded = QuadraticBound(Quadratic(constraint), data, kappa)
-    return Problem(LinearModel(2, fit_intercept=False), Quadratic(objective).bind(data), (bounded,), data, domain)
+    return Problem(
+        Quadratic(objective).bind(data), (bounded,), data, model=LinearModel(2, fit_intercept=False), domain=domain
+    )
 
 
 #: The example of the paper, its solution and where it begins.

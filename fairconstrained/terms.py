@@ -1,0 +1,276 @@
+"""Terms of a problem: an objective and constraints, which are functions of the scores and know no model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, Protocol, Self, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.constraints.offsets import free_offset
+from fairconstrained.data import FairData
+from fairconstrained.objectives import BoundObjective, Loss
+from fairconstrained.views import RowLosses
+
+__all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated"]
+
+
+class TermsPoint(Protocol):
+    """Values of the terms at some scores and auxiliary variables.
+
+    Attributes
+    ----------
+    loss : float
+        The objective without a penalty on the model.
+    constraints : ndarray of shape (n_components,)
+        Satisfied where at most 0.
+    """
+
+    loss: float
+    constraints: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Scores of all rows; ndarray of shape (n_samples,)."""
+
+    def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        """Slopes of ``objective * loss + multipliers @ constraints``.
+
+        Parameters
+        ----------
+        objective : float
+        multipliers : ndarray of shape (n_components,)
+
+        Returns
+        -------
+        scores : Tensor of shape (n_samples,)
+            Derivatives with respect to the scores.
+        aux : ndarray of shape (n_aux,)
+            Derivatives with respect to the auxiliary variables.
+        """
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Minimise ``f(scores)`` subject to ``c(scores, aux) <= 0``, whatever the scores come from.
+
+    Parameters
+    ----------
+    objective : BoundObjective
+    constraints : tuple of BoundConstraint
+    data : FairData
+    threshold : float
+        Score above which a row is predicted positive.
+    """
+
+    objective: BoundObjective
+    constraints: tuple[BoundConstraint, ...]
+    data: FairData
+    threshold: float = 0.0
+
+    def at_scores(self, scores: Tensor, aux: np.ndarray, row_losses: RowLossTerms | None = None) -> TermsPoint:
+        """Values and slopes of the terms.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n_samples,)
+            In the order of the data, without a graph.
+        aux : ndarray of shape (n_aux,)
+            See `initial_aux`. It may go on with variables of constraints that these terms are without.
+        row_losses : RowLossTerms, optional
+            Those of these terms, where they are known.
+
+        Returns
+        -------
+        TermsPoint
+        """
+        losses = row_losses or self.row_losses
+        if losses is None:
+            return differentiated(self, scores, aux)
+        return _RowLossPoint(self, scores, aux, losses)
+
+    @property
+    def row_losses(self) -> RowLossTerms | None:
+        """Losses of the rows that the terms are linear in; None if a term is linear in none."""
+        terms = (self.objective, *self.constraints)
+        found = [term.row_loss for term in terms if isinstance(term, RowLosses)]
+        return RowLossTerms.of(found) if len(found) == len(terms) else None
+
+    @property
+    def component_names(self) -> tuple[str, ...]:
+        """Names of the constraint components, in the order of ``TermsPoint.constraints``."""
+        return tuple(name for constraint in self.constraints for name in constraint.component_names)
+
+    @cached_property
+    def aux_slices(self) -> tuple[slice, ...]:
+        """Places of the auxiliary variables of every constraint among those of all."""
+        return tuple(slice(a, b) for a, b in pairwise(accumulate((c.n_aux for c in self.constraints), initial=0)))
+
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
+        """Auxiliary variables that suit the scores; ndarray of shape (n_aux,)."""
+        return np.concatenate([np.empty(0), *(c.initial_aux(scores) for c in self.constraints)])
+
+    def fair_aux(self) -> np.ndarray:
+        """Auxiliary variables with which the surrogates hold when all scores are zero; ndarray of shape (n_aux,)."""
+        return np.concatenate([np.empty(0), *(c.fair_aux() for c in self.constraints)])
+
+    def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:
+        """Whether the exact values of all constraints are at most a share of their granularity."""
+        return all(c.exact(scores) <= share * c.granularity for c in self.constraints)
+
+    @cached_property
+    def strata(self) -> np.ndarray:
+        """Number of the group of every row, as mini-batches tell groups apart; ndarray of shape (n_samples,).
+
+        The groups of the first constraint that has its own.
+        """
+        return next((c.strata for c in self.constraints if c.strata is not None), self.data.codes)
+
+    def offset_searches(self) -> list[Any]:
+        """Exact searches of what to add to the scores of every group, see `BoundConstraint.offsets`.
+
+        One for each constraint, which sees no other one; without constraints, that of the fewest errors.
+        """
+        return [constraint.offsets for constraint in self.constraints] or [self._unconstrained_offsets]
+
+    def _unconstrained_offsets(
+        self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool
+    ) -> np.ndarray:
+        parts = [slice(None)] if shared else self.data.slices
+        offsets = [free_offset(scores[rows], gains[rows], threshold) for rows in parts]
+        return np.resize(offsets, self.data.n_groups)
+
+    def with_way_back(self) -> Self:
+        """The same terms, their constraints with slopes wherever they are violated."""
+        return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
+
+    def stricter(self) -> Self | None:
+        """Terms to begin with, whose constraints imply those of these; None where no constraint has any such."""
+        found = [c.stricter() for c in self.constraints]
+        if not any(found):
+            return None
+        return replace(self, constraints=tuple(s or c for s, c in zip(found, self.constraints, strict=True)))
+
+    def without_constraints(self) -> Self:
+        """The same objective, unconstrained."""
+        return replace(self, constraints=())
+
+
+def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "values") -> TermsPoint:
+    """The point of terms that torch differentiates.
+
+    Parameters
+    ----------
+    terms : Terms
+    scores, aux
+        As in `Terms.at_scores`.
+    part : {"values", "plus", "minus"}
+        Method of the terms that is evaluated; the last two are those of `DifferenceOfConvex`.
+    """
+    return _TorchPoint(terms, scores, aux, part)
+
+
+class _TorchPoint:
+    def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, part: str) -> None:
+        self._scores = scores.requires_grad_()
+        self._aux = torch.from_numpy(aux.copy()).requires_grad_()
+        with torch.enable_grad():
+            self._f = getattr(terms.objective, part)(self._scores, self._aux[:0])
+            values = [
+                getattr(constraint, part)(self._scores, self._aux[own])
+                for constraint, own in zip(terms.constraints, terms.aux_slices, strict=True)
+            ]
+            self._c = torch.cat(values) if values else self._aux[:0]
+        self.loss = self._f.item()
+        self.constraints: np.ndarray = self._c.detach().numpy()
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self._scores.detach().numpy()
+
+    def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        combination = objective * self._f.sum() + torch.from_numpy(multipliers) @ self._c
+        if not combination.requires_grad:  # constant, such as the concave part of a convex objective may be
+            return torch.zeros_like(self._scores), np.zeros(self._aux.numel())
+        d_scores, d_aux = torch.autograd.grad(
+            combination, (self._scores, self._aux), retain_graph=True, materialize_grads=True
+        )
+        return d_scores, d_aux.numpy()
+
+
+class RowLossTerms(NamedTuple):
+    """Losses of the rows that the terms of a problem are linear in.
+
+    Attributes
+    ----------
+    losses : tuple of Loss
+        Each once, the objective's first.
+    places : tuple of int
+        The number of the loss of every constraint.
+    """
+
+    losses: tuple[Loss, ...]
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, losses: Sequence[Loss]) -> Self:
+        """From the loss of every term, the objective's first."""
+        distinct = tuple(dict.fromkeys(losses))
+        return cls(distinct, tuple(distinct.index(loss) for loss in losses[1:]))
+
+
+class _RowLossPoint:
+    """The point of terms that are linear in losses of the rows; it needs no graph."""
+
+    def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, row_losses: RowLossTerms) -> None:
+        self._terms, self._row_losses, self._scores = terms, row_losses, scores
+        losses = [loss.of(scores, terms.data.y).numpy() for loss in row_losses.losses]
+        self.loss = float(cast(RowLosses, terms.objective).of_losses(losses[0], aux[:0])[0])
+        parts, first = [], 0
+        for constraint, place in zip(terms.constraints, row_losses.places, strict=True):
+            end = first + constraint.n_aux
+            parts.append(cast(RowLosses, constraint).of_losses(losses[place], aux[first:end]))
+            first = end
+        self._sizes, self._n_other = [part.size for part in parts], aux.size - first
+        self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self._scores.numpy()
+
+    def slopes(self, objective: float, multipliers: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        terms, losses = self._terms, self._row_losses.losses
+        weights: list[np.ndarray | None] = [None] * len(losses)  # of those that the combination has
+        if objective:
+            weights[0] = cast(RowLosses, terms.objective).row_weights(np.array([objective]))[0]
+        slopes_aux, first = [], 0
+        for constraint, place, size in zip(terms.constraints, self._row_losses.places, self._sizes, strict=True):
+            chosen = multipliers[first : first + size]
+            first += size
+            aux = np.zeros(constraint.n_aux)
+            if chosen.any():
+                own, aux = cast(RowLosses, constraint).row_weights(chosen)
+                weights[place] = own if weights[place] is None else weights[place] + own
+            if aux.size:
+                slopes_aux.append(aux)
+        if self._n_other:  # variables of constraints that these terms are without
+            slopes_aux.append(np.zeros(self._n_other))
+        return self._weighted(weights), np.concatenate(slopes_aux) if slopes_aux else np.empty(0)
+
+    def _weighted(self, weights: Sequence[np.ndarray | None]) -> Tensor:
+        """Slopes of the sum of the losses with these weights of the rows; Tensor of shape (n_samples,)."""
+        scores, y = self._scores, self._terms.data.y
+        slopes = [
+            loss.slope(scores, y) * torch.from_numpy(own)
+            for loss, own in zip(self._row_losses.losses, weights, strict=True)
+            if own is not None
+        ]
+        if not slopes:
+            return torch.zeros_like(scores)
+        return slopes[0] if len(slopes) == 1 else torch.stack(slopes).sum(dim=0)
