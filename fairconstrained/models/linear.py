@@ -173,11 +173,11 @@ class LinearModel(OutputModel, LinearMoments):
         return means, covariances
 
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
-        """See `Model.scaling_entries`: all of them."""
+        """See `ParametricModel.scaling_entries`: all of them."""
         return np.arange(self.n_params)
 
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
-        """See `Model.shift_directions`.
+        """See `ParametricModel.shift_directions`.
 
         Intercepts shift scores, and so do features that are constant within every group: where the group is
         one of the features, its coefficient moves the groups apart.

@@ -94,7 +94,7 @@ class MarginModel(ItemModel):
         return directions if len(directions) == self.base.n_heads else directions[:0]
 
     def common_shift(self, data: FairData) -> tuple[np.ndarray, np.ndarray] | None:
-        """See `Model.common_shift`: of two classes, what adds one to the output of the second."""
+        """See `ParametricModel.common_shift`: of two classes, what adds one to the output of the second."""
         directions = self._class_directions
         if len(directions) != 2:
             return None

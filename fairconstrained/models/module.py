@@ -204,7 +204,7 @@ class ModuleModel(OutputModel):
         return directions.sum(axis=0, keepdims=True) if shared and entries.size else directions
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
-        """See `Model.last_layer`: the last linear layer of the module, if its outputs are the scores."""
+        """See `ParametricModel.last_layer`: the last linear layer of the module, if its outputs are the scores."""
         linear = {name: layer for name, layer in self._module.named_modules() if isinstance(layer, nn.Linear)}
         if not linear or self.n_outputs > 1:
             return None

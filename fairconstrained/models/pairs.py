@@ -97,7 +97,7 @@ class PairModel(ItemModel):
         return features[data.X[:, 0]] - features[data.X[:, 1]]
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
-        """See `Model.last_layer`; an intercept cancels out."""
+        """See `ParametricModel.last_layer`; an intercept cancels out."""
         layer = self.base.last_layer(params, self.items)
         if layer is None:
             return None

@@ -81,7 +81,7 @@ class Perceptron(ModuleModel):
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
     def forward_each(self, params: np.ndarray, parts: Sequence[FairData]) -> list[tuple[Tensor, Pullback]]:
-        """See `Model.forward_each`: small dense mini-batches go through the layers as one."""
+        """See `ParametricModel.forward_each`: small dense mini-batches go through the layers as one."""
         ends = list(accumulate((data.n_samples for data in parts), initial=0))
         if self._device.type != "cpu" or sp.issparse(parts[0].X) or len(self._chunks(ends[-1])) > 1:
             return super().forward_each(params, parts)

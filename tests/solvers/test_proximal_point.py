@@ -61,7 +61,7 @@ def test_the_proximal_terms():
     assert point.objective == pytest.approx(f)
     np.testing.assert_allclose(point.constraints, c)
     np.testing.assert_allclose(point.gradient(2.0, multipliers), 2 * gradient + multipliers @ jacobian)
-    assert point.worst == c.max()
+    assert point.worst == pytest.approx(c.max())  # machines round it differently
     np.testing.assert_allclose(worst_gradient(point), jacobian[c.argmax()])
 
 
