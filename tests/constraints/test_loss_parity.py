@@ -14,6 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.sampling import Sampler
 from fairconstrained.views import DifferenceOfConvex, Exact, RowLosses, Stochastic
+from tests.covering import every_pair
 
 KAPPA = 0.07
 #: Labels of the rows that are compared.
@@ -31,10 +32,10 @@ LOSSES = {
     "absolute": lambda s, y: torch.abs(s - y),
     "squared": lambda s, y: (s - y) ** 2 / 2,
 }
+REFERENCES = ["pairwise", "overall"]
+COUNTS = [2, 3, 8, 9]
 each_notion = pytest.mark.parametrize("notion", NOTIONS)
-each_loss = pytest.mark.parametrize("loss", LOSSES)
-each_reference = pytest.mark.parametrize("reference", ["pairwise", "overall"])
-each_count = pytest.mark.parametrize("n_groups", [2, 3, 8, 9])
+each_reference = pytest.mark.parametrize("reference", REFERENCES)
 #: Corner of the hinge that the solvers see.
 ROUNDED = 1e-8
 
@@ -104,10 +105,7 @@ def metric_of(data, scores, notion, rows=slice(None), codes=None, **options):
 # --- components and the metric
 
 
-@each_count
-@each_reference
-@each_loss
-@each_notion
+@every_pair(notion=NOTIONS, loss=LOSSES, reference=REFERENCES, n_groups=COUNTS)
 def test_the_largest_component_is_the_metric(draw_scores, evaluate, notion, loss, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data, shift=0.2)
@@ -135,10 +133,7 @@ def test_no_other_centre_is_better(draw_scores, evaluate, notion):
         np.testing.assert_allclose(moved, best + abs(step))
 
 
-@each_count
-@each_reference
-@each_loss
-@each_notion
+@every_pair(notion=NOTIONS, loss=LOSSES, reference=REFERENCES, n_groups=COUNTS)
 def test_values_and_slopes_are_those_of_the_restatement(draw_scores, notion, loss, reference, n_groups):
     data = draw_data(n_groups)
     constraint = bound(data, **named(notion), loss=loss, reference=reference)
@@ -161,10 +156,7 @@ def test_values_and_slopes_are_those_of_the_restatement(draw_scores, notion, los
         np.testing.assert_allclose(one, other, atol=1e-12)
 
 
-@pytest.mark.parametrize("n_groups", [3, 9])
-@each_reference
-@each_loss
-@each_notion
+@every_pair(notion=NOTIONS, loss=LOSSES, reference=REFERENCES, n_groups=[3, 9])
 def test_finite_differences(draw_scores, notion, loss, reference, n_groups):
     data = draw_data(n_groups, per_group=2)
     constraint = bound(data, **named(notion), loss=loss, reference=reference)
@@ -206,9 +198,7 @@ def test_component_names(draw_scores, evaluate):
     assert bound(few).renamed("mine").component_names[0] == "mine[g0 - g1]"
 
 
-@each_count
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=COUNTS)
 def test_every_component_has_a_name_of_its_own(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
     constraint = bound(data, **named(notion), reference=reference)
@@ -259,9 +249,7 @@ def test_one_group_has_nothing_to_compare(draw_scores, evaluate, notion, referen
     assert evaluate(constraint, "values", draw_scores(data)).shape == (0,)
 
 
-@each_count
-@each_loss
-@each_notion
+@every_pair(notion=NOTIONS, loss=LOSSES, n_groups=COUNTS)
 def test_equal_scores_are_fair(evaluate, notion, loss, n_groups):
     """At scores of zero all rows have the same loss, and the auxiliary variables of a fair start are that."""
     data = draw_data(n_groups)
@@ -296,9 +284,7 @@ def test_views(draw_scores):
 # --- invariances
 
 
-@pytest.mark.parametrize("n_groups", [3, 10])
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=[3, 10])
 def test_names_of_groups_and_order_of_rows_do_not_matter(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data)
@@ -314,9 +300,7 @@ def test_names_of_groups_and_order_of_rows_do_not_matter(draw_scores, evaluate, 
     np.testing.assert_allclose(np.sort(turned), np.sort(values), atol=1e-12)
 
 
-@pytest.mark.parametrize("n_groups", [3, 10])
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=[3, 10])
 def test_integer_weights_are_repeated_rows(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups, weighted=False)
     scores = draw_scores(data)
@@ -434,9 +418,7 @@ def test_ignored_rows_are_among_all_rows(draw_scores, evaluate):
     assert evaluate(constraint, "values", scores).max() == pytest.approx(table.loc[[1, 2], "gap"].max() - KAPPA)
 
 
-@pytest.mark.parametrize("n_groups", [1, 2, 9])
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=[1, 2, 9])
 def test_all_groups_ignored(draw_scores, evaluate, notion, reference, n_groups):
     data = draw_data(n_groups)
     scores = draw_scores(data)
@@ -460,9 +442,7 @@ def positions(batch, data):
     return places[batch.order]
 
 
-@pytest.mark.parametrize("balance", [0.0, 1.0])
-@pytest.mark.parametrize("n_groups", [3, 10])
-@each_reference
+@every_pair(reference=REFERENCES, n_groups=[3, 10], balance=[0.0, 1.0])
 def test_batches_are_unbiased(draw_scores, evaluate, reference, n_groups, balance):
     data = draw_data(n_groups)
     scores = draw_scores(data)
@@ -477,9 +457,7 @@ def test_batches_are_unbiased(draw_scores, evaluate, reference, n_groups, balanc
     assert (np.abs(np.mean(draws, axis=0) - evaluate(constraint, "values", scores, aux)) < 4.5 * deviation).all()
 
 
-@pytest.mark.parametrize("size", [3, 12])
-@pytest.mark.parametrize("small_groups", ["merge", "ignore"])
-@each_reference
+@every_pair(reference=REFERENCES, small_groups=["merge", "ignore"], size=[3, 12])
 def test_batches_of_merged_and_ignored_groups_are_unbiased(draw_scores, evaluate, reference, small_groups, size):
     """Small groups stand between the others, and only together do they have a whole number of rows in a batch."""
     data = cells_of([(2, 3), (25, 20), (3, 2), (11, 15), (2, 4)])
@@ -495,9 +473,7 @@ def test_batches_of_merged_and_ignored_groups_are_unbiased(draw_scores, evaluate
     assert np.abs(np.array(draws) + KAPPA).min() > 1e-9
 
 
-@pytest.mark.parametrize("n_groups", [3, 10])
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=[3, 10])
 def test_a_batch_does_not_depend_on_the_batches_before(draw_scores, evaluate, notion, reference, n_groups):
     """Whatever is kept from one batch to the next: batches of the same groups, with other targets or weights."""
     data = draw_data(n_groups)
@@ -534,9 +510,7 @@ def test_the_gradient_of_batches_is_unbiased():
     assert expected.any()
 
 
-@pytest.mark.parametrize("n_groups", [4, 9])
-@each_reference
-@each_notion
+@every_pair(notion=NOTIONS, reference=REFERENCES, n_groups=[4, 9])
 def test_groups_that_are_missing_count_as_equal(draw_scores, evaluate, notion, reference, n_groups):
     """A batch without the first group, and of the second only the negative rows."""
     data = draw_data(n_groups)

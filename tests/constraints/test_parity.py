@@ -11,11 +11,13 @@ from fairconstrained.metrics import granularity, partial_demographic_parity_gap,
 from fairconstrained.sampling import Sampler
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import DifferenceOfConvex, Exact, FullBatch, Stochastic
+from tests.covering import every_pair
 
 INTERVALS = [(0.0, 1.0), (0.0, 0.3), (0.25, 0.7)]
+PARITIES = [StatisticalParity, DemographicParity]
+FORMS = [True, False]
 each_interval = pytest.mark.parametrize("interval", INTERVALS, ids=str)
-each_form = pytest.mark.parametrize("normalize", [True, False], ids=["normalized", "rank gap"])
-each_surrogate = pytest.mark.parametrize("surrogate", sorted(SURROGATES))
+each_form = pytest.mark.parametrize("normalize", FORMS, ids=["normalized", "rank gap"])
 GAPS = {StatisticalParity: partial_statistical_parity_gap, DemographicParity: partial_demographic_parity_gap}
 
 
@@ -27,8 +29,7 @@ def data(request, make_data):
 # --- exact
 
 
-@each_interval
-@each_form
+@every_pair(notion=PARITIES, interval=INTERVALS, normalize=FORMS)
 def test_metric_is_the_one_of_the_metrics_package(notion, data, draw_scores, interval, normalize):
     constraint = notion(0.2, interval=interval, normalize=normalize).unchecked(data)
     for seed in range(5):
@@ -54,8 +55,7 @@ def test_demographic_parity_at_a_threshold(data, draw_scores):
     assert DemographicParity(0.2, threshold=0.7).unchecked(data).metric(scores) == pytest.approx(expected)
 
 
-@each_interval
-@each_form
+@every_pair(notion=PARITIES, interval=INTERVALS, normalize=FORMS)
 def test_granularity_is_the_one_of_the_metrics_package(notion, data, interval, normalize):
     constraint = notion(0.4, interval=interval, normalize=normalize).unchecked(data)
     weights = data.weights.numpy()
@@ -85,9 +85,7 @@ def test_offers_every_view_its_solvers_need(notion, data):
     assert all(isinstance(constraint, view) for view in (FullBatch, DifferenceOfConvex, Stochastic, Exact))
 
 
-@each_interval
-@each_form
-@each_surrogate
+@every_pair(notion=PARITIES, interval=INTERVALS, normalize=FORMS, surrogate=sorted(SURROGATES))
 def test_plus_minus_minus_is_the_value(notion, data, draw_scores, evaluate, interval, normalize, surrogate):
     constraint = notion(0.25, interval=interval, normalize=normalize, surrogate=surrogate, surrogate_width=0.4)
     constraint = constraint.unchecked(data)
@@ -123,9 +121,7 @@ def test_a_way_back_leads_to_the_interval(data, draw_scores, evaluate):
     assert evaluate(constraint, "values", step).max() < evaluate(constraint, "values", scores).max()
 
 
-@each_form
-@each_surrogate
-@pytest.mark.parametrize("view", ["plus", "minus"])
+@every_pair(notion=PARITIES, normalize=FORMS, surrogate=sorted(SURROGATES), view=["plus", "minus"])
 def test_parts_are_convex(notion, data, draw_scores, evaluate, normalize, surrogate, view):
     constraint = notion(0.25, interval=(0.25, 0.7), normalize=normalize, surrogate=surrogate, surrogate_width=0.5)
     constraint = constraint.unchecked(data)
@@ -141,9 +137,7 @@ def test_parts_are_convex(notion, data, draw_scores, evaluate, normalize, surrog
     assert np.max(bends) > 1e-4
 
 
-@each_form
-@each_surrogate
-@pytest.mark.parametrize("view", ["values", "plus", "minus"])
+@every_pair(notion=PARITIES, normalize=FORMS, surrogate=sorted(SURROGATES), view=["values", "plus", "minus"])
 def test_gradients(notion, make_data, draw_scores, normalize, surrogate, view):
     data = make_data(counts=(7, 9), weighted=True)
     constraint = notion(0.5, interval=(0.1, 0.9), normalize=normalize, surrogate=surrogate, surrogate_width=0.7)
@@ -235,10 +229,7 @@ def test_integer_weights_are_repeated_rows(notion, make_data, draw_scores, evalu
 # --- starts and refinement
 
 
-@each_interval
-@each_form
-@each_surrogate
-@pytest.mark.parametrize("kappa", [0.0, 0.2, 1.0])
+@every_pair(notion=PARITIES, interval=INTERVALS, normalize=FORMS, surrogate=sorted(SURROGATES), kappa=[0.0, 0.2, 1.0])
 def test_fair_aux_is_feasible_where_all_scores_are_zero(notion, data, evaluate, interval, normalize, surrogate, kappa):
     constraint = notion(kappa, interval=interval, normalize=normalize, surrogate=surrogate).unchecked(data)
     values = evaluate(constraint, "values", np.zeros(data.n_samples), constraint.fair_aux())
