@@ -126,6 +126,15 @@ def test_metrics_need_no_torch_even_indirectly():
     assert reached <= {"metrics", "groups", "checks", *ANYWHERE}
 
 
+def test_no_solver_reads_features():
+    """Scores and their gradients are asked of the model, so that features may be anything that it takes."""
+    for path in files("solvers"):
+        read = [
+            node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)
+        ]
+        assert not [node.lineno for node in read if node.attr in ("X", "blocks")], path.name
+
+
 def test_the_rule_can_fail(tmp_path, monkeypatch):
     """The reader of imports sees all their forms, also inside functions."""
     monkeypatch.setattr(sys.modules[__name__], "PACKAGE", tmp_path / "fairconstrained")
