@@ -33,7 +33,7 @@ search = GridSearchCV(
     cv=2,
 )
 search.fit(X, y, sensitive_features=group)
-front = pareto_front(search.cv_results_, performance="mean_test_accuracy", fairness="mean_test_pSP")
+front = pareto_front(search.cv_results_)
 print(front[["param_partialparityclassifier__kappa", "mean_test_accuracy", "mean_test_pSP"]])
 
 # after the search

@@ -12,7 +12,7 @@ import pandas as pd
 from fairconstrained.checks.messages import is_number, shortened
 from fairconstrained.exceptions import FairnessWarning
 
-__all__ = ["BestFeasible", "best_feasible", "pareto_front"]
+__all__ = ["BestFeasible", "best_feasible", "fairness_column", "pareto_front"]
 
 # Means over folds carry rounding: three gaps of 0.1 average to a little more than 0.1.
 ROUNDING = 1e-12
@@ -138,7 +138,7 @@ def best_feasible(gap_scorer: str, bound: float, performance_scorer: str) -> Bes
 def pareto_front(
     results: Mapping[str, Any] | pd.DataFrame,
     performance: str = "mean_test_accuracy",
-    fairness: str = "mean_test_pSP",
+    fairness: str | None = None,
 ) -> pd.DataFrame:
     """Candidates that no other candidate beats in both performance and fairness.
 
@@ -149,8 +149,11 @@ def pareto_front(
     ----------
     results : dict or DataFrame
         ``cv_results_`` of a search, or any table.
-    performance, fairness : str
-        Columns, both greater is better (a negated gap, as the scorers give it).
+    performance : str, default="mean_test_accuracy"
+        Column, greater is better.
+    fairness : str, default=None
+        Column, greater is better (a negated gap, as the scorers give it). None: the only other column of scores that
+        are never positive.
 
     Returns
     -------
@@ -161,16 +164,17 @@ def pareto_front(
     Raises
     ------
     ValueError
-        If ``results`` is no table, or a column is missing.
+        If ``results`` is no table, a column is missing, or ``fairness`` is None and the columns leave a choice or none.
 
     Examples
     --------
     >>> from fairconstrained.model_selection import pareto_front
     >>> table = {"accuracy": [0.90, 0.85, 0.80, 0.80], "fairness": [-0.30, -0.08, -0.10, -0.02]}
-    >>> pareto_front(table, "accuracy", "fairness").index.tolist()
+    >>> pareto_front(table, "accuracy").index.tolist()
     [0, 1, 3]
     """
     performances = _column(results, performance, "performance")
+    fairness = fairness_column(results, performance) if fairness is None else fairness
     fairnesses = _column(results, fairness, "fairness")
     table = pd.DataFrame(results)
     rows = np.flatnonzero(~np.isnan(performances) & ~np.isnan(fairnesses))
@@ -188,13 +192,40 @@ def pareto_front(
     return table.iloc[front[np.lexsort((front, fairnesses[front]))]]
 
 
+def fairness_column(results: Mapping[str, Any] | pd.DataFrame, performance: str) -> str:
+    """Return the name of the only column, besides ``performance``, whose scores are negated gaps: never positive.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or more than one.
+    """
+    _column(results, performance, "performance")
+    gaps = [name for name in _score_names(results) if name != performance and _is_negated_gap(results[name])]
+    if len(gaps) == 1:
+        return gaps[0]
+    found = f"several, {shortened(gaps)}, may be meant" if gaps else f"none of {shortened(_score_names(results))} is"
+    raise ValueError(f"fairness=None stands for the only column of scores that are never positive; {found}. Name one.")
+
+
+def _is_negated_gap(column: Any) -> bool:
+    """Whether a column holds numbers, none of them positive."""
+    values = np.asarray(column)
+    return values.dtype.kind in "fiu" and bool(np.any(values <= 0)) and not np.any(values > ROUNDING)
+
+
+def _score_names(results: Mapping[str, Any] | pd.DataFrame) -> list[str]:
+    """Return the names of the mean scores of a search, or of all columns of another table."""
+    names = [str(key) for key in results]
+    return [name for name in names if name.startswith("mean_test_")] or names
+
+
 def _column(results: Mapping[str, Any] | pd.DataFrame, name: str, parameter: str) -> np.ndarray:
     """The numbers of the column that a parameter names."""
     if not isinstance(results, Mapping | pd.DataFrame):
         raise ValueError(f"results must be cv_results_ of a search, a dict or a DataFrame; got {results!r}.")
     if not isinstance(name, str) or name not in results:
-        scores = [str(key) for key in results if str(key).startswith("mean_test_")] or [str(key) for key in results]
-        raise ValueError(f"{parameter}: there is no column {name!r}; there are {shortened(scores)}.")
+        raise ValueError(f"{parameter}: there is no column {name!r}; there are {shortened(_score_names(results))}.")
     try:
         return np.asarray(results[name], dtype=float)
     except (TypeError, ValueError) as error:

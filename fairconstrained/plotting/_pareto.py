@@ -13,6 +13,7 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import independence_gap
 from fairconstrained.model_selection import pareto_front
 from fairconstrained.model_selection.response import check_model
+from fairconstrained.model_selection.selection import fairness_column
 from fairconstrained.plotting._candidates import (
     column_words,
     deviation_of,
@@ -110,7 +111,7 @@ class ParetoFrontDisplay:
         results: Mapping[str, Any] | pd.DataFrame,
         *,
         performance: str = "mean_test_accuracy",
-        fairness: str = "mean_test_pSP",
+        fairness: str | None = None,
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
@@ -122,8 +123,9 @@ class ParetoFrontDisplay:
         results : dict or DataFrame
             ``cv_results_`` of a search with several scorers, or any table of candidates.
         performance, fairness : str
-            Columns, both greater is better (a negated gap, as the scorers give it). The columns
-            ``std_test_...`` beside ``mean_test_...`` serve as error bars.
+            Columns, both greater is better (a negated gap, as the scorers give it); ``fairness=None`` is the only
+            other column of scores that are never positive. The columns ``std_test_...`` beside ``mean_test_...`` serve
+            as error bars.
         name : str, default=None
             Name of the method in the legend.
         ax : matplotlib Axes, default=None
@@ -138,9 +140,10 @@ class ParetoFrontDisplay:
         Raises
         ------
         ValueError
-            If a column is missing.
+            If a column is missing, or ``fairness`` is None and the columns leave a choice or none.
         """
         require_matplotlib(f"{cls.__name__}.from_cv_results")
+        fairness = fairness_column(results, performance) if fairness is None else fairness
         pareto_front(results, performance, fairness)  # names the columns there are, if one is missing
         display = cls(
             results[performance],

@@ -121,6 +121,14 @@ def test_front_of_infinite_scores():
 def test_front_defaults_and_missing_columns():
     table = {"mean_test_accuracy": [0.9, 0.8], "mean_test_pSP": [-0.1, -0.2], "params": [{}, {}]}
     assert pareto_front(table).index.tolist() == [0]
+    gaps = {"performance": "mean_test_accuracy", "fairness": "mean_test_gap"}
+    # two scores may be meant, or none: one that is positive is no negated gap
+    table |= {"mean_test_gap": [-0.3, -0.1], "mean_test_f1": [0.7, 0.6]}
+    assert pareto_front(table, **gaps).index.tolist() == [0, 1]
+    with pytest.raises(ValueError, match=r"several, \['mean_test_pSP', 'mean_test_gap'\], may be meant"):
+        pareto_front(table)
+    with pytest.raises(ValueError, match=r"none of .*'mean_test_f1'.* is"):
+        pareto_front({"mean_test_accuracy": [0.9], "mean_test_f1": [0.7]})
     with pytest.raises(ValueError, match=r"no column 'mean_test_Ind'.*mean_test_pSP"):
         pareto_front(table, fairness="mean_test_Ind")
 
