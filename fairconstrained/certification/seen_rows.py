@@ -34,15 +34,17 @@ def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str,
 
 def model_kappa(model: Any) -> float | None:
     """Return the bound that the model was fitted with, if it is in use and the same for all that is bounded."""
-    found = ({*np.ravel(_kappa_of(part))} - {None} for part, _ in nested_models(model))
+    found = ({*_kappas_of(part)} - {None} for part, _ in nested_models(model))
     kappas = next((kappas for kappas in found if kappas), set())
-    return float(kappas.pop()) if len(kappas) == 1 and all(isinstance(kappa, Real) for kappa in kappas) else None
+    kappa = kappas.pop() if len(kappas) == 1 else None
+    return float(kappa) if isinstance(kappa, Real) and not np.isnan(float(kappa)) else None
 
 
-def _kappa_of(part: Any) -> Any:
-    """Return the bound of an estimator, or that which it chose: a number, a list of them, or None."""
-    chooses = isinstance(part, BaseFairEstimator) and "kappa" not in bound_params(part, 1.0)
-    return getattr(part, "kappa_" if chooses else "kappa", None)
+def _kappas_of(part: Any) -> list[Any]:
+    """Return all bounds of an estimator; its parameter ``kappa`` where nothing was bounded by name."""
+    named = part.named_kappas() if hasattr(part, "constraint_values_") else {}
+    own: Any = getattr(part, "kappa", None)
+    return list(named.values()) or np.ravel(own).tolist()
 
 
 class Overlap(NamedTuple):

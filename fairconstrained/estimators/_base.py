@@ -128,6 +128,16 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         """
         return {"kappa": kappa}
 
+    def named_kappas(self) -> dict[str, float | None]:
+        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
+
+        Returns
+        -------
+        kappas : dict
+            None where there is no bound, NaN where it is no ``kappa`` but a weight, a share or the bound of a class.
+        """
+        return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
+
     def _without_bound(self) -> Self:
         """The same fitted model with the parameters of no bound."""
         free = clone(self)

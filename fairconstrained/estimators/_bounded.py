@@ -113,6 +113,13 @@ class TakesConstraint(BaseFairEstimator):
             return {f"{_PREFIX}{name}__kappa": kappa for name in pairs}
         return {f"{_PREFIX}kappa" if isinstance(self.constraint, Constraint) else "kappa": kappa}
 
+    def named_kappas(self) -> dict[str, float | None]:
+        """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; of several constraints, each has its own."""
+        pairs = self._pairs()
+        if pairs is not None:
+            return {name: pairs[name].kappa for name in self.constraint_values_}
+        return dict.fromkeys(self.constraint_values_, self._chosen()[0].kappa)
+
     def _asks_for_fairness(self) -> bool:
         return self._bounds_nothing() or any(constraint.kappa is not None for constraint in self._chosen())
 

@@ -248,6 +248,11 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
             )
         return dict(zip(names, kappas, strict=True))
 
+    def named_kappas(self) -> dict[str, float | None]:
+        """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; a list has one for each constraint."""
+        kappas = self._bounds()
+        return {name: kappas[name] for name in self.constraint_values_}
+
     def _asks_for_fairness(self) -> bool:
         return any(kappa is not None for kappa in self._bounds().values())
 

@@ -87,6 +87,10 @@ class ChoosesKappa(BaseFairEstimator):
         self.path_.forget_rows()
         return self
 
+    def named_kappas(self) -> dict[str, float | None]:
+        """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; those of the chosen model."""
+        return self.path_.models[self.best_index_].named_kappas()
+
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """Return the parameters without a bound; ``kappa`` is none of the parameters here."""
         if kappa is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,11 +138,13 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
         # a report leaves out what these rows do not tell, as where a group has no positives
         with contextlib.suppress(ValueError):
             here = core.constraint_values(X, y, **metadata)
-    kappas = _kappas(core, list(trained))
+    kappas: dict[str, float | None] = core.named_kappas() if trained else {}
     objective = float(getattr(core, "objective_", np.nan))
     return [
-        Bound(name, kappa, float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)), objective)
-        for (name, value), kappa in zip(trained.items(), kappas, strict=True)
+        Bound(
+            name, kappas[name], float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)), objective
+        )
+        for name, value in trained.items()
     ]
 
 
@@ -161,17 +162,6 @@ def _core(model: Any, X: Any) -> tuple[Any, Any]:
     """Return the model that has bounds, inside of pipelines, searches and the like, and X as it receives it."""
     parts = (part for part in nested_models(model, X) if hasattr(part[0], "constraint_values_"))
     return next(parts, (model, X))
-
-
-def _kappas(core: Any, names: list[str]) -> list[float | None]:
-    """The bound on every metric: None where there is none, NaN where it goes by another name than kappa."""
-    if not names:
-        return []
-    params = core.get_params()
-    kappa = params.get("constraint__kappa", params.get("kappa", getattr(core, "kappa_", np.nan)))
-    own = [kappa] * len(names) if kappa is None or isinstance(kappa, Real) else list(kappa)
-    own = [params.get(f"constraint__{name}__kappa", known) for name, known in zip(names, own, strict=True)]
-    return [None if kappa is None else float(kappa) for kappa in own]
 
 
 def _own_threshold(model: Any) -> float:

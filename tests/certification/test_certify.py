@@ -160,10 +160,16 @@ def test_kappa_of_the_model_is_the_default(fair, parts):
     assert certificate(fair, parts).kappa == 0.1
     assert certificate(fair, parts, kappa=0.2).kappa == 0.2
     assert certificate(pipeline, parts).kappa == 0.07
-    # errors are no gap; and of a list of constraints each has its own
-    assert certificate(fair, parts, "inaccuracy").kappa is None
-    several = PartialParityClassifier(constraint=[("all", StatisticalParity(0.3))]).fit(X, y, sensitive_features=groups)
-    assert certificate(several, parts, "statistical_parity_gap").kappa is None
+    assert certificate(fair, parts, "inaccuracy").kappa is None  # errors are no gap
+    top = ("top", StatisticalParity(0.4, interval=(0, 0.5)))
+    for constraint, kappa in [
+        (StatisticalParity(0.3), 0.3),
+        ([("all", StatisticalParity(0.3))], 0.3),
+        ([("all", StatisticalParity(0.3)), top], None),  # there is no one bound
+        ([("all", StatisticalParity(None)), top], 0.4),
+    ]:
+        model = PartialParityClassifier(constraint=constraint).fit(X, y, sensitive_features=groups)
+        assert certificate(model, parts, "statistical_parity_gap").kappa == kappa
 
 
 def fairconstrained_routing():
@@ -412,8 +418,9 @@ def test_the_bound_of_a_model_is_the_one_of_all_its_constraints(kappa, expected)
         assert model_kappa(wrapped(RateParityClassifier(kappa=kappa))) == expected
 
 
-def test_the_bound_of_a_model_that_chooses_it_is_the_chosen_one():
-    model = PartialParityClassifierCV(kappas=[0.05, 0.1])
+def test_the_bound_of_a_model_that_chooses_it_is_the_chosen_one(parts):
+    (X, y, groups), _ = parts
+    model = PartialParityClassifierCV(kappas=[0.3, 0.5], bound=1.0, cv=2)
     assert model_kappa(model) is None
-    model.kappa_ = 0.05
-    assert model_kappa(model) == model_kappa(make_pipeline(StandardScaler(), model)) == 0.05
+    model.fit(X, y, sensitive_features=groups)
+    assert model_kappa(model) == model_kappa(make_pipeline(StandardScaler(), model)) == model.kappa_

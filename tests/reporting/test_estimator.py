@@ -197,6 +197,9 @@ def test_one_kappa_for_each_constraint(data):
     listed = [("all", StatisticalParity(kappa=0.9)), ("top", StatisticalParity(kappa=None, interval=(0, 0.2)))]
     model = PartialParityClassifier(constraint=listed).fit(X, y, sensitive_features=groups)
     assert [(bound.name, bound.kappa) for bound in report_on(model, data).bounds] == [("all", 0.9), ("top", None)]
+    assert model.named_kappas() == {"all": 0.9, "top": None}
+    model = PartialParityClassifier(constraint=StatisticalParity(kappa=0.8)).fit(X, y, sensitive_features=groups)
+    assert model.named_kappas() == {"statistical_parity": 0.8}
 
 
 def test_bounds_of_models_that_hold_another(data, fair):
