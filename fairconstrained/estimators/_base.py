@@ -262,13 +262,21 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         FairnessWarning
             If there is only one group.
         """
-        # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
+        return self._fit_or_leave(X, y, sensitive_features, sample_weight)
+
+    def _fit_or_leave(self, X: Any, y: Any, *columns: Any) -> Self:
+        """Call `_fit` on a copy and become it: whatever goes wrong on the way, this estimator stays as it was.
+
+        ``columns`` are those that `fit` takes beside X and y, which differ between estimators.
+        """
         fitted = copy.copy(self)
-        fitted._fit(X, y, sensitive_features, sample_weight)
+        fitted._fit(X, y, *columns)
         self.__dict__ = fitted.__dict__  # without what another model left
         return self
 
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, *columns: Any) -> None:
+        """Set everything that `fit` leaves, from rows as the user gave them."""
+        sensitive_features, sample_weight = columns
         with published_settings(self):
             X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
             self._remember_rows(X)
@@ -479,7 +487,7 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
         """The one place that warns; ``message`` is what the solver has to say."""
         scores = problem.scores(self._fitted.start.model_state)
         for text, category in notices(self, problem, scores, solver, excess, message):
-            warnings.warn(text, category, stacklevel=6)
+            warnings.warn(text, category, stacklevel=7)
 
     def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
         """Stand in for ``other``, whose bounds are looser and whose objective is worse.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -237,12 +236,10 @@ class FairRanker(ModuleScores):
         ValueError
             For invalid data or parameters, without ``qid``, or if no query has two documents of different relevance.
         """
-        fitted = copy.copy(self)
-        fitted._fit_pairs(X, y, qid, sensitive_features)
-        self.__dict__ = fitted.__dict__
-        return self
+        return self._fit_or_leave(X, y, qid, sensitive_features)
 
-    def _fit_pairs(self, X: Any, y: Any, qid: Any, sensitive_features: Any) -> None:
+    def _fit(self, X: Any, y: Any, *columns: Any) -> None:
+        qid, sensitive_features = columns
         X, y, _ = checked_rows(self, X, y, None, y_numeric=True)
         self._remember_rows(X)
         pairs = _Pairs.of(y, qid, sensitive_features)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -281,12 +280,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         """
         if (X_constraint is None) != (sensitive_features_constraint is None):
             raise ValueError("give X_constraint and sensitive_features_constraint together, or none of them.")
-        fitted = copy.copy(self)
-        fitted._rows = None if X_constraint is None else _ConstraintRows(X_constraint, sensitive_features_constraint)
-        fitted._fit(X, y, sensitive_features, sample_weight)
-        del fitted._rows
-        self.__dict__ = fitted.__dict__
-        return self
+        if X_constraint is not None:
+            sensitive_features = _ConstraintRows(X_constraint, sensitive_features_constraint)
+        return self._fit_or_leave(X, y, sensitive_features, sample_weight)
 
     def _data(
         self,
@@ -297,11 +293,10 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
         """See `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
-        rows: _ConstraintRows | None = getattr(self, "_rows", None)
-        if rows is None:
+        if not isinstance(sensitive_features, _ConstraintRows):
             return super()._data(X, target, sensitive_features, sample_weight)
-        others = self._checked(rows.X)
-        groups = encode_groups(rows.sensitive_features, np.empty(others.shape[0]), None)
+        others = self._checked(sensitive_features.X)
+        groups = encode_groups(sensitive_features.sensitive_features, np.empty(others.shape[0]), None)
         self.groups_ = as_labels(groups.names)
         weights = np.ones(len(target.values)) if sample_weight is None else sample_weight
         return joined_rows(X, target.values, weights, others, groups)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
@@ -227,12 +226,10 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         ConvergenceWarning
             If a bound is not kept, or the solver stopped early.
         """
-        fitted = copy.copy(self)
-        fitted._fit_classes(X, y, sample_weight)
-        self.__dict__ = fitted.__dict__
-        return self
+        return self._fit_or_leave(X, y, sample_weight)
 
-    def _fit_classes(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, *columns: Any) -> None:
+        (sample_weight,) = columns
         X, y, sample_weight = checked_rows(self, X, y, sample_weight)
         self._remember_rows(X)
         if sample_weight is not None:
