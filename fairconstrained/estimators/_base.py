@@ -7,13 +7,11 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context, clone
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from fairconstrained.constraints import BoundConstraint, Constraint
@@ -25,6 +23,7 @@ from fairconstrained.estimators._remembers import RemembersRows
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
@@ -61,11 +60,41 @@ class Fitted:
     small: SmallGroups = NO_SMALL_GROUPS
 
 
-class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
+class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, BaseEstimator, ABC):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
     is validated, solved, reported and warned about is here.
+
+    Attributes
+    ----------
+    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
+        "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
+        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa;
+        "unconstrained": a bound was asked for, but there is nothing to compare.
+    constraint_values_ : dict
+        The *exact* value of what is bounded on the training data, by the constraint's name.
+    granularity_ : dict
+        The change that a single row can make in each of these values, which may exceed ``kappa`` by as much; at most
+        ``max(kappa, 0.02)``.
+    violation_ : float
+        The most that an exact value exceeds its ``kappa`` by, at least 0.
+    objective_ : float
+        Objective with its penalty.
+    multipliers_ : dict or None
+        Multipliers of the surrogate's active components: objective per unit of ``kappa``. None where the method has no
+        multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``.
+    prices_ : dict
+        The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
+        NaN where ``multipliers_`` is None: the price is not known then.
+    n_iter_, n_evaluations_ : int
+        Outer iterations and full-batch evaluations.
+    history_ : list of dict
+        One record per iteration.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only for input with string column names.
     """
 
     # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
@@ -87,16 +116,6 @@ class BaseFairEstimator(RemembersRows, SavedByParameters, BaseEstimator, ABC):
     #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [Interval(Real, 0, 1, closed="both"), None],
-        "solver": [str],  # looked up in fit: solvers may be registered at any time
-        "solver_options": [Mapping, None],
-        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-        "warm_start": ["boolean"],
-    }
 
     @abstractmethod
     def _model(self, data: FairData) -> Model:

@@ -10,8 +10,10 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.metrics import find_metric, metric_names
 
-__all__ = ["TakesConstraint", "constraint_name"]
+__all__ = ["ANY_CONSTRAINT", "TakesConstraint", "constraint_name"]
 
+#: What ``constraint`` may be.
+ANY_CONSTRAINT = [str, Constraint, list, tuple]
 _PREFIX = "constraint__"
 
 
@@ -63,9 +65,7 @@ class TakesConstraint(BaseFairEstimator):
 
     #: Names that ``constraint`` may be.
     _constraint_names: ClassVar[Sequence[str]]
-    #: Given by the user.
     constraint: Any
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"constraint": [str, Constraint, list, tuple]}
 
     def _constraint_named(self, name: str) -> Constraint:
         """The constraint of one of the names, with the parameters of the estimator."""

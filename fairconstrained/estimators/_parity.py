@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,9 +16,20 @@ from fairconstrained.constraints import (
     GroupAUC,
     StatisticalParity,
 )
-from fairconstrained.estimators._bounded import TakesConstraint
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.estimators.linear import ModuleScores
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HandlesSmallGroups,
+    HasGroupModels,
+    HasIntercept,
+    HasThreshold,
+    Iterates,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.objectives import (
     PAIR_LOSSES,
     Hinge,
@@ -35,10 +46,9 @@ from fairconstrained.surrogates import SURROGATES
 __all__ = [
     "LABEL_FREE_PARITIES",
     "OBJECTIVES",
-    "OBJECTIVE_CHECKS",
-    "OBJECTIVE_PARAMETERS",
     "PARITIES",
-    "PARITY_PARAMETERS",
+    "ChoosesObjective",
+    "OnRanks",
     "PartialParity",
 ]
 
@@ -63,34 +73,99 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
 }
 
 
-#: What the parameters that describe the objective and the parity may be.
-OBJECTIVE_PARAMETERS: dict[str, list[Any]] = {
-    "objective": [StrOptions(set(OBJECTIVES))],
-    "truncation": [Interval(Real, 0, None, closed="neither")],
-    "auc_loss": [StrOptions(set(PAIR_LOSSES))],
-}
-#: What is more than a type about them.
-OBJECTIVE_CHECKS: dict[str, Callable[[Any, str], object]] = {"auc_interval": one_interval}
-PARITY_PARAMETERS: dict[str, list[Any]] = {
-    "normalize": ["boolean"],
-    "threshold": [Interval(Real, None, None, closed="neither")],
-    "surrogate": [StrOptions(set(SURROGATES))],
-    "surrogate_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-    "n_levels": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-}
+@with_parameters
+class ChoosesObjective(BaseFairEstimator):
+    """Classifiers that leave the choice of the objective to the user.
+
+    Parameters
+    ----------
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
+        What is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
+        calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's over all
+        pairs; as that leaves the intercept open, one shift for all rows is chosen for the least training error within
+        the bounds.
+    truncation : float, default=0.5
+        The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
+    auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"
+        Loss of a pair for ``objective="auc"``: ``log(1 + exp(-x))``, ``max(1 - x, 0)`` or ``(1 - x)^2 / 2``.
+    auc_interval : pair of floats, default=(0.0, 1.0)
+        False positive rates over which ``objective="auc"`` takes the area: (0, 0.1) looks only at the tenth of the
+        negatives that score highest.
+    """
+
+    objective: str = parameter("logistic", [StrOptions(set(OBJECTIVES))])
+    truncation: float = parameter(0.5, [Interval(Real, 0, None, closed="neither")])
+    auc_loss: str = parameter("logistic", [StrOptions(set(PAIR_LOSSES))])
+    auc_interval: Any = parameter((0.0, 1.0), check=one_interval)
+
+    def _objective(self) -> Objective:
+        return OBJECTIVES[self.objective](self)
 
 
-class PartialParity(TakesConstraint, TellsKKT, ModuleScores):
-    """The constraints that both estimators share."""
+@with_parameters
+class OnRanks:
+    """Parameters of estimators that compare the ranks of groups.
+
+    Parameters
+    ----------
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
+        best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
+        group.
+    normalize : bool, default=True
+        False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
+        the interval. Not used by "group_auc".
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+        Stands in for the indicator while optimising.
+    surrogate_width : float or "auto", default="auto"
+        Width of the surrogate in units of the score. "auto": chosen and narrowed by "auto" solvers, 1
+        (the paper's) for the others.
+    n_levels : int or "auto", default="auto"
+        Number of ranks p at which statistical parity is imposed to begin with (10). The "auto" solver adds more.
+    """
+
+    interval: Any = parameter((0.0, 1.0))
+    normalize: bool = parameter(True, ["boolean"])
+    surrogate: str = parameter("smoothstep", [StrOptions(set(SURROGATES))])
+    surrogate_width: float | str = parameter("auto", [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})])
+    n_levels: int | str = parameter("auto", [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})])
+
+
+@with_parameters
+class PartialParity(
+    TakesConstraint,
+    TellsKKT,
+    ModuleScores,
+    OnRanks,
+    HasThreshold,
+    HasGroupModels,
+    HasIntercept,
+    HandlesSmallGroups,
+    Iterates,
+    ChoosesSolver,
+):
+    """The parameters and constraints that classifier and regressor share.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for
+        ``constraint``, in [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to
+        the metric's granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for
+        comparison.
+    solver : str, default="auto"
+        "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
+        gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
+        its surrogate; "penalized_subgradient" bounds nothing.
+    max_iter : int or None, default=None
+        Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
+        "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)
 
     _constraint_names = tuple(PARITIES)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ModuleScores._parameter_constraints,
-        **TakesConstraint._parameter_constraints,
-        **TellsKKT._parameter_constraints,
-        **PARITY_PARAMETERS,
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-    }
 
     def _constraint_named(self, name: str) -> Constraint:
         notion = PARITIES[name]

@@ -8,12 +8,30 @@ from typing import Any
 
 from sklearn.utils._param_validation import StrOptions
 
-__all__ = ["OPTIONS_OR_PAPER", "PAPER", "published_settings"]
+from fairconstrained.estimators.parameters import ChoosesSolver, parameter, with_parameters
+
+__all__ = ["PAPER", "FollowsPaper", "published_settings"]
 
 #: What ``solver_options`` is to have the options and the problem of a paper's experiment.
 PAPER = "paper"
-#: What ``solver_options`` may be in estimators with published settings.
-OPTIONS_OR_PAPER = [Mapping, StrOptions({PAPER}), None]
+
+
+@with_parameters
+class FollowsPaper(ChoosesSolver):
+    """Estimators that can repeat the experiment of the paper which their solver is from.
+
+    Parameters
+    ----------
+    solver_options : dict or "paper", optional
+        Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment.
+
+    Attributes
+    ----------
+    published_params_ : dict
+        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
+    """
+
+    solver_options: Mapping[str, Any] | str | None = parameter(None, [Mapping, StrOptions({PAPER}), None])
 
 
 @contextmanager

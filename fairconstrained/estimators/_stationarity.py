@@ -3,21 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, kkt_conditions, stationarity
 
 __all__ = ["TellsKKT", "TellsStationarity"]
 
 
+@with_parameters
 class TellsStationarity(BaseFairEstimator):
-    """Estimators with a parameter ``compute_stationarity``, ``stationarity_`` and ``stationarity_report_``."""
+    """Estimators with a parameter ``compute_stationarity``, ``stationarity_`` and ``stationarity_report_``.
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"compute_stationarity": ["boolean"]}
+    Parameters
+    ----------
+    compute_stationarity : bool, default=False
+        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
+
+    Attributes
+    ----------
+    stationarity_ : float
+        Distance of the parameters to the solution of their proximal subproblem, see
+        `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding, by
+        the names of `fairconstrained.solvers.Stationarity`. Only if ``compute_stationarity``.
+    """
+
+    compute_stationarity: bool = parameter(False, ["boolean"])
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """See `BaseFairEstimator._report`; also how near the parameters are to a stationary point."""
@@ -37,7 +54,18 @@ class TellsStationarity(BaseFairEstimator):
 
 
 class TellsKKT(TellsStationarity):
-    """`TellsStationarity` by the conditions of the paper on partial fairness."""
+    r"""`TellsStationarity` by the conditions of the paper on partial fairness.
+
+    Attributes
+    ----------
+    stationarity_ : float
+        An :math:`\epsilon` with which the parameters are a nearly :math:`\epsilon`-KKT point, as
+        `fairconstrained.solvers.kkt_conditions` defines it, of the problem with its surrogate as it stands before a
+        solver narrows it. Only if ``compute_stationarity``.
+    stationarity_report_ : dict
+        The least :math:`\epsilon` and its parts, by the names of `fairconstrained.solvers.KKTConditions`. Only if
+        ``compute_stationarity``.
+    """
 
     def _stationarity_at(
         self, problem: Problem, params: np.ndarray, result: SolverResult

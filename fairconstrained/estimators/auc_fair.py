@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -15,10 +15,17 @@ from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._bounded import TakesConstraint
 from fairconstrained.estimators._held_out import HoldsOut
 from fairconstrained.estimators._partial_fit import AUCStreaming
-from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.parameters import (
+    HandlesSmallGroups,
+    HasIntercept,
+    Iterates,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.metrics.auc_sets import AUC_METRICS
-from fairconstrained.models.module import ModuleSpec
+from fairconstrained.models.module import ACTIVATIONS
 from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import MomentSolver, Solver, SolverResult
@@ -40,7 +47,18 @@ OBJECTIVES: dict[str, Callable[[str], Objective]] = {
 _PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 
-class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstraint, ModuleScores):
+@with_parameters
+class AUCFairClassifier(
+    AUCStreaming,
+    HoldsOut,
+    FairClassifierMixin,
+    TakesConstraint,
+    ModuleScores,
+    HasIntercept,
+    HandlesSmallGroups,
+    Iterates,
+    FollowsPaper,
+):
     r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
@@ -86,8 +104,6 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstr
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "level_set" or "iqrc": in place of this estimator's own, ``surrogate="quadratic"``, ``objective="auc"`` and
         ``alpha=0``; for "iqrc" a hidden layer of ten sigmoid units.
-    module : torch.nn.Module or callable, optional
-        What computes the scores instead of a linear function, see `PartialParityClassifier`.
     hidden_layer_sizes : sequence of int, optional
         Widths of the hidden layers of a network that is built for you; the paper's has one of 10.
     activation : {"logistic", "relu", "tanh", "silu", "softplus"}, default="logistic"
@@ -97,8 +113,6 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstr
     alpha : float, default=0.0
         Weight of the l2 penalty on the coefficients. What it shrinks depends on the units of the features; with 0 they
         do not matter to linear scores.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        See `PartialParityClassifier`; where labels are compared, a group's cells are its positives and its negatives.
     validation_fraction : float or None, default=None
         Set this share of every group and class aside, and take among the iterates that the solver records the feasible
         one of best AUC on it (the paper's way to tune). None: the solver's own result, on all rows.
@@ -106,49 +120,12 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstr
         Iterations of the solver; None is the solver's own default.
     tol : float, default=5e-4
         Relative change of the objective at which "augmented_lagrangian" stops.
-    random_state : int, RandomState instance or None, default=None
-        Seeds modules, stochastic solvers and the validation split. None is another seed every time; numpy's global
-        generator is left alone.
-    verbose : int, default=0
-        Positive: print a line per iteration.
-    warm_start : bool, default=False
-        Start from the last fit.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-        Only of linear scores.
-    intercept_ : ndarray of shape (1,)
-        Only of linear scores.
-    module_ : torch.nn.Module
-        Only of models with a module.
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
-    groups_ : ndarray of shape (n_groups,)
-    ignored_groups_, constraint_values_all_groups_
-        See `PartialParityClassifier`.
-    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
-        "infeasible": what ``kappa`` bounds exceeds it.
     constraint_values_ : dict
         The *exact* AUC gap on the training data, by the constraint's name. After `partial_fit`, which keeps no rows to
         measure it on, the surrogate ("inter_group_surrogate", say).
-    violation_ : float
-        What the bounded quantity exceeds ``kappa`` by, at least 0.
-    objective_ : float
-        Objective with its penalty.
-    multipliers_ : dict or None
-        Multipliers of the active components: objective per unit of ``kappa``; None where the solver has none.
-    granularity_, prices_ : dict
-        See `PartialParityClassifier`.
-    n_iter_, n_evaluations_ : int
-        Iterations, and evaluations of all rows.
-    history_ : list of dict
-        One record per iteration.
-    published_params_ : dict
-        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     Raises
     ------
@@ -171,6 +148,15 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstr
     True
     """
 
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    constraint: Any = parameter("inter_group", [str, Constraint, callable, "array-like"])
+    protected: Hashable | None = parameter(None)
+    objective: str = parameter("logistic", [StrOptions(set(OBJECTIVES))])
+    surrogate: str = parameter("ramp", [StrOptions(set(SURROGATES))])
+    activation: str = parameter("logistic", [StrOptions(set(ACTIVATIONS))])
+    alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+    validation_fraction: float | None = parameter(None, [Interval(Real, 0, 1, closed="neither"), None])
+
     # Not parameters: an AUC has no threshold, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     _constraint_names = tuple(AUC_METRICS)
@@ -179,60 +165,6 @@ class AUCFairClassifier(AUCStreaming, HoldsOut, FairClassifierMixin, TakesConstr
         "level_set": _PAPERS_PROBLEM,
         "iqrc": _PAPERS_PROBLEM | {"module": None, "hidden_layer_sizes": (10,), "activation": "logistic"},
     }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ModuleScores._parameter_constraints,
-        "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "constraint": [str, Constraint, callable, "array-like"],
-        "protected": [object],
-        "objective": [StrOptions(set(OBJECTIVES))],
-        "solver_options": OPTIONS_OR_PAPER,
-        "surrogate": [StrOptions(set(SURROGATES))],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), None],
-    }
-
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        constraint: Any = "inter_group",
-        protected: Hashable | None = None,
-        objective: str = "logistic",
-        surrogate: str = "ramp",
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | str | None = None,
-        module: ModuleSpec | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
-        activation: str = "logistic",
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        small_groups: str = "error",
-        validation_fraction: float | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.protected = protected
-        self.objective = objective
-        self.surrogate = surrogate
-        self.solver = solver
-        self.solver_options = solver_options
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.small_groups = small_groups
-        self.validation_fraction = validation_fraction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _objective(self) -> Objective:
         return OBJECTIVES[self.objective](SURROGATES[self.surrogate][1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -13,10 +13,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import Constraint, DemographicParity, PairwiseParity, StatisticalParity
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES, PARITY_PARAMETERS
+from fairconstrained.estimators._parity import ChoosesObjective, OnRanks
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
-from fairconstrained.objectives import Objective
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HasGroupModels,
+    HasIntercept,
+    HasThreshold,
+    Iterates,
+    Reports,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, Status
 
@@ -29,7 +38,17 @@ PENALIZED_PARITIES: dict[str, type[Constraint]] = {
 }
 
 
-class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
+@with_parameters
+class PairwiseParityClassifier(
+    FairClassifierMixin,
+    ChoosesObjective,
+    LinearScores,
+    HasThreshold,
+    HasGroupModels,
+    HasIntercept,
+    Iterates,
+    ChoosesSolver,
+):
     r"""Linear classifier with a bound on a *quadratic surrogate* of a pairwise AUC gap: a baseline.
 
     .. math:: \min_w \; \frac{1}{n} \sum_i \ell(h_w(x_i), y_i) + \frac{\alpha}{2} \|w\|^2
@@ -48,45 +67,16 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
     constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
         The AUC gap that is meant: `fairconstrained.metrics.partial_group_auc_gap` on all ranks,
         ``inter_group_auc_gap`` or ``intra_group_auc_gap``.
-    threshold : float, default=0.0
-        Score above which the positive class is predicted.
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
-        What is minimised, see `PartialParityClassifier`.
-    group_interactions : bool, default=False
-        One coefficient vector and intercept per group; prediction then needs ``sensitive_features``.
-    fit_intercept : bool, default=True
-    alpha : float, default=1e-4
-        Weight of the l2 penalty on the coefficients. What it shrinks depends on the units of the features; with 0 they
-        do not matter to linear scores.
-    truncation : float, default=0.5
-        The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
-    auc_loss, auc_interval
-        Of ``objective="auc"``, see `PartialParityClassifier`.
     solver : str, default="projected_gradient"
         The paper's "projected_gradient" needs clarabel (``pip install 'fairconstrained[baselines]'``) as soon as there
         are two groups. "augmented_lagrangian", "idca" and "switching_subgradient" work too.
-    solver_options : dict, optional
-        Options of the solver, see its class.
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default, 1000 for "projected_gradient".
     tol : float, default=1e-5
         Relative improvement of the objective over ten iterations below which "projected_gradient" stops.
-    random_state : int, RandomState instance or None, default=None
-        Seeds stochastic solvers, and what many rows begin with. None is another seed every time; numpy's global
-        generator is left alone.
-    verbose : int, default=0
-        Positive: print a line per iteration.
-    warm_start : bool, default=False
-        Start from the last fit.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
-    intercept_ : ndarray of shape (1,) or (n_groups,)
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
-    groups_ : ndarray of shape (n_groups,)
-        The groups, in the order of the rows of ``coef_``; empty if none were given.
     status_ : {"optimal", "max_iter", "infeasible"}
         "optimal": the surrogate is within kappa, and the objective has settled; "max_iter": not settled;
         "infeasible": the surrogate is not within kappa.
@@ -96,17 +86,6 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
         What the *surrogate* exceeds ``kappa`` by, at least 0.
     objective_ : float
         Objective with its penalty at the solution of the solver.
-    multipliers_ : dict or None
-        Multipliers of the active components: objective per unit of ``kappa``; None where the solver has none.
-    granularity_, prices_ : dict
-        See `PartialParityClassifier`.
-    n_iter_, n_evaluations_ : int
-        Iterations and full-batch evaluations.
-    history_ : list of dict
-        One record per iteration.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -122,63 +101,29 @@ class PairwiseParityClassifier(FairClassifierMixin, LinearScores):
     'optimal'
     """
 
+    kappa: float | None = parameter(1.0, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    constraint: str = parameter("group_auc", [StrOptions(set(PAIRWISE_NOTIONS))])
+    solver: str = parameter("projected_gradient", [str])
+    tol: float = parameter(1e-5, [Interval(Real, 0, None, closed="left")])
+
     _default_solver: ClassVar[str] = "projected_gradient"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearScores._parameter_constraints,
-        "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "constraint": [StrOptions(set(PAIRWISE_NOTIONS))],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-        **OBJECTIVE_PARAMETERS,
-    }
-    _parameter_checks = OBJECTIVE_CHECKS
-
-    def __init__(
-        self,
-        kappa: float | None = 1.0,
-        *,
-        constraint: str = "group_auc",
-        threshold: float = 0.0,
-        objective: str = "logistic",
-        group_interactions: bool = False,
-        fit_intercept: bool = True,
-        alpha: float = 1e-4,
-        truncation: float = 0.5,
-        auc_loss: str = "logistic",
-        auc_interval: Any = (0.0, 1.0),
-        solver: str = "projected_gradient",
-        solver_options: Mapping[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float = 1e-5,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.threshold = threshold
-        self.objective = objective
-        self.group_interactions = group_interactions
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.truncation = truncation
-        self.auc_loss = auc_loss
-        self.auc_interval = auc_interval
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
-    def _objective(self) -> Objective:
-        return OBJECTIVES[self.objective](self)
 
     def _constraints(self, target: Target) -> list[Constraint]:
         return [PairwiseParity(self.kappa, notion=self.constraint)]
 
 
-class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearScores):
+@with_parameters
+class RegularizedParityClassifier(
+    FairClassifierMixin,
+    WeighsUnfairness,
+    ChoosesObjective,
+    LinearScores,
+    OnRanks,
+    HasThreshold,
+    HasGroupModels,
+    HasIntercept,
+    Reports,
+):
     r"""Linear classifier with a *penalty* on the partial parity gap of its scores: a baseline.
 
     .. math:: \min_{w, \theta} \; \frac{1}{n} \sum_i \ell(h_w(x_i), y_i) + \frac{\alpha}{2} \|w\|^2
@@ -195,14 +140,10 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
     ----------
     weight : float, default=0.1
         The weight :math:`\lambda` of the penalty, at least 0; 0 is the unconstrained fit by the same solver.
-    interval, normalize, threshold, n_levels
+    normalize
         As in `PartialParityClassifier`. ``normalize=False`` takes 1 for :math:`\beta - \alpha`.
     constraint : {"statistical_parity", "demographic_parity"}, default="statistical_parity"
         Whose gap is penalised.
-    objective, group_interactions, fit_intercept, alpha, truncation, auc_loss, auc_interval
-        As in `PartialParityClassifier`.
-    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-        What stands in for the indicator, :math:`\sigma`.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of the score; "auto" is 1, the paper's.
     solver_options : dict, optional
@@ -210,14 +151,10 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         choose from. The method needs features on similar scales.
     max_iter : int or None, default=None
         Iterations for every step; None is 2000.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
-    warm_start : bool, default=False
-        Start from the last fit.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, groups_, objective_, n_iter_, n_evaluations_, history_
+    objective_, history_
         As in `PartialParityClassifier`; ``objective_`` is without the penalty on the gap, ``history_`` with it.
     status_ : {"completed"}
     constraint_values_ : dict
@@ -226,11 +163,8 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
         0: there is no bound to violate.
     multipliers_ : None
         A weight has no multipliers.
-    granularity_, prices_ : dict
+    prices_ : dict
         See `PartialParityClassifier`; the price is NaN, as a weight has none.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -246,65 +180,16 @@ class RegularizedParityClassifier(FairClassifierMixin, WeighsUnfairness, LinearS
     'completed'
     """
 
+    weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
+    constraint: str = parameter("statistical_parity", [StrOptions(set(PENALIZED_PARITIES))])
+    solver_options: Mapping[str, Any] | None = parameter(None, [Mapping, None])
+    max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+
     # Not parameters: the penalty is that solver's, which has neither a tolerance nor random numbers.
     solver: ClassVar[str] = PenalizedSubgradient.name
     tol: ClassVar[None] = None
     random_state: ClassVar[None] = None
     _unconstrained: ClassVar[str] = "weight=0"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearScores._parameter_constraints,
-        "weight": [Interval(Real, 0, None, closed="left")],
-        "constraint": [StrOptions(set(PENALIZED_PARITIES))],
-        **PARITY_PARAMETERS,
-        **OBJECTIVE_PARAMETERS,
-    }
-    _parameter_checks = OBJECTIVE_CHECKS
-
-    def __init__(
-        self,
-        weight: float = 0.1,
-        *,
-        interval: Any = (0.0, 1.0),
-        constraint: str = "statistical_parity",
-        normalize: bool = True,
-        threshold: float = 0.0,
-        objective: str = "logistic",
-        group_interactions: bool = False,
-        fit_intercept: bool = True,
-        alpha: float = 1e-4,
-        truncation: float = 0.5,
-        auc_loss: str = "logistic",
-        auc_interval: Any = (0.0, 1.0),
-        surrogate: str = "smoothstep",
-        surrogate_width: float | str = "auto",
-        n_levels: int | str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-        max_iter: int | None = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.weight = weight
-        self.interval = interval
-        self.constraint = constraint
-        self.normalize = normalize
-        self.threshold = threshold
-        self.objective = objective
-        self.group_interactions = group_interactions
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.truncation = truncation
-        self.auc_loss = auc_loss
-        self.auc_interval = auc_interval
-        self.surrogate = surrogate
-        self.surrogate_width = surrogate_width
-        self.n_levels = n_levels
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-
-    def _objective(self) -> Objective:
-        return OBJECTIVES[self.objective](self)
 
     def _constraints(self, target: Target) -> list[Constraint]:
         # The penalty is what exceeds zero; without a penalty the gap is only reported.

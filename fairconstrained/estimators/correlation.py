@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable
 from numbers import Real
 from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._parity import OBJECTIVE_CHECKS, OBJECTIVE_PARAMETERS, OBJECTIVES
+from fairconstrained.estimators._parity import OBJECTIVES, ChoosesObjective
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.parameters import (
+    HasGroupModels,
+    HasIntercept,
+    HasThreshold,
+    Reports,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem
@@ -24,7 +32,17 @@ from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
 __all__ = ["CorrelationPenaltyClassifier"]
 
 
-class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, ModuleScores):
+@with_parameters
+class CorrelationPenaltyClassifier(
+    FairClassifierMixin,
+    WeighsUnfairness,
+    ChoosesObjective,
+    ModuleScores,
+    HasThreshold,
+    HasGroupModels,
+    HasIntercept,
+    Reports,
+):
     r"""Classifier with a *penalty* on the correlation of its scores with a group: a baseline.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 + \lambda \, |\mathrm{corr}(h_w(x), \gamma)|
@@ -42,28 +60,13 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, Module
     protected : object, default=None
         The group that is compared with all the others. With two groups it makes no difference; with more it has to be
         given.
-    threshold : float, default=0.0
-        Score above which the positive class is predicted.
     objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="auc"
         What is minimised, see `PartialParityClassifier`; the paper's is the AUC.
-    group_interactions : bool, default=False
-        One coefficient vector and intercept, or output of the module, per group; prediction then needs
-        ``sensitive_features``.
-    fit_intercept, alpha, truncation, auc_loss, auc_interval
-        As in `PartialParityClassifier`.
-    module, hidden_layer_sizes, activation
-        Scores by a torch module, as in `PartialParityClassifier`.
     random_state : int, RandomState instance or None, default=None
         Seeds what a module begins with. None is another seed every time; numpy's global generator is left alone.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
-    warm_start : bool, default=False
-        Start from the last fit.
 
     Attributes
     ----------
-    coef_, intercept_, module_, classes_, groups_, n_iter_, n_evaluations_, history_
-        As in `PartialParityClassifier`.
     objective_ : float
         Objective with both penalties.
     status_ : {"optimal", "completed"}
@@ -76,9 +79,6 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, Module
         0: there is no bound to violate.
     multipliers_, granularity_, prices_ : dict
         Empty.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -96,56 +96,17 @@ class CorrelationPenaltyClassifier(FairClassifierMixin, WeighsUnfairness, Module
     True
     """
 
+    weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
+    protected: Hashable | None = parameter(None)
+    objective: str = parameter("auc", [StrOptions(set(OBJECTIVES))])
+    random_state: Any = parameter(None, ["random_state"])
+
     # Not parameters: without constraints the default solver is L-BFGS, run until nothing changes.
     solver: ClassVar[str] = AugmentedLagrangian.name
     solver_options: ClassVar[None] = None
     max_iter: ClassVar[None] = None
     tol: ClassVar[None] = None
     _unconstrained: ClassVar[str] = "weight=0"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ModuleScores._parameter_constraints,
-        "weight": [Interval(Real, 0, None, closed="left")],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-        **OBJECTIVE_PARAMETERS,
-    }
-    _parameter_checks = OBJECTIVE_CHECKS
-
-    def __init__(
-        self,
-        weight: float = 0.1,
-        *,
-        protected: Hashable | None = None,
-        threshold: float = 0.0,
-        objective: str = "auc",
-        group_interactions: bool = False,
-        module: Callable[..., Any] | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
-        activation: str = "relu",
-        fit_intercept: bool = True,
-        alpha: float = 1e-4,
-        truncation: float = 0.5,
-        auc_loss: str = "logistic",
-        auc_interval: Any = (0.0, 1.0),
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.weight = weight
-        self.protected = protected
-        self.threshold = threshold
-        self.objective = objective
-        self.group_interactions = group_interactions
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.truncation = truncation
-        self.auc_loss = auc_loss
-        self.auc_interval = auc_interval
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _objective(self) -> Objective:
         return CorrelationPenalty(OBJECTIVES[self.objective](self), self.weight, self.protected)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.linear_model import LinearRegression
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
@@ -21,10 +21,16 @@ from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.estimators.linear import ModuleScores
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HandlesSmallGroups,
+    Iterates,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.groups import Groups, Unions
 from fairconstrained.metrics.ranking import PAIRS, compared_cells, kinds_of_pairs, pair_accuracies
 from fairconstrained.models import LinearModel
-from fairconstrained.models.module import ModuleSpec
 from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import Logistic, Objective
 from fairconstrained.problem import Problem
@@ -80,7 +86,8 @@ class _Pairs(NamedTuple):
         return FairData.from_arrays(rows, np.ones(len(rows)), codes, labels, None, unions, clusters)
 
 
-class FairRanker(ModuleScores):
+@with_parameters
+class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     r"""Ranker whose pairs of documents are ranked right as often for one group as for another.
 
     .. math:: \min_w \; \frac{1}{|P|} \sum_{(i, j) \in P} \log \bigl( 1 + e^{-(h_w(x_i) - h_w(x_j))} \bigr)
@@ -109,33 +116,18 @@ class FairRanker(ModuleScores):
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of kinds of pairs of which one pair counts more than ``max(kappa, 0.02)``, see
         `PartialParityClassifier`.
-    alpha, module, hidden_layer_sizes, activation
-        See `PartialParityClassifier`.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules.
-    solver_options : dict, optional
-        Options of the solver, see its class in `fairconstrained.solvers`.
-    max_iter, tol, random_state, verbose, warm_start
-        See `PartialParityClassifier`.
 
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
         Only of linear scores.
-    module_ : torch.nn.Module
-        Only of models with a module.
     groups_ : ndarray of shape (n_groups,)
     pair_accuracies_ : DataFrame
         By group of the better and of the worse document: number of pairs, and share that is ranked right.
     ignored_groups_ : list
         Kinds of pairs that ``small_groups="ignore"`` left out.
-    constraint_values_all_groups_, status_, constraint_values_, violation_, objective_, granularity_, multipliers_,
-    prices_, n_iter_, n_evaluations_,
-    history_
-        See `PartialParityClassifier`.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -155,58 +147,14 @@ class FairRanker(ModuleScores):
     (500,)
     """
 
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
+    pairs: str = parameter("between", [StrOptions(set(PAIRS))])
+    rate: str = parameter("indicator", [StrOptions({"indicator", "sigmoid", "hinge"})])
+    batches: str = parameter("pairs", [StrOptions({"pairs", "queries"})])
+
     # Not parameters: what is the same for all documents cancels out of a difference, and one model serves all groups.
     fit_intercept: ClassVar[bool] = False
     group_interactions: ClassVar[bool] = False
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in ModuleScores._parameter_constraints.items()
-            if name not in ("group_interactions", "fit_intercept")
-        },
-        "pairs": [StrOptions(set(PAIRS))],
-        "rate": [StrOptions({"indicator", "sigmoid", "hinge"})],
-        "batches": [StrOptions({"pairs", "queries"})],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-    }
-
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        pairs: str = "between",
-        rate: str = "indicator",
-        batches: str = "pairs",
-        small_groups: str = "error",
-        alpha: float = 1e-4,
-        module: ModuleSpec | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
-        activation: str = "relu",
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.pairs = pairs
-        self.rate = rate
-        self.batches = batches
-        self.small_groups = small_groups
-        self.alpha = alpha
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "qid": True}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "qid": True}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
@@ -19,32 +19,35 @@ from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator, Target
 from fairconstrained.estimators._plain import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares
+from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.models import LinearModel, ParametricModel
-from fairconstrained.models.module import ACTIVATIONS, ModuleModel, mlp
+from fairconstrained.models.module import ACTIVATIONS, ModuleModel, ModuleSpec, mlp
 from fairconstrained.models.perceptron import Perceptron
 
 __all__ = ["FairClassifierMixin", "FairRegressorMixin", "LinearScores", "ModuleScores"]
 
 
+@with_parameters
 class LinearScores(BaseFairEstimator):
-    """Estimators with linear scores, shared by all groups or with coefficients of their own for each group."""
+    """Estimators with linear scores, shared by all groups or with coefficients of their own for each group.
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseFairEstimator._parameter_constraints,
-        "group_interactions": ["boolean"],
-        "fit_intercept": ["boolean"],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-    }
+    Parameters
+    ----------
+    alpha : float, default=1e-4
+        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases). What it shrinks
+        depends on the units of the features, as in scikit-learn's `LogisticRegression`: with features of the order of
+        1e-8 it leaves all but constant scores. Standardise them; with ``alpha=0`` the units do not matter to linear
+        scores.
 
-    #: Checks of what types do not tell: functions of the value and the name of a parameter that raise ValueError.
-    _parameter_checks: ClassVar[dict[str, Callable[[Any, str], object]]] = {}
-    coef_: Any  # shapes differ between classifiers and regressors, as in scikit-learn
-    intercept_: Any
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
+        Only of linear scores.
+    intercept_ : ndarray of shape (1,) or (n_groups,)
+        Only of linear scores.
+    """
 
-    def _validate_params(self) -> None:
-        super()._validate_params()
-        for name, check in self._parameter_checks.items():
-            check(getattr(self, name), name)
+    alpha: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
 
     def _model(self, data: FairData) -> ParametricModel:
         return LinearModel(data.n_features, self._n_heads(data), self.fit_intercept, self.alpha)
@@ -53,15 +56,30 @@ class LinearScores(BaseFairEstimator):
         return data.n_groups if self.group_interactions else 1
 
 
+@with_parameters
 class ModuleScores(LinearScores):
-    """Estimators whose scores are linear, or those of a torch module."""
+    """Estimators whose scores are linear, or those of a torch module.
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LinearScores._parameter_constraints,
-        "module": [callable, None],
-        "hidden_layer_sizes": ["array-like", None],
-        "activation": [StrOptions(set(ACTIVATIONS))],
-    }
+    Parameters
+    ----------
+    module : torch.nn.Module or callable, default=None
+        Computes the scores in place of a linear function. A callable, such as a class, takes
+        ``(n_features, n_outputs)`` and returns a module; an instance is copied and starts from its parameters. It maps
+        rows of shape (n_rows, n_features) to (n_rows, n_outputs). Standardise the features.
+    hidden_layer_sizes : sequence of int, default=None
+        Builds a multilayer perceptron with these widths as the module.
+    activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
+        Activation function of its hidden layers.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The trained module, on the CPU. Only of models with a module.
+    """
+
+    module: ModuleSpec | None = parameter(None, [callable, None])
+    hidden_layer_sizes: Sequence[int] | None = parameter(None, ["array-like", None])
+    activation: str = parameter("relu", [StrOptions(set(ACTIVATIONS))])
 
     def _model(self, data: FairData) -> ParametricModel:
         size = data.n_features, self._n_heads(data), self.alpha
@@ -76,7 +94,16 @@ class ModuleScores(LinearScores):
 
 
 class FairClassifierMixin(ClassifierMixin):
-    """Binary classification by a threshold on the score."""
+    """Binary classification by a threshold on the score.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The second one is the positive class.
+    groups_ : ndarray of shape (n_groups,)
+        The groups, in the order of the rows of ``coef_`` or the outputs of ``module_`` where groups have models of
+        their own; empty if none were given.
+    """
 
     __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
@@ -213,6 +240,12 @@ class FairRegressorMixin(RegressorMixin):
     """Regression: the score is the prediction.
 
     The target is standardised for the solver, so that the surrogates' widths fit whatever its units are.
+
+    Attributes
+    ----------
+    groups_ : ndarray of shape (n_groups,)
+        The groups, in the order of the rows of ``coef_`` or the outputs of ``module_`` where groups have models of
+        their own; empty if none were given.
     """
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:

@@ -20,14 +20,14 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
-from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.parameters import HandlesSmallGroups, parameter, with_parameters
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
-from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, StochasticSolver
@@ -35,7 +35,10 @@ from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResu
 __all__ = ["LossParityClassifier"]
 
 
-class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, ModuleScores):
+@with_parameters
+class LossParityClassifier(
+    EpochStreaming, HoldsOut, FairClassifierMixin, ModuleScores, HandlesSmallGroups, FollowsPaper
+):
     r"""Neural network with a bound on the gaps between the groups' mean losses.
 
     .. math:: \min_\theta \; \frac{1}{n} \sum_i \ell(h_\theta(x_i), y_i) + \frac{\alpha}{2} \|W\|^2 \quad \text{s.t.}
@@ -65,8 +68,6 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
         Widths of the hidden layers.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Of the hidden layers.
-    module : torch.nn.Module or callable, optional
-        What computes the scores in place of these layers, see `PartialParityClassifier`.
     solver : str, default="auto"
         "auto" is "adam_lagrangian". It keeps the promise, and so does "augmented_lagrangian", which takes all rows in
         every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of
@@ -114,36 +115,18 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     ----------
     module_ : torch.nn.Module
         Maps rows to scores, on the CPU and in evaluation mode.
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
-    groups_ : ndarray of shape (n_groups,)
-    status_ : {"completed", "optimal", "max_iter", "infeasible"}
-        "infeasible": the exact gap exceeds ``kappa``.
     constraint_values_ : dict
         The exact gap on the training data, as "loss_parity".
     group_losses_ : DataFrame
         By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
         ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
         constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to those.
-    violation_ : float
-        What the gap exceeds ``kappa`` by, at least 0.
-    objective_ : float
-        Objective with its penalty.
     multipliers_ : dict or None
         Multipliers of the active comparisons: objective per unit of ``kappa``; None where the solver has none.
-    granularity_, prices_ : dict
-        See `PartialParityClassifier`.
-    ignored_groups_, constraint_values_all_groups_
-        See `PartialParityClassifier`.
     n_iter_, n_evaluations_ : int
         Epochs, and passes over as many rows as there are.
     history_ : list of dict
         One record per epoch, and per iteration of what follows.
-    published_params_ : dict
-        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     Raises
     ------
@@ -176,6 +159,23 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     True
     """
 
+    kappa: float | None = parameter(0.005, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    constraint: str = parameter("demographic_parity", [StrOptions(set(LOSS_NOTIONS))])
+    loss: str = parameter("log_loss", [StrOptions(set(ROW_LOSSES))])
+    reference: str = parameter("pairwise", [StrOptions({"pairwise", "overall"})])
+    agg_labels: str = parameter("max", [StrOptions(set(OVER_LABELS))])
+    hidden_layer_sizes: Sequence[int] = parameter((64, 32), ["array-like"])
+    batch_size: int = parameter(256, [Interval(Integral, 1, None, closed="left")])
+    max_epochs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+    max_time: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
+    learning_rate: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
+    alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+    min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
+    early_stopping: bool = parameter(False, ["boolean"])
+    validation_fraction: float = parameter(0.1, [Interval(Real, 0, 1, closed="neither")])
+    device: str = parameter("auto", [str])
+    callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
+
     # Not parameters: a probability of 1/2 divides the classes, and one model serves all groups.
     threshold: ClassVar[float] = 0.0
     group_interactions: ClassVar[bool] = False
@@ -185,83 +185,6 @@ class LossParityClassifier(EpochStreaming, HoldsOut, FairClassifierMixin, Module
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         name: {"batch_size": 8} for name in ("stochastic_ghost", "ssl_alm", "alm", "stochastic_switching")
     }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in ModuleScores._parameter_constraints.items()
-            if name not in ("max_iter", "tol", "group_interactions", "fit_intercept")
-        },
-        "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "constraint": [StrOptions(set(LOSS_NOTIONS))],
-        "loss": [StrOptions(set(ROW_LOSSES))],
-        "reference": [StrOptions({"pairwise", "overall"})],
-        "agg_labels": [StrOptions(set(OVER_LABELS))],
-        "hidden_layer_sizes": ["array-like"],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "max_epochs": [Interval(Integral, 1, None, closed="left"), None],
-        "max_time": [Interval(Real, 0, None, closed="neither"), None],
-        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
-        "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        "early_stopping": ["boolean"],
-        "solver_options": OPTIONS_OR_PAPER,
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "device": [str],
-        "callbacks": ["array-like", None],
-    }
-
-    def __init__(
-        self,
-        kappa: float | None = 0.005,
-        *,
-        constraint: str = "demographic_parity",
-        loss: str = "log_loss",
-        reference: str = "pairwise",
-        agg_labels: str = "max",
-        hidden_layer_sizes: Sequence[int] = (64, 32),
-        activation: str = "relu",
-        module: ModuleSpec | None = None,
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | str | None = None,
-        batch_size: int = 256,
-        max_epochs: int | None = None,
-        max_time: float | None = None,
-        learning_rate: float | None = None,
-        alpha: float = 0.0,
-        min_group_size: int | str = AUTO,
-        small_groups: str = "error",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        device: str = "auto",
-        callbacks: Sequence[Callback] | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.loss = loss
-        self.reference = reference
-        self.agg_labels = agg_labels
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.module = module
-        self.solver = solver
-        self.solver_options = solver_options
-        self.batch_size = batch_size
-        self.max_epochs = max_epochs
-        self.max_time = max_time
-        self.learning_rate = learning_rate
-        self.alpha = alpha
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.device = device
-        self.callbacks = callbacks
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _model(self, data: FairData) -> ParametricModel:
         _check_device(self.device)

@@ -18,11 +18,12 @@ from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._base import Target
-from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators.parameters import HasIntercept, Iterates, parameter, with_parameters
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
@@ -77,7 +78,10 @@ class _ConstraintRows:
     sensitive_features: Any
 
 
-class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScores):
+@with_parameters
+class MinorityRateClassifier(
+    FairClassifierMixin, TellsStationarity, LinearScores, HasIntercept, Iterates, FollowsPaper
+):
     r"""Linear classifier that gives a minority at least a share of its positive predictions.
 
     .. math:: \min_{\|w\|_1 \le \lambda} \; \frac{1}{|D|} \sum_{(x, y) \in D} a \log \Bigl( 1 + \tfrac{1}{a}
@@ -104,13 +108,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Features should be on one scale.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
-    fit_intercept : bool, default=True
-        Whether there is an intercept b. The paper has none.
     alpha : float, default=0.0
         Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. What it shrinks depends on the units
         of the features.
-    compute_stationarity : bool, default=False
-        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
         those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
@@ -118,14 +118,9 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with "ipc",
         with :math:`\hat\rho = 10^{-2.5}` and 10,000 steps for each subproblem: in place of this estimator's own,
         ``truncation=2``, ``l1_radius=20``, ``rate="sigmoid"``, ``fit_intercept=False`` and ``alpha=0``.
-    max_iter, tol, random_state, verbose, warm_start
-        See `PartialParityClassifier`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    classes_ : ndarray of shape (2,)
     groups_ : ndarray of shape (n_groups,)
         Of the rows of S.
     minority_ : object
@@ -141,18 +136,8 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if
         ``compute_stationarity``.
-    stationarity_report_ : dict
-        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding, by
-        the names of `fairconstrained.solvers.Stationarity`. Only if ``compute_stationarity``.
     constraint_values_ : dict
         ``"majority_share"``: the share of the others.
-    violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_, history_
-        See `PartialParityClassifier`.
-    published_params_ : dict
-        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -169,6 +154,13 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     True
     """
 
+    min_share: float | None = parameter(0.2, [Interval(Real, 0, 1, closed="neither"), None], kw_only=False)
+    minority: Any = parameter(None)  # whatever a sensitive feature may be
+    truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
+    l1_radius: float | None = parameter(20.0, [Interval(Real, 0, None, closed="neither"), None])
+    rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
+    alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+
     # Not parameters: one model serves all groups.
     group_interactions: ClassVar[bool] = False
     threshold: ClassVar[float] = 0.0
@@ -177,60 +169,11 @@ class MinorityRateClassifier(FairClassifierMixin, TellsStationarity, LinearScore
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
     }
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in LinearScores._parameter_constraints.items()
-            if name not in ("group_interactions", "kappa")
-        },
-        "min_share": [Interval(Real, 0, 1, closed="neither"), None],
-        "minority": "no_validation",  # type: ignore[dict-item]  # whatever a sensitive feature may be
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "l1_radius": [Interval(Real, 0, None, closed="neither"), None],
-        "rate": [StrOptions(set(POSITIVE_RATES))],
-        "solver_options": OPTIONS_OR_PAPER,
-        **TellsStationarity._parameter_constraints,
-    }
     __metadata_request__fit: ClassVar[dict[str, bool]] = {
         "sensitive_features": True,
         "X_constraint": True,
         "sensitive_features_constraint": True,
     }
-
-    def __init__(
-        self,
-        min_share: float | None = 0.2,
-        *,
-        minority: Any = None,
-        truncation: float = 2.0,
-        l1_radius: float | None = 20.0,
-        rate: str = "sigmoid",
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        compute_stationarity: bool = False,
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | str | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.min_share = min_share
-        self.minority = minority
-        self.truncation = truncation
-        self.l1_radius = l1_radius
-        self.rate = rate
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.compute_stationarity = compute_stationarity
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -29,10 +29,10 @@ from fairconstrained.estimators._plain import plain_classifier
 from fairconstrained.estimators._rows import checked_features, checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import ModuleScores
+from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters
 from fairconstrained.models import LinearModel
 from fairconstrained.models.base import OutputModel
 from fairconstrained.models.margins import MarginData, MarginModel
-from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Loss, Objective
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.points import objective_gradient
@@ -46,7 +46,8 @@ __all__ = ["NeymanPearsonClassifier"]
 _START = 200, 1e-3
 
 
-class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
+@with_parameters
+class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores, HasIntercept, Iterates, ChoosesSolver):
     r"""Classifier that is best for some classes while the losses, or errors, of the others stay within bounds.
 
     .. math:: \min_h \; \sum_{k \in P} L_k(h) + \frac{\alpha}{2} \sum_k \|w_k\|^2 \quad \text{s.t.} \quad
@@ -74,19 +75,12 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         The a of the truncated logistic loss :math:`a \log(1 + \log(1 + e^{-m}) / a)`.
     radius : float or None, default=None
         Bound on :math:`\|w_k\|` of every class, only of linear scores; intercepts are free. None: no bound.
-    fit_intercept, alpha, module, hidden_layer_sizes, activation
-        See `PartialParityClassifier`; a module has an output for every class. Without ``alpha`` and ``radius`` classes
-        that can be separated have no best coefficients.
     compute_stationarity : bool, default=False
         Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit; for
         bounds on losses.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
         up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
-    solver_options : dict, optional
-        Options of the solver, see its class in `fairconstrained.solvers`.
-    max_iter, tol, random_state, verbose, warm_start
-        See `PartialParityClassifier`.
 
     Attributes
     ----------
@@ -96,24 +90,10 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
         Only of linear scores.
     intercept_ : ndarray of shape (n_classes,)
         Only of linear scores.
-    module_ : torch.nn.Module
-        Only of models with a module.
     class_table_ : DataFrame
         By class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its multiplier: what
         the objective falls by for a unit more of the bound; of an error rate, roughly. It is 0 without a bound, and NaN
         where the solver has no multipliers.
-    stationarity_ : float
-        Distance of the parameters to the solution of their proximal subproblem, see
-        `fairconstrained.solvers.near_stationarity`. Only if ``compute_stationarity``.
-    stationarity_report_ : dict
-        That distance with the multipliers of the subproblem, and how far the optimality conditions are from holding, by
-        the names of `fairconstrained.solvers.Stationarity`. Only if ``compute_stationarity``.
-    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
-    history_
-        See `PartialParityClassifier`; values and multipliers by names such as ``"loss[setosa]"`` or ``"error[1]"``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -132,68 +112,19 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores):
     True
     """
 
+    bounds: Mapping[Any, float] | float | None = parameter(
+        None, [Mapping, Interval(Real, 0, None, closed="left"), None], kw_only=False
+    )
+    priority_class: Any = parameter(None)
+    loss: str = parameter("truncated_logistic", [StrOptions({"truncated_logistic", "logistic", "hinge"})])
+    bound_on: str = parameter("loss", [StrOptions({"loss", "error"})])
+    truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
+    radius: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
+
     # Not parameters: there are no groups.
     group_interactions: ClassVar[bool] = False
     _unconstrained: ClassVar[str] = "bounds=None"
     _remedy: ClassVar[str] = "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in ModuleScores._parameter_constraints.items()
-            if name not in ("group_interactions", "kappa")
-        },
-        "bounds": [Mapping, Interval(Real, 0, None, closed="left"), None],
-        "priority_class": [object],
-        "loss": [StrOptions({"truncated_logistic", "logistic", "hinge"})],
-        "bound_on": [StrOptions({"loss", "error"})],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
-        **TellsStationarity._parameter_constraints,
-    }
-
-    def __init__(
-        self,
-        bounds: Mapping[Any, float] | float | None = None,
-        *,
-        priority_class: Any = None,
-        loss: str = "truncated_logistic",
-        bound_on: str = "loss",
-        truncation: float = 2.0,
-        radius: float | None = None,
-        fit_intercept: bool = True,
-        alpha: float = 1e-4,
-        module: ModuleSpec | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
-        activation: str = "relu",
-        compute_stationarity: bool = False,
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.bounds = bounds
-        self.priority_class = priority_class
-        self.loss = loss
-        self.bound_on = bound_on
-        self.truncation = truncation
-        self.radius = radius
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.compute_stationarity = compute_stationarity
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
-
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from numbers import Real
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -16,6 +15,7 @@ from fairconstrained.domains import Domain, L2Ball, Product
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
+from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
@@ -24,7 +24,8 @@ from fairconstrained.solvers import SolverResult
 __all__ = ["ParityPairClassifier"]
 
 
-class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores):
+@with_parameters
+class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores, HasIntercept, Iterates, ChoosesSolver):
     r"""Linear classifier that accepts no group while it turns another down.
 
     .. math:: \min_{\|w\|_2 \le \lambda} \; \frac{1}{n} \sum_i a \log \Bigl( 1 + \tfrac{1}{a}
@@ -55,35 +56,15 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores)
         a: losses beyond it grow no faster than a logarithm, which makes outliers count less.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
-    fit_intercept : bool, default=True
-        Whether there is an intercept b. The paper has none.
-    alpha : float, default=0.0
-        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients.
-    compute_stationarity : bool, default=False
-        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper; it and "online_subgradient" bound the
         sigmoid's rates, whatever ``rate`` is. "exact_penalty" takes no ``radius``.
-    solver_options, max_iter, tol, random_state, verbose, warm_start
-        See `PartialParityClassifier`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    classes_ : ndarray of shape (2,)
-    groups_ : ndarray of shape (n_groups,)
     exact_value_ : float
         The largest left side of the constraints for the predictions themselves, whatever the ``rate`` is; NaN for a
         single group.
-    stationarity_, stationarity_report_
-        See `MinorityRateClassifier`. Only if ``compute_stationarity``.
-    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
-    history_
-        See `PartialParityClassifier`; values by the name ``"parity_pair"``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     References
     ----------
@@ -100,58 +81,17 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores)
     True
     """
 
+    kappa: float | None = parameter(1.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    beta: float = parameter(1.0, [Interval(Real, 0, None, closed="neither")])
+    radius: float | None = parameter(10.0, [Interval(Real, 0, None, closed="neither"), None])
+    truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
+    rate: str = parameter("sigmoid", [StrOptions(set(POSITIVE_RATES))])
+    alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+
     # Not parameters: one model serves all groups.
     group_interactions: ClassVar[bool] = False
     threshold: ClassVar[float] = 0.0
     _remedy: ClassVar[str] = "Raise kappa, radius or max_iter."
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in LinearScores._parameter_constraints.items()
-            if name != "group_interactions"
-        },
-        "kappa": [Interval(Real, 0, None, closed="left"), None],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "rate": [StrOptions(set(POSITIVE_RATES))],
-        **TellsStationarity._parameter_constraints,
-    }
-
-    def __init__(
-        self,
-        kappa: float | None = 1.05,
-        *,
-        beta: float = 1.0,
-        radius: float | None = 10.0,
-        truncation: float = 2.0,
-        rate: str = "sigmoid",
-        fit_intercept: bool = True,
-        alpha: float = 0.0,
-        compute_stationarity: bool = False,
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.beta = beta
-        self.radius = radius
-        self.truncation = truncation
-        self.rate = rate
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.compute_stationarity = compute_stationarity
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)

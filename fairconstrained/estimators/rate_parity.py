@@ -22,14 +22,21 @@ from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._parity import OBJECTIVES
-from fairconstrained.estimators._published import OPTIONS_OR_PAPER
+from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.parameters import (
+    HandlesSmallGroups,
+    HasGroupModels,
+    HasIntercept,
+    Iterates,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
 from fairconstrained.metrics.validation import check_groups
 from fairconstrained.models import LinearModel, ParametricModel
-from fairconstrained.models.module import ModuleSpec
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian, SolverResult
@@ -46,7 +53,17 @@ _EXACT: dict[str, Callable[[Any], Constraint]] = {
 _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 
 
-class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
+@with_parameters
+class RateParityClassifier(
+    FairClassifierMixin,
+    TellsKKT,
+    ModuleScores,
+    HasGroupModels,
+    HasIntercept,
+    HandlesSmallGroups,
+    Iterates,
+    FollowsPaper,
+):
     r"""Classifier with bounds on the gaps between the rates of groups.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
@@ -79,16 +96,14 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
         What is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
-    group_interactions, fit_intercept, alpha, truncation, module, hidden_layer_sizes, activation
-        See `PartialParityClassifier`.
+    truncation : float, default=0.5
+        The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     min_group_size : int or "auto", default="auto"
         Rows that every group (or its rows of a label that is compared) needs to take part. "auto": as many as it takes
         for no row to count more than ``max(kappa, 0.02)`` in the gap; the indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
         What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
         out of the constraint.
-    compute_stationarity : bool, default=False
-        Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
         surrogate of the indicator, or the smooth rates up to their own accuracy.
@@ -96,19 +111,9 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "plada", whose parameters are one set for linear scores and one for networks: in place of this estimator's own,
         ``rate="sigmoid"`` and ``alpha=0``.
-    max_iter, tol, random_state, verbose, warm_start
-        See `PartialParityClassifier`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-    coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
-        Only of linear scores.
-    intercept_ : ndarray of shape (1,) or (n_groups,)
-        Only of linear scores.
-    module_ : torch.nn.Module
-        Only of models with a module.
-    groups_ : ndarray of shape (n_groups,)
     group_rates_ : DataFrame
         By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
     exact_gaps_ : dict
@@ -120,16 +125,6 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
         Only if ``compute_stationarity``.
     stationarity_report_ : dict
         What it is made of, by the names of `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
-    ignored_groups_, constraint_values_all_groups_
-        See `PartialParityClassifier`.
-    status_, constraint_values_, violation_, objective_, granularity_, multipliers_, prices_, n_iter_, n_evaluations_,
-    history_
-        See `PartialParityClassifier`; values and multipliers by the constraint's name.
-    published_params_ : dict
-        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
 
     Notes
     -----
@@ -152,72 +147,20 @@ class RateParityClassifier(FairClassifierMixin, TellsKKT, ModuleScores):
     True
     """
 
+    kappa: float | Sequence[float] | None = parameter(
+        0.05, [Interval(Real, 0, None, closed="left"), "array-like", None], kw_only=False
+    )
+    constraint: str | Sequence[str] = parameter("demographic_parity", [StrOptions(set(RATE_NOTIONS)), list, tuple])
+    rate: str = parameter("indicator", [StrOptions(set(RATES))])
+    agg: str = parameter("max", [StrOptions({"max", "mean"})])
+    objective: str = parameter("logistic", [StrOptions(set(_OBJECTIVES))])
+    truncation: float = parameter(0.5, [Interval(Real, 0, None, closed="neither")])
+    min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
+
     threshold: ClassVar[float] = 0.0
     _takes_overlapping_groups: ClassVar[bool] = True
     _constraints_choose_groups: ClassVar[bool] = True
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **ModuleScores._parameter_constraints,
-        "kappa": [Interval(Real, 0, None, closed="left"), "array-like", None],
-        "constraint": [StrOptions(set(RATE_NOTIONS)), list, tuple],
-        "rate": [StrOptions(set(RATES))],
-        "solver_options": OPTIONS_OR_PAPER,
-        "agg": [StrOptions({"max", "mean"})],
-        "objective": [StrOptions(set(_OBJECTIVES))],
-        "truncation": [Interval(Real, 0, None, closed="neither")],
-        "min_group_size": [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})],
-        "small_groups": [StrOptions({"error", "merge", "ignore"})],
-        **TellsKKT._parameter_constraints,
-    }
-
-    def __init__(
-        self,
-        kappa: float | Sequence[float] | None = 0.05,
-        *,
-        constraint: str | Sequence[str] = "demographic_parity",
-        rate: str = "indicator",
-        agg: str = "max",
-        objective: str = "logistic",
-        group_interactions: bool = False,
-        fit_intercept: bool = True,
-        alpha: float = 1e-4,
-        truncation: float = 0.5,
-        module: ModuleSpec | None = None,
-        hidden_layer_sizes: Sequence[int] | None = None,
-        activation: str = "relu",
-        min_group_size: int | str = AUTO,
-        small_groups: str = "error",
-        compute_stationarity: bool = False,
-        solver: str = "auto",
-        solver_options: Mapping[str, Any] | str | None = None,
-        max_iter: int | None = None,
-        tol: float = 5e-4,
-        random_state: Any = None,
-        verbose: int = 0,
-        warm_start: bool = False,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.rate = rate
-        self.agg = agg
-        self.objective = objective
-        self.group_interactions = group_interactions
-        self.fit_intercept = fit_intercept
-        self.alpha = alpha
-        self.truncation = truncation
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.compute_stationarity = compute_stationarity
-        self.solver = solver
-        self.solver_options = solver_options
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.warm_start = warm_start
 
     def _objective(self) -> Objective:
         return OBJECTIVES[self.objective](self)

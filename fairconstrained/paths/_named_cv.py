@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from sklearn.base import _fit_context
 
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
+from fairconstrained.estimators.parameters import inherited_documentation
 from fairconstrained.paths._path_cv import CHOICE_PARAMETERS, FairnessPathCV, choose, kappa_of
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
@@ -35,6 +36,8 @@ class ChoosesKappa(BaseFairEstimator):
             allowed = {**cls._fitted_class._parameter_constraints, **CHOICE_PARAMETERS}
             cls._parameter_constraints = {name: allowed[name] for name in allowed if name not in _OF_THE_PATH}
             cls.__init__ = _constructor(cls._fitted_class)  # type: ignore[method-assign]
+            own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+            cls.__doc__ = inherited_documentation(cls, {known.name: known.default for known in own})
         super().__init_subclass__(**kwargs)
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -140,12 +143,6 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
         The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
     n_jobs : int, default=None
         Processes for the folds.
-    interval, constraint, normalize, ranks, threshold, objective, group_interactions, fit_intercept, alpha
-        See `PartialParityClassifier`.
-    truncation, auc_loss, auc_interval, module, hidden_layer_sizes, activation, surrogate, surrogate_width, n_levels
-        See `PartialParityClassifier`.
-    small_groups, compute_stationarity, solver, solver_options, max_iter, tol, random_state
-        See `PartialParityClassifier`.
     verbose : int, default=0
         1: progress bars. More: also a line per iteration.
 
@@ -157,8 +154,6 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
         All models, and the table of what they are worth.
     best_index_ : int
         Row of that table.
-    coef_, intercept_, module_, classes_, groups_, status_, constraint_values_, violation_, objective_, multipliers_
-        Of the chosen model, see `PartialParityClassifier`; so are the others that it lists.
 
     See Also
     --------
@@ -203,10 +198,6 @@ class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
         The parameter that takes the ``kappas`` in place of kappa.
     n_jobs : int, default=None
         Processes for the folds.
-    metric, protected, objective, surrogate, solver, solver_options, module, hidden_layer_sizes, activation
-        See `AUCFairClassifier`.
-    fit_intercept, alpha, validation_fraction, max_iter, tol, random_state
-        See `AUCFairClassifier`.
     verbose : int, default=0
         1: progress bars. More: also a line per iteration.
 
@@ -218,8 +209,6 @@ class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
         All models, and the table of what they are worth.
     best_index_ : int
         Row of that table.
-    coef_, intercept_, module_, classes_, groups_, status_, constraint_values_, violation_, objective_, multipliers_
-        Of the chosen model, see `AUCFairClassifier`; so are the others that it lists.
 
     See Also
     --------

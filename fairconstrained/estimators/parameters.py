@@ -1,0 +1,276 @@
+"""Parameters of estimators: declared, documented and checked once, by every class that has them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from ast import literal_eval
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+__all__ = [
+    "SMALL_GROUPS",
+    "CheckedParameters",
+    "ChoosesSolver",
+    "HandlesSmallGroups",
+    "HasGroupModels",
+    "HasIntercept",
+    "HasThreshold",
+    "Iterates",
+    "Reports",
+    "inherited_documentation",
+    "parameter",
+    "with_parameters",
+]
+
+_T = TypeVar("_T")
+
+#: The head of a section of a docstring, such as "Parameters" and its underline.
+_HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+#: An entry of a section: a line that is not indented, and the indented ones below it.
+_ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
+
+
+def parameter(
+    default: Any, allowed: Any = None, *, check: Callable[[Any, str], object] | None = None, kw_only: bool = True
+) -> Any:
+    """Declare a parameter of an estimator.
+
+    Parameters
+    ----------
+    default : object
+    allowed : list, optional
+        What values may be, as in ``_parameter_constraints`` of scikit-learn; None leaves it to ``check`` or to `fit`.
+    check : callable, optional
+        Takes a value and the parameter's name, and raises ValueError for what types do not tell.
+    kw_only : bool, default=True
+        False is for the first parameter of an estimator, which may be given without its name.
+    """
+    return field(default=default, kw_only=kw_only, metadata={"allowed": allowed, "check": check})
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter,))
+def with_parameters(cls: type[_T]) -> type[_T]:
+    """Give a class a constructor with the parameters that it and its bases declare, their checks and documentation.
+
+    The docstring of a class documents what the class declares, or documents it anew; the rest comes from its bases.
+    """
+    made: Any = dataclass(eq=False, repr=False)(cls)
+    declared = {known.name: known for known in fields(made)}
+    order = [
+        *(name for name in declared if not declared[name].kw_only),
+        *(name for names, _ in _entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters") for name in names),
+        *(name for kind in made.__mro__ for name in inspect.get_annotations(kind)),  # the nearest base's first
+    ]
+    order = [name for name in dict.fromkeys(order) if name in declared]
+    signature = inspect.signature(made.__init__)
+    made.__init__.__signature__ = signature.replace(parameters=[signature.parameters[n] for n in ("self", *order)])
+    checks = {name: declared[name].metadata for name in order}
+    made._parameter_constraints = {name: c["allowed"] for name, c in checks.items() if c["allowed"] is not None}
+    made._parameter_checks = {name: c["check"] for name, c in checks.items() if c["check"] is not None}
+    made.__doc__ = inherited_documentation(made, {name: declared[name].default for name in order})
+    return made
+
+
+def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
+    """Complete the docstring of a class by what its bases say of its parameters and attributes.
+
+    Parameters
+    ----------
+    cls : type
+    parameters : mapping
+        Defaults of the parameters that it has, in the order in which they are to be documented.
+
+    Returns
+    -------
+    doc : str or None
+        None where there is no docstring.
+    """
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    bases = [inspect.cleandoc(base.__dict__.get("__doc__") or "") for base in cls.__mro__[1:]]
+    for section in ("Parameters", "Attributes"):
+        own = [*_entries(doc, section)]
+        documented = {name for names, _ in own for name in names}
+        for base in bases:
+            for names, text in _entries(base, section):
+                new = [name for name in names if name not in documented]
+                if new and (section == "Attributes" or new[0] in parameters):
+                    own.append((names, text))
+                documented.update(names)
+        if section == "Parameters":
+            places = {name: place for place, name in enumerate(parameters)}
+            own.sort(key=lambda entry: places.get(entry[0][0], 0))
+            own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
+        doc = _replaced(doc, section, [text.rstrip("\n") for _, text in own])
+    return doc or None
+
+
+def _with_default(entry: str, default: Any) -> str:
+    """The entry of a parameter with the default that the class has, where a base names another one."""
+    named = re.search(r"(?<=default=).*", entry.split("\n", 1)[0])
+    if named is None or literal_eval(named.group()) == default:
+        return entry
+    return entry[: named.start()] + repr(default) + entry[named.end() :]
+
+
+def _span(doc: str, section: str) -> tuple[int, int] | None:
+    """Where the entries of a section begin and end."""
+    heads = [*_HEAD.finditer(doc)]
+    for head, following in pairwise([*heads, None]):
+        if head is not None and head.group(1) == section:
+            return head.end(), len(doc) if following is None else following.start()
+    return None
+
+
+def _entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
+    """The names and the text of every entry."""
+    span = _span(doc, section)
+    for found in _ENTRY.finditer(doc[slice(*span)] if span else ""):
+        text = found.group()
+        names = text.split("\n", 1)[0].split(" : ")[0]
+        yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
+
+
+def _replaced(doc: str, section: str, entries: list[str]) -> str:
+    """The docstring with these entries in a section, if it has that section."""
+    span = _span(doc, section)
+    if span is None:
+        return doc
+    rest = doc[span[1] :]
+    return doc[: span[0]] + "\n".join(entries) + ("\n\n" + rest if rest else "")
+
+
+class CheckedParameters:
+    """Estimators whose parameters are also checked by what types do not tell."""
+
+    _parameter_constraints: ClassVar[Mapping[str, Any]] = {}
+    _parameter_checks: ClassVar[Mapping[str, Callable[[Any, str], object]]] = {}
+
+    def _validate_params(self) -> None:
+        super()._validate_params()  # type: ignore[misc]
+        for name, check in self._parameter_checks.items():
+            check(getattr(self, name), name)
+
+
+#: What may become of small groups.
+SMALL_GROUPS = [StrOptions({"error", "merge", "ignore"})]
+
+
+@with_parameters
+class Reports:
+    """Parameters of every estimator.
+
+    Parameters
+    ----------
+    verbose : int, default=0
+        Positive: print a line per iteration.
+    warm_start : bool, default=False
+        Start from the last fit, its multipliers included, also after `set_params` with another ``kappa``. Ignored where
+        the features, the groups or the layers have changed.
+    """
+
+    verbose: int = parameter(0, ["verbose"])
+    warm_start: bool = parameter(False, ["boolean"])
+
+
+@with_parameters
+class ChoosesSolver(Reports):
+    """Parameters of estimators that leave the choice of the solver to the user.
+
+    Parameters
+    ----------
+    solver : str, default="auto"
+        Name of a solver of `fairconstrained.solvers`.
+    solver_options : dict, optional
+        Options of the solver, see its class in `fairconstrained.solvers`.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the first weights of a module, mini-batches, and the rows that "augmented_lagrangian" begins with where
+        there are more than 150,000. None is another seed every time; numpy's global generator is left alone.
+    """
+
+    solver: str = parameter("auto", [str])  # looked up in fit: solvers may be registered at any time
+    solver_options: Mapping[str, Any] | str | None = parameter(None, [Mapping, None])
+    random_state: Any = parameter(None, ["random_state"])
+
+
+@with_parameters
+class Iterates:
+    """Parameters of estimators whose solvers stop by a number of iterations or by a tolerance.
+
+    Parameters
+    ----------
+    max_iter : int or None, default=None
+        Outer iterations of the solver; None is the solver's own default, 50 for "augmented_lagrangian".
+    tol : float, default=5e-4
+        Relative improvement of the objective below which "augmented_lagrangian" stops.
+    """
+
+    max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+    tol: float = parameter(5e-4, [Interval(Real, 0, None, closed="left")])
+
+
+@with_parameters
+class HasIntercept:
+    """Parameter of linear scores.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether linear scores have an intercept.
+    """
+
+    fit_intercept: bool = parameter(True, ["boolean"])
+
+
+@with_parameters
+class HasGroupModels:
+    """Parameter of estimators that may have a model for every group.
+
+    Parameters
+    ----------
+    group_interactions : bool, default=False
+        One coefficient vector and intercept, or one output of the module, per group; prediction then needs
+        ``sensitive_features``.
+    """
+
+    group_interactions: bool = parameter(False, ["boolean"])
+
+
+@with_parameters
+class HasThreshold:
+    """Parameter of classifiers that do not always decide at zero.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        Score above which the positive class is predicted.
+    """
+
+    threshold: float = parameter(0.0, [Interval(Real, None, None, closed="neither")])
+
+
+@with_parameters
+class HandlesSmallGroups:
+    """Parameter of estimators that compare groups, some of which may be too small.
+
+    Parameters
+    ----------
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        What becomes of groups with a cell of rows in which one row counts more than ``max(kappa, 0.02)`` in a gap that
+        is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
+        "(small groups)", and "ignore" leaves them out of the constraints.
+
+    Attributes
+    ----------
+    ignored_groups_ : list
+        Labels of the groups that ``small_groups="ignore"`` left out of the constraints.
+    constraint_values_all_groups_ : dict
+        ``constraint_values_`` with the ignored groups compared as well; NaN where one of them has an empty cell.
+    """
+
+    small_groups: str = parameter("error", SMALL_GROUPS)
