@@ -9,12 +9,9 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
-from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metadata_routing import UNUSED
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.checks.messages import is_number, shortened
@@ -22,11 +19,10 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
-from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._classes import ClassOutputs
 from fairconstrained.estimators._parity import OBJECTIVES
-from fairconstrained.estimators._plain import plain_classifier
-from fairconstrained.estimators._rows import checked_features, checked_rows
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters
@@ -47,7 +43,7 @@ _START = 200, 1e-3
 
 
 @with_parameters
-class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores, HasIntercept, Iterates, ChoosesSolver):
+class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, HasIntercept, Iterates, ChoosesSolver):
     r"""Classifier that is best for some classes while the losses, or errors, of the others stay within bounds.
 
     .. math:: \min_h \; \sum_{k \in P} L_k(h) + \frac{\alpha}{2} \sum_k \|w_k\|^2 \quad \text{s.t.} \quad
@@ -170,19 +166,6 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores, 
         items = FairData.from_arrays(X, target.values, np.zeros(y.size, dtype=int), (None,), sample_weight)
         self._fit_problem(self._problem(items, target), target, items.n_samples)
 
-    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(
-                f"y has {self.classes_.size} class ({self.classes_.tolist()}, counting rows of positive weight); a "
-                "classifier needs at least two classes."
-            )
-        return Target(codes.astype(float))
-
-    def _known_target(self, y: np.ndarray) -> Target:
-        return Target(class_codes(y, self.classes_).astype(float))
-
     def _problem(self, data: FairData, target: Target) -> Problem:
         """What is solved: the margins of the rows of ``data`` as rows that are all positive."""
         bounds = self._bounds()
@@ -242,9 +225,6 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores, 
             return [self.priority_class]
         classes = self.classes_.tolist()
         return [label for label in classes if label not in bounds] or classes
-
-    def _n_heads(self, data: FairData) -> int:
-        return len(self.classes_)
 
     def _domain(self, data: FairData) -> Domain | None:
         if self.radius is None:
@@ -364,73 +344,6 @@ class NeymanPearsonClassifier(ClassifierMixin, TellsStationarity, ModuleScores, 
         if self.multipliers_ is None:
             return np.nan
         return self.multipliers_.get(f"{self.bound_on}[{label}]", 0.0)
-
-    def _outputs(self, X: Any) -> np.ndarray:
-        """Scores of the classes; ndarray of shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        X = checked_features(self, X)
-        return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.model_state, X)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Scores of the classes.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            In the order of ``classes_``; of two classes, what the score of the second exceeds that of the first by.
-        """
-        outputs = self._outputs(X)
-        return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Class of the largest score; the first one of several.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        chosen = self._outputs(X).argmax(axis=1)
-        return self.classes_[chosen]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Softmax of the scores.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``. The logistic loss without bounds estimates the probabilities of classes that
-            are equally frequent; with bounds, and with the other losses, they rank classes but are not calibrated.
-        """
-        return softmax(self._outputs(X), axis=1)
-
-    def to_sklearn(self) -> LogisticRegression:
-        """The fitted scores as a plain model of scikit-learn, e.g. for an export to ONNX or for SHAP values.
-
-        Returns
-        -------
-        model : sklearn.linear_model.LogisticRegression
-            Multinomial for three classes and more, with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and
-            ``feature_names_in_`` of this fit, and the same predictions, scores and probabilities. To fit it again would
-            be to fit it without bounds.
-
-        Raises
-        ------
-        ValueError
-            If scores are those of a network.
-        """
-        return plain_classifier(self)
 
 
 def _minimised(problem: Problem, objective: Objective, params: np.ndarray) -> np.ndarray:
