@@ -1,23 +1,22 @@
-"""What all estimators share: the one `fit`, validation, prediction from scores, and the one place that warns."""
+"""What all estimators share: the one `fit`, validation, and prediction from scores."""
 
 from __future__ import annotations
 
 import copy
-import warnings
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
-from fairconstrained.estimators._notices import notices
+from fairconstrained.estimators._outcome import Fitted, Target, TellsOutcome
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._remembers import RemembersRows
 from fairconstrained.estimators._rows import checked_features, checked_rows, seed_of
@@ -28,7 +27,7 @@ from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult, Status, best_rescaled, make_solver, solver_class
+from fairconstrained.solvers import Solver, SolverResult, best_rescaled, make_solver, solver_class
 
 #: What to say where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = (
@@ -36,65 +35,14 @@ _RESCUED = (
     "kappa, give the model more freedom, or raise max_iter."
 )
 
-__all__ = ["BaseFairEstimator", "Fitted", "Target"]
+__all__ = ["BaseFairEstimator"]
 
 
-@dataclass(frozen=True)
-class Target:
-    """Targets in the units of the solver: ``y = offset + scale * values``."""
-
-    values: np.ndarray
-    offset: float = 0.0
-    scale: float = 1.0
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What `fit` leaves for prediction and for a warm start."""
-
-    model: Model
-    labels: tuple
-    start: Start
-    offset: float
-    scale: float
-    small: SmallGroups = NO_SMALL_GROUPS
-
-
-class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, BaseEstimator, ABC):
+class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, TellsOutcome):
     """An estimator that minimises an objective subject to fairness constraints.
 
     A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
-    is validated, solved, reported and warned about is here.
-
-    Attributes
-    ----------
-    status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
-        "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
-        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa;
-        "unconstrained": a bound was asked for, but there is nothing to compare.
-    constraint_values_ : dict
-        The *exact* value of what is bounded on the training data, by the constraint's name.
-    granularity_ : dict
-        The change that a single row can make in each of these values, which may exceed ``kappa`` by as much; at most
-        ``max(kappa, 0.02)``.
-    violation_ : float
-        The most that an exact value exceeds its ``kappa`` by, at least 0.
-    objective_ : float
-        Objective with its penalty.
-    multipliers_ : dict or None
-        Multipliers of the surrogate's active components: objective per unit of ``kappa``. None where the method has no
-        multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``.
-    prices_ : dict
-        The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
-        NaN where ``multipliers_`` is None: the price is not known then.
-    n_iter_, n_evaluations_ : int
-        Outer iterations and full-batch evaluations.
-    history_ : list of dict
-        One record per iteration.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
+    is validated and solved is here.
     """
 
     # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
@@ -146,16 +94,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Bas
             If nothing is bounded here.
         """
         return {"kappa": kappa}
-
-    def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
-
-        Returns
-        -------
-        kappas : dict
-            None where there is no bound, NaN where it is no ``kappa`` but a weight, a share or the bound of a class.
-        """
-        return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
 
     def _without_bound(self) -> Self:
         """The same fitted model with the parameters of no bound."""
@@ -457,84 +395,6 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Bas
         if not self.warm_start or last is None or (last.model.layout, last.labels) != (model.layout, labels):
             return None
         return last.start
-
-    def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
-        """Set the fitted attributes that tell how it went, all of them from the scores at ``state``.
-
-        Returns what the bounded quantities exceed ``kappa`` by, for every constraint.
-        """
-        scores = problem.scores(state)
-        excess = {c.name: c.exact(scores) for c in problem.constraints}
-        self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
-        self.granularity_ = {c.name: c.granularity for c in problem.constraints}
-        if hasattr(self, "small_groups"):
-            self.constraint_values_all_groups_ = self._values_over_all_groups(problem, scores, target)
-        self._excess = excess
-        self.violation_ = max([0.0, *excess.values()])
-        self.status_ = self._judged(result.status, problem, scores).value
-        self.n_iter_ = result.n_iter
-        self.n_evaluations_ = result.n_evaluations
-        self.objective_ = problem.objective_at(state, scores) * target.scale**2
-        self.multipliers_ = result.multipliers
-        self.prices_ = {c.name: c.price(result.multipliers) * target.scale**2 for c in problem.constraints}
-        self.history_ = list(result.history)
-        return excess
-
-    def _judged(self, status: Status, problem: Problem, scores: np.ndarray) -> Status:
-        """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
-        if self._lacks_bound(problem):
-            return Status.UNCONSTRAINED
-        if problem.holds(scores):
-            return Status.MAX_ITER if status.is_infeasible else status
-        return status if status.is_infeasible else Status.INFEASIBLE
-
-    def _values_over_all_groups(self, problem: Problem, scores: np.ndarray, target: Target) -> dict[str, float]:
-        """``constraint_values_`` with the ignored groups compared as well; NaN where one of them has an empty cell."""
-        if not self.ignored_groups_:
-            return dict(self.constraint_values_)
-        free = self._without_bound()
-        sizes = {"small_groups": "error", "min_group_size": 0}
-        free.set_params(**{name: value for name, value in sizes.items() if hasattr(free, name)})
-        everything = free._bound_constraints(replace(problem.data, n_ignored=0), target, checked=False)
-        known = [(bound, bound.compared_cells()) for bound in everything]
-        return {
-            bound.name: np.nan if cells is not None and not cells.counts.all() else bound.metric(scores)
-            for bound, cells in known
-        }
-
-    def _warn(self, problem: Problem, solver: str, excess: dict[str, float], message: str = "") -> None:
-        """The one place that warns; ``message`` is what the solver has to say."""
-        scores = problem.scores(self._fitted.start.model_state)
-        for text, category in notices(self, problem, scores, solver, excess, message):
-            warnings.warn(text, category, stacklevel=7)
-
-    def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
-        """Stand in for ``other``, whose bounds are looser and whose objective is worse.
-
-        Parameters
-        ----------
-        other : estimator
-            Fitted on the same rows. What its fit tells of the bounds is kept: how it ended, and what they cost. Where
-            that fit missed its bounds it tells nothing.
-        excess : dict
-            By how much this model exceeds the bounds of ``other``.
-
-        Returns
-        -------
-        model : estimator
-            A copy of this fitted model with the parameters of ``other``.
-        """
-        told = {*other.get_params(deep=False), "granularity_", "n_iter_", "n_evaluations_", "history_"}
-        if not Status(other.status_).is_infeasible:
-            told |= {"status_", "multipliers_", "prices_"}
-        model = copy.copy(self)
-        model.multipliers_, model.prices_ = None, dict.fromkeys(excess, np.nan)
-        model.__dict__ |= {name: value for name, value in vars(other).items() if name in told}
-        model._excess, model.violation_ = excess, max([0.0, *excess.values()])
-        return model
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.metrics import find_metric, metric_names
 
 __all__ = ["ANY_CONSTRAINT", "TakesConstraint", "constraint_name"]

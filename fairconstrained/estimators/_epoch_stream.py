@@ -13,7 +13,8 @@ from typing_extensions import override
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator, Fitted, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.estimators.threads import limited_threads

@@ -14,7 +14,8 @@ from typing_extensions import override
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
 from fairconstrained.checks.messages import shortened
-from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import seed_of
 from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start

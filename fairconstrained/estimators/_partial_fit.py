@@ -13,9 +13,10 @@ from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
-from fairconstrained.estimators._base import BaseFairEstimator, Fitted
+from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._bounded import constraint_name
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
+from fairconstrained.estimators._outcome import Fitted
 from fairconstrained.estimators._published import PAPER
 from fairconstrained.estimators._rows import checked_rows, seed_of
 from fairconstrained.estimators._saddle_stream import SaddleStream

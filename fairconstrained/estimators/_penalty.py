@@ -6,7 +6,8 @@ from typing import Any
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Target
 
 __all__ = ["WeighsUnfairness"]
 

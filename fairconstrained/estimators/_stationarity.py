@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult, kkt_conditions, stationarity

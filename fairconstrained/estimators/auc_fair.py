@@ -11,9 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import AUCGap, Constraint, QuadraticAUCGap
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._bounded import TakesConstraint
 from fairconstrained.estimators._held_out import HoldsOut
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._partial_fit import AUCStreaming
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import Constraint, DemographicParity, PairwiseParity, StatisticalParity
 from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import ChoosesObjective, OnRanks
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES, ChoosesObjective
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators.grouping import as_labels, encode_groups

@@ -16,7 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
-from fairconstrained.estimators._base import BaseFairEstimator, Target
+from fairconstrained.estimators._base import BaseFairEstimator
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_classifier, plain_regressor
 from fairconstrained.estimators._rows import check_squares
 from fairconstrained.estimators.parameters import parameter, with_parameters

@@ -17,9 +17,9 @@ from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators.parameters import HandlesSmallGroups, parameter, with_parameters

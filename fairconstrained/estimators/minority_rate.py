@@ -17,7 +17,7 @@ from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity

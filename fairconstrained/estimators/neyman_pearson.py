@@ -19,8 +19,8 @@ from fairconstrained.constraints import Constraint
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
-from fairconstrained.estimators._base import Target
 from fairconstrained.estimators._classes import ClassOutputs
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity

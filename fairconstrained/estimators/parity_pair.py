@@ -12,7 +12,7 @@ from fairconstrained.constraints import Constraint, ParityPair
 from fairconstrained.constraints.parity_pair import BoundParityPair
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters

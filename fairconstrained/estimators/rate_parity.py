@@ -20,7 +20,7 @@ from fairconstrained.constraints import (
 )
 from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
 from fairconstrained.data import FairData
-from fairconstrained.estimators._base import Target
+from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._stationarity import TellsKKT
