@@ -97,12 +97,12 @@ def test_what_every_layer_may_import_imports_no_layer(module):
 
 
 def private_of_others(path: Path) -> set[str]:
-    """Private modules of other folders, and private names of other modules, that a file imports."""
+    """Private modules of folders that a file is not in, and private names of other modules, that it imports."""
     found = set()
     for name in imported(path):
         package, *parts = name.split(".")
         private = [place for place, part in enumerate(parts) if re.match("_(?!_)", part)]
-        if package == "fairconstrained" and private and path.parent != PACKAGE.joinpath(*parts[: private[0]]):
+        if package == "fairconstrained" and private and PACKAGE.joinpath(*parts[: private[0]]) not in path.parents:
             found.add(name)
     return found
 

@@ -20,8 +20,8 @@ from fairconstrained.models import ParametricModel
 from fairconstrained.objectives import Objective
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.solvers import Status, StochasticMirrorDescent
-from fairconstrained.solvers.saddle_form import SaddleForm
-from fairconstrained.solvers.saddle_steps import LateAverages, SaddleSteps
+from fairconstrained.solvers.published.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_steps import LateAverages, SaddleSteps
 from fairconstrained.views import SingleRows
 
 __all__ = ["SaddleStream"]

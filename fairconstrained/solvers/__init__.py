@@ -20,28 +20,28 @@ from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
-from fairconstrained.solvers.idca import IDCA
-from fairconstrained.solvers.ipc import IPC
-from fairconstrained.solvers.iqrc import IQRC
-from fairconstrained.solvers.level_set import LevelSet
-from fairconstrained.solvers.mirror_descent import StochasticMirrorDescent
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
-from fairconstrained.solvers.multiplier_model import MultiplierModel
-from fairconstrained.solvers.nupi import NuPI
-from fairconstrained.solvers.online_subgradient import OnlineSubgradient
-from fairconstrained.solvers.penalized_subgradient import PenalizedSubgradient
-from fairconstrained.solvers.penalty_barrier import PenaltyBarrier
-from fairconstrained.solvers.plada import PLADA, PLagrangian, p_lagrangian
-from fairconstrained.solvers.projected_gradient import ProjectedGradient
-from fairconstrained.solvers.proximal_point import IPPSSG, IPPConEx
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
+from fairconstrained.solvers.published.idca import IDCA
+from fairconstrained.solvers.published.ipc import IPC
+from fairconstrained.solvers.published.iqrc import IQRC
+from fairconstrained.solvers.published.level_set import LevelSet
+from fairconstrained.solvers.published.mirror_descent import StochasticMirrorDescent
+from fairconstrained.solvers.published.multiplier_model import MultiplierModel
+from fairconstrained.solvers.published.nupi import NuPI
+from fairconstrained.solvers.published.online_subgradient import OnlineSubgradient
+from fairconstrained.solvers.published.penalized_subgradient import PenalizedSubgradient
+from fairconstrained.solvers.published.penalty_barrier import PenaltyBarrier
+from fairconstrained.solvers.published.plada import PLADA, PLagrangian, p_lagrangian
+from fairconstrained.solvers.published.projected_gradient import ProjectedGradient
+from fairconstrained.solvers.published.proximal_point import IPPSSG, IPPConEx
+from fairconstrained.solvers.published.ssl_alm import SSLALM, StochasticALM
+from fairconstrained.solvers.published.stochastic_ghost import StochasticGhost
+from fairconstrained.solvers.published.stochastic_idca import StochasticIDCA
+from fairconstrained.solvers.published.stochastic_switching import StochasticSwitching
+from fairconstrained.solvers.published.switching_subgradient import SSG, SwitchingSubgradient
 from fairconstrained.solvers.quadratics import Quadratics, quadratics_of
-from fairconstrained.solvers.ssl_alm import SSLALM, StochasticALM
 from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
-from fairconstrained.solvers.stochastic_ghost import StochasticGhost
-from fairconstrained.solvers.stochastic_idca import StochasticIDCA
-from fairconstrained.solvers.stochastic_switching import StochasticSwitching
-from fairconstrained.solvers.switching_subgradient import SSG, SwitchingSubgradient
 
 __all__ = [
     "IDCA",

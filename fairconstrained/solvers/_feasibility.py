@@ -12,7 +12,7 @@ from fairconstrained.points import PointSource
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._base import Recorder, SolverResult, Status, surrogate_result
 from fairconstrained.solvers._stationarity import proximal_solution
-from fairconstrained.solvers.proximal_point import Subproblem
+from fairconstrained.solvers.published.proximal_point import Subproblem
 
 __all__ = ["Begin", "find_feasible", "stationary_result"]
 

@@ -13,7 +13,7 @@ from fairconstrained.points import Point, PointSource, worst_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._spectral import descend
-from fairconstrained.solvers.proximal_point import Subproblem
+from fairconstrained.solvers.published.proximal_point import Subproblem
 
 __all__ = ["Stationarity", "near_stationarity", "proximal_distance", "proximal_solution", "stationarity"]
 

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from fairconstrained.constraints import QuadraticAUCGap
 from fairconstrained.models.module import ModuleModel, mlp
 from fairconstrained.objectives import Logistic, PairwiseAUC
-from fairconstrained.solvers._duals import LevelWeights
-from fairconstrained.solvers.saddle_form import SaddleForm
-from fairconstrained.solvers.saddle_steps import MirrorDescent
+from fairconstrained.solvers.published._duals import LevelWeights
+from fairconstrained.solvers.published.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_steps import MirrorDescent
 from fairconstrained.views import FullBatch
 
 each_c1 = pytest.mark.parametrize("c1", [0.5, 1.0, 2.0])

@@ -19,7 +19,7 @@ from fairconstrained.models.pairs import PairModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import MultiplierModel
-from fairconstrained.solvers.multiplier_model import _features
+from fairconstrained.solvers.published.multiplier_model import _features
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import FullBatch, Stochastic
 

@@ -10,7 +10,7 @@ from fairconstrained.domains import L1Ball
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import OnlineSubgradient
-from fairconstrained.solvers._online import online_steps
+from fairconstrained.solvers.published._online import online_steps
 from fairconstrained.views import FullBatch
 
 

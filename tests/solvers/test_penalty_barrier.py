@@ -5,7 +5,7 @@ import pytest
 
 from fairconstrained.domains import Box
 from fairconstrained.solvers import PenaltyBarrier
-from fairconstrained.solvers.penalty_barrier import _slope
+from fairconstrained.solvers.published.penalty_barrier import _slope
 
 START = (1.5, -0.5)
 OPTIONS = {

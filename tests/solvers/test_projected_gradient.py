@@ -14,7 +14,7 @@ from fairconstrained.models import ModuleModel, mlp
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Start
 from fairconstrained.solvers import Status, make_solver
-from fairconstrained.solvers.projected_gradient import _Projection
+from fairconstrained.solvers.published.projected_gradient import _Projection
 from fairconstrained.solvers.quadratics import parameter_quadratics
 from fairconstrained.views import FullBatch
 

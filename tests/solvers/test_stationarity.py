@@ -14,7 +14,7 @@ from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import near_stationarity, stationarity
 from fairconstrained.solvers._curvature import extreme_curvatures, modulus
 from fairconstrained.solvers._stationarity import _nearest, proximal_distance, proximal_solution
-from fairconstrained.solvers.proximal_point import Subproblem
+from fairconstrained.solvers.published.proximal_point import Subproblem
 
 
 class Quadratics:

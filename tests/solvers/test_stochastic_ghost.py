@@ -14,9 +14,9 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import StochasticGhost
-from fairconstrained.solvers.ghost_direction import ghost_direction, least_violation
+from fairconstrained.solvers.published.ghost_direction import ghost_direction, least_violation
+from fairconstrained.solvers.published.stochastic_ghost import _Pair
 from fairconstrained.solvers.source import Source
-from fairconstrained.solvers.stochastic_ghost import _Pair
 from fairconstrained.views import FullBatch, Stochastic
 
 # --- the subproblem

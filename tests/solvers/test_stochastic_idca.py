@@ -12,7 +12,7 @@ from fairconstrained.models.module import ModuleModel, mlp
 from fairconstrained.objectives import TruncatedLogistic
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status
-from fairconstrained.solvers.stochastic_idca import StochasticIDCA, _BatchModel
+from fairconstrained.solvers.published.stochastic_idca import StochasticIDCA, _BatchModel
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
 
 RAMP = {"surrogate": "ramp", "surrogate_width": 0.8}

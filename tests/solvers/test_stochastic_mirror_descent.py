@@ -13,9 +13,9 @@ from fairconstrained.models.module import ModuleModel, mlp
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import StochasticMirrorDescent, make_solver
-from fairconstrained.solvers._duals import BoundedMultipliers
-from fairconstrained.solvers.saddle_form import SaddleForm
-from fairconstrained.solvers.saddle_steps import Averages, LateAverages
+from fairconstrained.solvers.published._duals import BoundedMultipliers
+from fairconstrained.solvers.published.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_steps import Averages, LateAverages
 
 
 @pytest.fixture(scope="module")

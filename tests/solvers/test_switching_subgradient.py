@@ -8,7 +8,7 @@ import pytest
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.domains import Box
 from fairconstrained.solvers import SSG, Status, SwitchingSubgradient, make_solver
-from fairconstrained.solvers.switching_subgradient import switch
+from fairconstrained.solvers.published.switching_subgradient import switch
 from fairconstrained.views import FullBatch
 
 

@@ -22,7 +22,7 @@ from benchmarks.loss_parity.problems import problem_of
 from benchmarks.loss_parity.promises import side_by_side
 from benchmarks.loss_parity.tasks import KAPPA
 from fairconstrained.problem import FullBatchView
-from fairconstrained.solvers.ghost_direction import ghost_direction, least_violation
+from fairconstrained.solvers.published.ghost_direction import ghost_direction, least_violation
 from fairconstrained.views import Stochastic
 
 REQUIRES = ("clarabel",)

@@ -17,10 +17,10 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
-from fairconstrained.solvers._duals import BoundedMultipliers
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.solvers.saddle_form import SaddleForm
-from fairconstrained.solvers.saddle_steps import LateAverages, MirrorDescent, RowMean, SaddleSteps
+from fairconstrained.solvers.published._duals import BoundedMultipliers
+from fairconstrained.solvers.published.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_steps import LateAverages, MirrorDescent, RowMean, SaddleSteps
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = ["StochasticMirrorDescent"]

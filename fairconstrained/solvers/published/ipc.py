@@ -19,11 +19,11 @@ from fairconstrained.solvers._base import (
 )
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
-from fairconstrained.solvers._online import control_parameters, online_steps
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.solvers._smooth_oracles import augmented_lagrangian, level_set
 from fairconstrained.solvers._stationarity import proximal_distance
-from fairconstrained.solvers.proximal_point import Subproblem, proximal_steps, stepped_result, switching
+from fairconstrained.solvers.published._online import control_parameters, online_steps
+from fairconstrained.solvers.published._smooth_oracles import augmented_lagrangian, level_set
+from fairconstrained.solvers.published.proximal_point import Subproblem, proximal_steps, stepped_result, switching
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 

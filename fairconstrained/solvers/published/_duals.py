@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from fairconstrained.solvers.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_form import SaddleForm
 
 __all__ = ["BoundedMultipliers", "DualVariables", "LevelWeights"]
 

@@ -20,10 +20,10 @@ from fairconstrained.solvers._base import (
     named_multipliers,
     surrogate_result,
 )
-from fairconstrained.solvers._duals import LevelWeights
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
-from fairconstrained.solvers.saddle_form import SaddleForm
-from fairconstrained.solvers.saddle_steps import MirrorDescent
+from fairconstrained.solvers.published._duals import LevelWeights
+from fairconstrained.solvers.published.saddle_form import SaddleForm
+from fairconstrained.solvers.published.saddle_steps import MirrorDescent
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = [
@@ -54,10 +54,10 @@ class LevelSet(Solver):
 
     the optimum :math:`f^*` of :math:`\min f_0` s.t. :math:`f_j \le 0` is the root of H. From a level
     :math:`r_0 > f^*`, the objective at a feasible start, step k has stochastic mirror descent (Algorithm 2,
-    `fairconstrained.solvers.saddle_steps.MirrorDescent`) solve :math:`\min_x \mathcal{P}(r_k, x)` on mini-batches,
-    which gives an iterate :math:`x_k` and a stochastic upper bound :math:`U(r_k)` of :math:`H(r_k)` (eq. 30), and sets
-    :math:`r_{k+1} = r_k + U / (2 \theta)`. The loss of pairs is a saddle function of single rows (Lemma 1), so that
-    rows come in any order and one at a time.
+    `~fairconstrained.solvers.published.saddle_steps.MirrorDescent`) solve :math:`\min_x \mathcal{P}(r_k, x)`
+    on mini-batches, which gives an iterate :math:`x_k` and a stochastic upper bound :math:`U(r_k)` of :math:`H(r_k)`
+    (eq. 30), and sets :math:`r_{k+1} = r_k + U / (2 \theta)`. The loss of pairs is a saddle function of single rows
+    (Lemma 1), so that rows come in any order and one at a time.
 
     Three points on which it is more careful than the paper, whose guarantees hold with some probability after a number
     of steps that nobody knows:
@@ -69,7 +69,7 @@ class LevelSet(Solver):
       which is what the paper uses but its theory does not allow, could lead below :math:`f^*`, where nothing is
       feasible.
     * The dual step and the bound have the factor :math:`c_1` that the paper leaves out, see
-      `fairconstrained.solvers.saddle_form.SaddleForm`.
+      `fairconstrained.solvers.published.saddle_form.SaddleForm`.
 
     Constant scores are feasible where :math:`2 c_1 c_2^2 \le 1 + \kappa` (Lemma 2). Where they are not, no scores are:
     the two sides of an AUC gap add up to at least :math:`4 c_1 c_2^2`. The result is then the start and its status

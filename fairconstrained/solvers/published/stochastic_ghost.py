@@ -12,7 +12,7 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._options import Fraction, NonNegative, Positive
-from fairconstrained.solvers.ghost_direction import ghost_direction
+from fairconstrained.solvers.published.ghost_direction import ghost_direction
 from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["StochasticGhost"]

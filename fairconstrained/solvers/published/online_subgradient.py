@@ -12,8 +12,8 @@ from fairconstrained.problem import FullBatchView, Problem, Start, StochasticVie
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import find_feasible, stationary_result
-from fairconstrained.solvers._online import control_parameters, online_steps
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers.published._online import control_parameters, online_steps
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch, Stochastic
 

@@ -18,7 +18,7 @@ from fairconstrained.solvers._base import (
     surrogate_result,
 )
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
-from fairconstrained.solvers.level_set import (
+from fairconstrained.solvers.published.level_set import (
     Choice,
     ChooseWithin,
     Levels,

@@ -9,7 +9,7 @@ import numpy as np
 from fairconstrained.domains import NonNegative, Simplex
 from fairconstrained.points import Point, worst_gradient
 from fairconstrained.solvers._stationarity import proximal_solution
-from fairconstrained.solvers.proximal_point import Subproblem
+from fairconstrained.solvers.published.proximal_point import Subproblem
 
 __all__ = ["augmented_lagrangian", "level_set"]
 

@@ -11,7 +11,7 @@ from typing_extensions import override
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
 from fairconstrained.solvers._options import Count, NonNegative
-from fairconstrained.solvers.switching_subgradient import switch
+from fairconstrained.solvers.published.switching_subgradient import switch
 from fairconstrained.views import DifferenceOfConvex, Exact
 
 __all__ = ["IDCA"]

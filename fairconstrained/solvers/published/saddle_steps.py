@@ -13,8 +13,8 @@ import torch
 from fairconstrained.data import FairData
 from fairconstrained.models import Coordinates, ParametricModel
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._duals import DualVariables
-from fairconstrained.solvers.saddle_form import SaddleSample
+from fairconstrained.solvers.published._duals import DualVariables
+from fairconstrained.solvers.published.saddle_form import SaddleSample
 from fairconstrained.views import SingleRows
 
 __all__ = ["Averages", "LateAverages", "MirrorDescent", "RowMean", "SaddleSteps"]
