@@ -1,4 +1,4 @@
-"""What may watch, stop and save the training of a stochastic solver."""
+"""Callbacks that watch, stop and save the training of a stochastic solver."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_NUMBERS = ("params", "state", "multipliers")
 
 
 class TrainingCallback:
-    """What `fit` calls after every epoch; any function of one record serves as well.
+    """Callback that `fit` calls after every epoch; any function of one record serves as well.
 
     A record is a dict: ``n_iter`` (the epoch), ``seconds``, ``n_evaluations``, ``objective``, the exact metric of every
     constraint by its name, ``multipliers``, and the parameters ``params``. A callback that raises

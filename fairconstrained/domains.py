@@ -165,7 +165,7 @@ class NonNegative(Domain):
         return np.maximum(x, 0.0)
 
     def scaled(self, factors: np.ndarray) -> Domain:
-        """The same set."""
+        """Return the set itself."""
         return self
 
     @property
@@ -230,8 +230,8 @@ class _WeightedL1Ball(Domain):
     weights: np.ndarray
     radius: float
 
+    @override
     def project(self, x: np.ndarray) -> np.ndarray:
-        """See `L1Ball.project`."""
         return _within_sum(x, self.weights, self.radius)
 
 

@@ -187,7 +187,7 @@ class Groups(NamedTuple):
 
     @property
     def names(self) -> tuple[Hashable, ...]:
-        """Of the groups."""
+        """Names of the groups."""
         return self.labels if self.unions is None else self.unions.labels
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -258,7 +258,7 @@ def _ranks(column: pd.Series[Any]) -> tuple[np.ndarray, list[Hashable]]:
 
 
 def _sort_key(label: Hashable) -> tuple[str, Any]:
-    """What orders labels of several types: numbers first, then by type."""
+    """Return the key that orders labels of several types: numbers first, then by type."""
     if isinstance(label, tuple):
         return "tuple", tuple(map(_sort_key, label))
     if isinstance(label, Real):

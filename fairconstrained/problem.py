@@ -136,7 +136,7 @@ class Problem(Terms):
         )
 
     def _missing(self, views: Sequence[type]) -> Iterator[str]:
-        """What the terms do not offer, in words."""
+        """Say in words which views the terms do not offer."""
         for view in views:
             for term in self._terms(view):
                 if not isinstance(term, view):
@@ -148,7 +148,7 @@ class Problem(Terms):
         return f"Solvers that work with this problem: {working}."
 
     def _terms(self, view: type) -> tuple[Any, ...]:
-        """What has to offer a view."""
+        """Return the terms, or the model, that have to offer a view."""
         if view in _MODEL_VIEWS:
             return (self.model,)
         return self.constraints if view in _CONSTRAINT_VIEWS else (self.objective, *self.constraints)
@@ -169,7 +169,7 @@ class Problem(Terms):
         return all(isinstance(term, Stochastic) for term in self._terms(Stochastic))
 
     def on(self, data: FairData) -> Problem:
-        """The same problem on other rows."""
+        """Return the problem on other rows."""
         return Problem(  # `replace` would take longer than a step of a small network may
             cast(Stochastic, self.objective).on(data),
             tuple([cast(Stochastic, term).on(data) for term in self.constraints]),
@@ -386,11 +386,11 @@ class _LinearizedPoint:
 
     @property
     def scores(self) -> np.ndarray:
-        """See `Point.scores`."""
+        """Scores of all rows; ndarray of shape (n_samples,)."""
         return self._plus.scores
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
+        """Gradient of a combination, as in `Point.gradient`."""
         tangent = objective * self._tangents[0] + multipliers @ self._tangents[1:]
         return self._plus.gradient(objective, multipliers) - tangent
 
@@ -408,7 +408,7 @@ _MODEL_VIEWS = (ParametricModel, LinearMoments)
 
 
 class SolverRequirements(Protocol):
-    """What a solver says of the problems that it takes."""
+    """Requirements of a solver for the problems that it takes."""
 
     requires: ClassVar[tuple[type, ...]]
     model: ClassVar[type]

@@ -24,7 +24,7 @@ _AT_ONCE = 2**20
 def sampler_of(
     data: FairData, size: int, balance: float = 0.0, strata: np.ndarray | None = None
 ) -> Sampler | ClusterSampler:
-    """What draws mini-batches of about ``size`` rows; see `Sampler.of`, and `ClusterSampler` for clusters."""
+    """Return a `Sampler` of mini-batches of about ``size`` rows, or a `ClusterSampler` where there are clusters."""
     if data.clusters is not None:
         return ClusterSampler.of(data, data.clusters, size)
     return Sampler.of(data, size, balance, strata)
@@ -150,7 +150,7 @@ class ClusterSampler:
         return cls(data, tuple(rows), int(np.clip(round(size * len(rows) / clusters.size), 1, len(rows))))
 
     def batches(self, rng: np.random.Generator, n_batches: int | None = None) -> Iterator[FairData]:
-        """See `Sampler.batches`; no cluster comes twice before as many as possible have come once."""
+        """Implement `Sampler.batches`; no cluster comes twice before as many as possible have come once."""
         done, factor = 0, len(self.rows) / self.size
         while True:
             drawn = rng.permutation(len(self.rows))

@@ -57,12 +57,12 @@ class Kernel(ABC):
 class LogisticKernel(Kernel):
     """``1 / (1 + exp(-x))``."""
 
+    @override
     def __call__(self, x: Tensor) -> Tensor:
-        """See `Kernel`."""
         return torch.sigmoid(x)
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
-        """See `Kernel.group_means`; O(n_samples n_thresholds) time, in chunks that stay in the cache."""
+        """Implement `Kernel.group_means`; O(n_samples n_thresholds) time, in chunks that stay in the cache."""
         return _LogisticGroupMeans.apply(scores, thresholds, width, cells)
 
 
@@ -119,8 +119,8 @@ class PiecewisePolynomial(Kernel):
     knots: np.ndarray
     coefficients: np.ndarray
 
+    @override
     def __call__(self, x: Tensor) -> Tensor:
-        """See `Kernel`."""
         piece = torch.bucketize(x, torch.from_numpy(self.knots))
         table = torch.from_numpy(self.coefficients)
         value = torch.zeros_like(x)
@@ -129,7 +129,7 @@ class PiecewisePolynomial(Kernel):
         return value
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
-        """See `Kernel.group_means`.
+        """Implement `Kernel.group_means`.
 
         The knots of all thresholds cut the line into bins. Within a bin every threshold's kernel is one
         polynomial, so the moments of the scores in each bin are all that is needed: O(n_samples log n_bins)
@@ -272,12 +272,12 @@ class QuadraticKernel(Kernel):
 
     curvature: float
 
+    @override
     def __call__(self, x: Tensor) -> Tensor:
-        """See `Kernel`."""
         return self.curvature / 2 * x**2
 
     def group_means(self, scores: Tensor, thresholds: Tensor, width: float, cells: Cells) -> Tensor:
-        """See `Kernel.group_means`; O(n_samples) time."""
+        """Implement `Kernel.group_means`; O(n_samples) time."""
         weighted = cells.weights * scores
         first = torch.stack([weighted[rows].sum() for rows in cells.slices])[:, None]
         second = torch.stack([weighted[rows] @ scores[rows] for rows in cells.slices])[:, None]
@@ -324,11 +324,11 @@ class Surrogate:
     width: float = 1.0
 
     def with_width(self, width: float) -> Surrogate:
-        """The same shape at another width."""
+        """Return the shape at another width."""
         return replace(self, width=width)
 
     def with_blur(self, blur: float) -> Surrogate:
-        """The same shape, its width chosen such that ``width * spread = blur`` (units of the scores)."""
+        """Return the shape at the width for which ``width * spread = blur`` (units of the scores)."""
         return replace(self, width=blur / self.spread)
 
     def rates(self, scores: Tensor, thresholds: Tensor, cells: Cells) -> Tensor:

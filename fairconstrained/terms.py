@@ -147,7 +147,7 @@ class Terms:
         return np.resize(offsets, self.data.n_groups)
 
     def with_way_back(self) -> Self:
-        """The same terms, their constraints with slopes wherever they are violated."""
+        """Return the terms with slopes of the constraints wherever they are violated."""
         return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
 
     def stricter(self) -> Self | None:
@@ -158,7 +158,7 @@ class Terms:
         return replace(self, constraints=tuple(s or c for s, c in zip(found, self.constraints, strict=True)))
 
     def without_constraints(self) -> Self:
-        """The same objective, unconstrained."""
+        """Return the objective, unconstrained."""
         return replace(self, constraints=())
 
 

@@ -124,7 +124,7 @@ class DifferenceOfConvex(ABC):
 
 
 class Stochastic(ABC):
-    """The same term on a mini-batch that holds rows of every group."""
+    """Term that can stand on a mini-batch, which holds rows of every group."""
 
     @abstractmethod
     def on(self, data: FairData) -> Any:
@@ -132,11 +132,11 @@ class Stochastic(ABC):
 
 
 class Exact(ABC):
-    """What the bound is exceeded by, exactly, and the means to bring a surrogate closer to it (constraints only)."""
+    """Exact excess over the limit, and the means to bring a surrogate closer to it (constraints only)."""
 
     @abstractmethod
     def exact(self, scores: Any) -> float:
-        """What ``kappa`` bounds, minus ``kappa``, at ``scores``: a positive value is a violation.
+        """Return the quantity that ``kappa`` bounds, minus ``kappa``, at ``scores``: a positive value is a violation.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Exact(ABC):
 
     @abstractmethod
     def refined(self, scores: Any, *, blur: float, margin: float) -> Any:
-        """The same constraint with a surrogate closer to the metric around ``scores``.
+        """Return the constraint with a surrogate closer to the metric around ``scores``.
 
         Parameters
         ----------

@@ -66,7 +66,7 @@ class AUCBands(Cells):
     method: ClassVar[str] = "dkw"
 
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        """See `Cells.ends`; both ends of an AUC need one side of each of two bands."""
+        """Implement `Cells.ends`; both ends of an AUC need one side of each of two bands."""
         width = band_width(self.counts * scale, delta)
         low, high = (self._shares(np.clip(self.ranks + side, 0.0, 1.0)) for side in (-width, width))
         lower, upper = np.full(self.pairs.shape[:2], 0.5), np.full(self.pairs.shape[:2], 0.5)
@@ -78,7 +78,7 @@ class AUCBands(Cells):
         return lower, upper
 
     def table(self, delta: float, contrast: Contrast) -> pd.DataFrame:
-        """See `Cells.table`; one row for every AUC that is not 1/2 by definition."""
+        """Implement `Cells.table`; one row for every AUC that is not 1/2 by definition."""
         lower, upper = self.ends(delta)
         shares, width = self._shares(self.ranks), band_width(self.counts, delta)
         rows = []

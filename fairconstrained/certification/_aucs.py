@@ -83,7 +83,7 @@ class ComparedAUCs:
 
 
 def compared_aucs(sample: Sample) -> ComparedAUCs:
-    """What the metric of a sample compares."""
+    """Return the AUCs that the metric of a sample compares."""
     compared = info_of(sample.metric).compared
     name = compared.sets if isinstance(compared, AUCDifferences) else None
     if name is None:

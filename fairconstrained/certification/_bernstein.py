@@ -18,7 +18,7 @@ __all__ = ["BoundedMeans", "bernstein_margin"]
 
 
 def bernstein_margin(variances: np.ndarray, counts: np.ndarray, delta: float) -> np.ndarray:
-    r"""What a mean of values in [0, 1] exceeds the mean of the sample by with probability at most ``delta``.
+    r"""Margin that a mean of values in [0, 1] exceeds that of the sample by with probability at most ``delta``.
 
     .. math:: \sqrt{\frac{2 V \ln(2/\delta)}{n}} + \frac{7 \ln(2/\delta)}{3 (n - 1)}
 

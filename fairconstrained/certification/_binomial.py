@@ -102,7 +102,7 @@ class RankProportions(RankCells):
 
     @cached_property
     def _hits(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Of every group the distinct numbers of rows above a threshold, and which of them each threshold has."""
+        """Distinct numbers of rows above a threshold in every group, and which of them each threshold has."""
         hits = np.rint(self.ranks * self.counts)
         return [np.unique(column, return_inverse=True) for column in hits.T]
 

@@ -107,7 +107,7 @@ class QuantileBands(Evidence):
         return float(AGGREGATES[self.agg]([_farthest(*first, *second) for first, second in pairs]))
 
     def cells(self, delta: float) -> pd.DataFrame:
-        """See `Evidence.cells`; the ends are those of the mean, from the bands."""
+        """Implement `Evidence.cells`; the ends are those of the mean, from the bands."""
         widths = band_width(self.counts, delta / self.n_events)
         means = np.array([masses @ atoms for atoms, masses in self.distributions]) / self.counts
         columns = {"n_samples": self.counts.astype(int), "estimate": means, "band": widths}

@@ -80,7 +80,7 @@ class SumsOfEstimates(Evidence):
         return float(AGGREGATES[self.agg](np.minimum(self.gaps + margins, self.most)))
 
     def cells(self, delta: float) -> pd.DataFrame:
-        """See `Evidence.cells`; counts and estimates only, as the bound is one of their sum."""
+        """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their sum."""
         return self.table
 
 

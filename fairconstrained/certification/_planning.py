@@ -62,7 +62,7 @@ class Part:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What `fit` takes beside ``X`` and ``y``."""
+        """Arguments of `fit` beside ``X`` and ``y``."""
         given = {"sensitive_features": self.groups, "sample_weight": self.weights}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -158,7 +158,7 @@ class Judge:
         return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label)
 
     def evidence(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Evidence:
-        """What the answers are worth."""
+        """Return the evidence of the answers."""
         return evidence_of(self._sample(answers, groups), self.method)
 
     def deviation(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> float:
@@ -201,7 +201,7 @@ def planned_bounds(
     power: float,
     cv: Any,
 ) -> pd.DataFrame:
-    r"""What a certificate may be expected to say for every inner bound, from held-out rows of the fit part.
+    r"""Predict the certificate for every inner bound, from held-out rows of the fit part.
 
     With the gap :math:`\hat g` that models of the folds have on their held-out rows, the bound :math:`B(\hat g, n)` of
     a sample with these estimates and as many rows as will be used for calibration, and the standard deviation

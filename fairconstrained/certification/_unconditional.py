@@ -139,7 +139,7 @@ class DifferencesOfRates(Evidence):
         )
 
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`.
+        """Implement `Evidence.upper`.
 
         For larger samples numbers of rows are rounded, and beyond `_ENOUGH` of them in the smallest cell the margin
         falls with the root of their number.
@@ -165,7 +165,7 @@ class DifferencesOfRates(Evidence):
                 yield most, (hits[block, a], hits[block, b]), (int(counts[block, a]), int(counts[block, b]))
 
     def cells(self, delta: float) -> pd.DataFrame:
-        """See `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""
+        """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their difference."""
         counts, hits = self.found.counts.ravel(), self.found.sums(self.found.values).ravel()
         columns = {"n_samples": counts.astype(int), "n_hits": hits.astype(int), "estimate": hits / counts}
         return pd.DataFrame(columns, index=self.found.index)

@@ -153,12 +153,12 @@ class BootstrapEvidence(Evidence):
         return "no union: one quantile of the resampled gap, right only in the limit of many rows"
 
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        """See `Evidence.upper`; for other numbers of rows its distance to the gap shrinks with their root."""
+        """Implement `Evidence.upper`; for other numbers of rows its distance to the gap shrinks with their root."""
         _check_resamples(self.n_resamples, delta)
         return float(self.gap + (self.replicates.upper(1 - delta) - self.gap) / np.sqrt(scale))
 
     def cells(self, delta: float) -> pd.DataFrame:
-        """See `Evidence.cells`; only counts."""
+        """Implement `Evidence.cells`; only counts."""
         return self.strata
 
 

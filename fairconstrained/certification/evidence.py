@@ -1,4 +1,4 @@
-"""What a family of bounds offers, and which families there are for a metric."""
+"""Evidence: the interface of a family of bounds, and the families that a metric has."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LARGEST_SCALE = 1e8
 
 
 class Evidence(ABC):
-    """What a sample says about a gap in the population.
+    """Evidence of a sample about a gap in the population.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class CellEvidence(Evidence):
 
     @property
     def method(self) -> str:  # type: ignore[override]
-        """Of the cells."""
+        """Name of the method by which the cells are bounded."""
         return self.of_cells.method
 
     @property

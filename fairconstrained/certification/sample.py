@@ -84,7 +84,7 @@ class Sample:
         return int(np.shape(self.response)[0])
 
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
-        """What is to be small, on any rows."""
+        """Return the gap that is to be small, on any rows."""
         value = float(self.metric(y_true, response, **rows, **self.params))
         return 1 - value if info_of(self.metric).complement else value
 

@@ -48,7 +48,7 @@ def _kappas_of(part: Any) -> list[Any]:
 
 
 class Overlap(NamedTuple):
-    """What is known about the rows that a model is to be judged on and was fitted on.
+    """Overlap of the rows that a model is to be judged on with those that it was fitted on.
 
     Attributes
     ----------

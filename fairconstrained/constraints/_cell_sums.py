@@ -88,7 +88,7 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
 
     @property
     def granularity(self) -> float:
-        """See ``tolerance``."""
+        """Granularity of the metric; that of a smooth one is its ``tolerance``."""
         return self.tolerance
 
     def heaviest_shares(self, of: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ class BoundCellSums(BoundConstraint, RowLosses, Stochastic):
         return by_group[self.data.codes] * self.data.weights.numpy(), np.empty(0)
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`; of a smooth function only the margin changes."""
+        """Implement `Exact.refined`; of a smooth function only the margin changes."""
         return sharpened(self, scores, blur, margin) if self.is_sharp else replace(self, margin=margin)
 
     @override

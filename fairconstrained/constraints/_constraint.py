@@ -15,7 +15,7 @@ __all__ = ["Constraint"]
 
 
 class Constraint(BaseEstimator, ABC):
-    """What the user writes: parameters only, no data and no multipliers.
+    """Constraint as the user writes it: parameters only, no data and no multipliers.
 
     A new constraint is one file with a subclass of this, which says in `_bind` what it is on data, and one of
     `BoundConstraint`.
@@ -47,7 +47,7 @@ class Constraint(BaseEstimator, ABC):
         """Bind the constraint to data of which it compares all groups; raises ValueError for wrong parameters."""
 
     def in_units(self, offset: float, scale: float) -> Self:
-        """The same constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.
+        """Return the constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class BoundGroupRanks(BoundThresholdParity):
 
     @property
     def scale(self) -> float:
-        """See `BoundConstraint.scale`; the components are differences of rates within the interval."""
+        """Implement `BoundConstraint.scale`; the components are differences of rates within the interval."""
         return 1.0
 
     @override

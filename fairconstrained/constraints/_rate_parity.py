@@ -35,7 +35,7 @@ class RateParity(Constraint):
 
     @property
     def _bound_class(self) -> Callable[..., BoundThresholdParity]:
-        """What the constraint is on data."""
+        """Class of the constraint on data."""
         return BoundRateParity
 
     def __init__(
@@ -55,8 +55,8 @@ class RateParity(Constraint):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
 
+    @override
     def _bind(self, data: FairData) -> BoundThresholdParity:
-        """See `Constraint.bind`."""
         return self._bound_class(
             data=data,
             kappa=check_kappa(self.kappa),
@@ -144,11 +144,11 @@ class BoundThresholdParity(BoundParity):
         return self.rates(scores, self._thresholds())[:, 0], *self._ends
 
     def with_way_back(self) -> Self:
-        """See `BoundConstraint.with_way_back`; `plus` and `minus`, where there are any, stay those of the equations."""
+        """Implement `BoundConstraint.with_way_back`; `plus` and `minus` stay those of the equations."""
         return replace(self, has_way_back=True)
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """See `BoundConstraint.offsets`; zero where two targets bind the same offsets, or the gap is not defined."""
+        """Implement `BoundConstraint.offsets`; zero where two targets bind the same offsets, or there is no gap."""
         n_groups, own = self.data.n_groups, self._intervals_at(scores)[0]
         if shared:
             allowed = shared_offset(scores, gains, lambda at: self._gaps(scores, at) <= self.kappa, threshold)
@@ -191,7 +191,7 @@ class BoundThresholdParity(BoundParity):
 
 @dataclass(frozen=True, eq=False)
 class BoundRateParity(BoundThresholdParity, BoundSplitParity):
-    """See `RateParity`; the ranks that count are those among the rows that are compared."""
+    """`RateParity` on data. the ranks that count are those among the rows that are compared."""
 
     def stricter(self) -> Self | None:
         """Rates that differ by ``kappa (beta - alpha)`` at most, wherever they lie.
@@ -231,6 +231,6 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
 
     @cached_property
     def _per_length(self) -> Tensor:
-        """What turns the clipped rate of every cell into units of the components; Tensor of shape (n_cells,)."""
+        """Factor from the clipped rate of every cell to units of the components; Tensor of shape (n_cells,)."""
         lengths = np.broadcast_to(self.lengths, self.data.n_groups)
         return torch.from_numpy(np.tile(self.scale / lengths, len(self.blocks)))

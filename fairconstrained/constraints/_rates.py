@@ -89,7 +89,7 @@ class BoundParity(BoundConstraint, FullBatch):
 
     @property
     def scale(self) -> float:
-        """See `BoundConstraint.scale`; the shortest interval where groups have their own."""
+        """Implement `BoundConstraint.scale`; the shortest interval where groups have their own."""
         return float(self.lengths.min())
 
     @property
@@ -132,7 +132,7 @@ class BoundParity(BoundConstraint, FullBatch):
         return torch.from_numpy(self.exact_rates(scores, thresholds.numpy())) - smooth
 
     def _more(self, scores: np.ndarray) -> dict[str, Any]:
-        """What else refinement changes."""
+        """Return the other fields that a refinement changes."""
         return {}
 
     @abstractmethod

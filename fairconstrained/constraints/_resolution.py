@@ -71,7 +71,7 @@ class CellSizes(NamedTuple):
 
     @property
     def steps(self) -> np.ndarray:
-        """What one row counts in the metric; ndarray of shape (n_cells,)."""
+        """Weight of one row in the metric; ndarray of shape (n_cells,)."""
         return self.shares * self.units
 
     def too_small(self, limit: float) -> np.ndarray:

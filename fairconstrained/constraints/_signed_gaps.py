@@ -1,4 +1,4 @@
-"""What constraints on differences of AUCs share: two signs, and slopes from a surrogate at exact values."""
+"""Differences of AUCs as constraints: two signs, and slopes from a surrogate at exact values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
 
     @abstractmethod
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
-        """The same with the surrogate in place of the indicator, without the correction; Tensor of shape (n_gaps,)."""
+        """Gaps with the surrogate in place of the indicator, without the correction; Tensor of shape (n_gaps,)."""
 
     @property
     def slack(self) -> float:
@@ -65,7 +65,7 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         return float(np.abs(self._exact_gaps(scores)).max(initial=0.0))
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
+        """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
         return np.full(cuts.size, self.metric(scores))
 
     @override
@@ -78,7 +78,7 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         return replace(refined, correction=exact - refined._smooth_gaps(torch.from_numpy(scores)))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
+        """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
         return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:

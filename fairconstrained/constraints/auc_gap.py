@@ -86,8 +86,8 @@ class AUCGap(Constraint):
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
 
+    @override
     def _bind(self, data: FairData) -> BoundAUCGap:
-        """See `Constraint.bind`."""
         kappa = check_kappa(self.kappa)
         if self.kappa is not None and kappa > 0.5:
             raise ValueError(f"kappa must be in [0, 0.5] or None (unconstrained), got {kappa}: it bounds an AUC gap.")
@@ -104,7 +104,7 @@ class AUCGap(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundAUCGap(BoundSignedGaps, Stochastic):
-    """See `AUCGap`. Components: the differences, then the same with the other sign.
+    """`AUCGap` on data. Components: the differences, then the same with the other sign.
 
     Given how many rows of every set a mini-batch has, they are independent draws from the sets, so that the mean over
     its pairs is unbiased; where a set has none of them, its AUC counts one half.
@@ -123,7 +123,7 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
 
     @property
     def granularity(self) -> float:
-        """What one pair of rows counts."""
+        """Weight of one pair of rows."""
         return self.sets.granularity
 
     def compared_cells(self) -> CellSizes:

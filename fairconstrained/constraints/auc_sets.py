@@ -112,12 +112,12 @@ class AUCSets:
         return cls(data, metric, protected, codes, n_cells, (difference,), (("first", "second"),))
 
     def on(self, data: FairData) -> Self:
-        """The same sets of other rows; here they may be empty."""
+        """Return these sets among other rows, where they may be empty."""
         return self._find(data, self.metric, self.protected)
 
     @property
     def name(self) -> str:
-        """Of the constraint."""
+        """Name of the constraint."""
         return self.metric if isinstance(self.metric, str) else MASKS_NAME
 
     @cached_property
@@ -175,7 +175,7 @@ class AUCSets:
             return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
 
         def grain(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
-            """What a pair and what a row counts; a set against itself is one half whatever the scores."""
+            """Weights of a pair and of a row; a set against itself is one half whatever the scores."""
             if above == below:
                 return np.zeros(2)
             first, second = shares(above), shares(below)
@@ -238,7 +238,7 @@ def both_ways(sides: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
 
 
 def side_names(metric: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
-    """What components that compare two sides are called."""
+    """Return the names of components that compare two sides."""
     return tuple(f"{metric}[{a} - {b}]" for a, b in sides)
 
 

@@ -35,17 +35,17 @@ class BoundConstraint(Exact):
     counts_rows: ClassVar[bool] = False
 
     def renamed(self, name: str) -> Self:
-        """The same constraint under the name that the user gave it."""
+        """Return the constraint under the name that the user gave it."""
         return replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
     @property
     def scale(self) -> float:
-        """What one unit of the metric is in units of the surrogate's components."""
+        """One unit of the metric, in units of the surrogate's components."""
         return 1.0
 
     @property
     def penalty_factor(self) -> float:
-        """What turns the largest component of the surrogate at ``kappa = 0`` into a gap."""
+        """Factor from the largest component of the surrogate at ``kappa = 0`` to a gap."""
         return 1 / self.scale
 
     @property
@@ -65,7 +65,7 @@ class BoundConstraint(Exact):
 
     @property
     def compared_as(self) -> dict[str, str | None]:
-        """What the constraint itself calls groups that it found too small, by their label; None if it left one out."""
+        """Names under which groups that are too small are compared, by their label; None for one that is left out."""
         return {}
 
     def of_decisions(self, scores: np.ndarray) -> float | None:
@@ -73,7 +73,7 @@ class BoundConstraint(Exact):
         return None
 
     def caveat(self, scores: np.ndarray) -> str | None:
-        """What to say of decisions for which the metric has a value but no meaning; None for all others."""
+        """Return a warning about decisions for which the metric has a value but no meaning; None for all others."""
         return None
 
     @property
@@ -107,15 +107,15 @@ class BoundConstraint(Exact):
 
     @property
     def components(self) -> np.ndarray:
-        """What tells the components apart that refinement may add to, for `with_components`; here nothing."""
+        """Keys of the components that refinement may add to, for `with_components`; here none."""
         return np.empty(0)
 
     def with_components(self, components: np.ndarray) -> Self:
-        """The same constraint with the components that another one of its kind had come to (a warm start)."""
+        """Return the constraint with the components that another one of its kind had come to (a warm start)."""
         return self
 
     def with_way_back(self) -> Self:
-        """The same constraint with slopes wherever it is violated, also where the metric does not change.
+        """Return the constraint with slopes wherever it is violated, also where the metric does not change.
 
         Solvers of ours ask for it; those of a paper take the paper's function, which has none there.
         """
@@ -130,7 +130,7 @@ class BoundConstraint(Exact):
         return np.empty(0)
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """What to add to the scores of every group for the largest gain within the exact constraint.
+        """Find the constants to add to the scores of every group for the largest gain within the exact constraint.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class BoundConstraint(Exact):
         return None
 
     def exact(self, scores: np.ndarray) -> float:
-        """See `Exact.exact`; where `bounds_metric` is False, a subclass measures the surrogate instead."""
+        """Implement `Exact.exact`; where `bounds_metric` is False, a subclass measures the surrogate instead."""
         return self.metric(scores) - self.kappa
 
     @abstractmethod
@@ -198,14 +198,14 @@ class BoundConstraint(Exact):
         return sum(own) / self.penalty_factor
 
     def complaint_about_decisions(self, value: float) -> str:
-        """What to tell the user where ``value``, of the decisions, is larger than the bound on the probabilities."""
+        """Return the warning for a ``value`` of the decisions that is larger than the bound on the probabilities."""
         return (
             f"kappa={self.kappa:g} bounds {self.name} of probabilities; of the decisions it is {value:.4g} on the "
             "training data. Set rate='indicator' to bound the decisions."
         )
 
     def complaint(self, value: float) -> str:
-        """What to tell the user where ``value``, of what kappa bounds, is too large."""
+        """Return the warning for a ``value`` that exceeds its kappa."""
         bounded = self.name if self.bounds_metric else f"the surrogate of {self.name}"
         return (
             f"{bounded} is {value:.4g} on the training data and exceeds kappa={self.kappa:g} by more than its "

@@ -70,7 +70,7 @@ class GroupAUC(Constraint):
         self.surrogate_width = surrogate_width
 
     def _bind(self, data: FairData) -> BoundGroupAUC:
-        """See `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
+        """Implement `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
         kappa = check_kappa(self.kappa)
         if self.kappa is not None and kappa > 0.5:
             raise ValueError(
@@ -116,7 +116,7 @@ class _Sets(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
-    """See `GroupAUC`. Components: pairs of groups, then the same pairs in the other order.
+    """`GroupAUC` on data. Components: pairs of groups, then the same pairs in the other order.
 
     There is no `Stochastic` view on a part of the ranks: those in a mini-batch are not those in the data, so the
     mean over mini-batches is biased.

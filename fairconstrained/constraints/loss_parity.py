@@ -96,7 +96,7 @@ class LossParity(Constraint):
         self.compared_as = compared_as
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
-        """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
+        """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         kappa = check_bound(self.kappa)
         check_options(self, _CHOICES)
         notion = LOSS_NOTIONS[self.constraint]._replace(

@@ -233,12 +233,12 @@ class ComparedGroups:
         return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups)
 
     def cells(self, data: FairData, notion: Notion) -> np.ndarray:
-        """See `fairconstrained.metrics.cell_means.cells_of`."""
+        """Cells of the rows by group and label."""
         return cells_of(self.place[data.codes], self.n_parts, data.y.numpy(), notion)
 
 
 class Comparisons(NamedTuple):
-    """What the components compare: tables that are linear in mean losses.
+    """Tables of the mean losses that the components compare; components are linear in them.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
 
     @property
     def strata(self) -> np.ndarray:
-        """See `BoundConstraint.strata`: the groups that are compared, and all others together."""
+        """Implement `BoundConstraint.strata`; the groups that are compared, and all others together."""
         return self.groups.place[self.data.codes]
 
     @property
@@ -413,7 +413,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return mean_by_cell(values, self._cells, self.data.weights.numpy(), self._shape, self.groups.unions)
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`; the bound is on this very loss, so only the margin changes."""
+        """Implement `Exact.refined`; the bound is on this very loss, so only the margin changes."""
         return replace(self, margin=margin)
 
     @override
@@ -433,7 +433,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return self.function.smooth
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        """See `RowLosses.of_losses`: the gaps minus what they may be."""
+        """Implement `RowLosses.of_losses`; the gaps minus what they may be."""
         table = self.comparisons
         values = table.cells @ (self._totals(self._weights * losses) / self._mass)
         if table.blocks.size:

@@ -70,7 +70,7 @@ class MinorityShare(Constraint):
         return None if self.min_share is None else 1 - self.min_share
 
     def _bind(self, data: FairData) -> BoundMinorityShare:
-        """See `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
+        """Implement `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
         if self.min_share is not None and not 0 < self.min_share < 1:
             raise ValueError(f"min_share must be in (0, 1) or None (unconstrained), got {self.min_share!r}.")
         check_option("rate", self.rate, POSITIVE_RATES)
@@ -129,7 +129,7 @@ class BoundMinorityShare(BoundCellSums):
 
     @property
     def resolution(self) -> float:
-        """See `BoundConstraint.resolution`; the bound is as far from nothing as from everything."""
+        """Implement `BoundConstraint.resolution`; the bound is as far from nothing as from everything."""
         return resolution(min(self.kappa, 1 - self.kappa)) if self.kappa < 1 else 1.0
 
     def compared_cells(self) -> CellSizes:
@@ -168,7 +168,7 @@ class BoundMinorityShare(BoundCellSums):
         )
 
     def caveat(self, scores: np.ndarray) -> str | None:
-        """See `BoundConstraint.caveat`; of no positive predictions everybody has any share."""
+        """Implement `BoundConstraint.caveat`; of no positive predictions everybody has any share."""
         if self._sums(RATES["indicator"](scores, self.data.y.numpy())) @ (self.takes_part > 0) > 0:
             return None
         return (

@@ -28,7 +28,7 @@ __all__ = ["ClassError", "ClassLoss", "class_factors"]
 
 
 def class_factors(data: FairData) -> np.ndarray:
-    """What turns weighted sums over the margins of every class into means over its samples; shape (n_classes,)."""
+    """Factors from weighted sums over the margins of every class to means over its samples; shape (n_classes,)."""
     shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
     return (data.n_groups - 1) / shares
 
@@ -58,8 +58,8 @@ class ClassLoss(Constraint):
         self.bound = bound
         self.loss = loss
 
+    @override
     def _bind(self, data: FairData) -> BoundClassLoss:
-        """See `Constraint.bind`."""
         code = data.labels.index(self.label)
         return BoundClassLoss(
             data=data,
@@ -157,8 +157,8 @@ class ClassError(Constraint):
         self.bound = bound
         self.loss = loss
 
+    @override
     def _bind(self, data: FairData) -> BoundClassError:
-        """See `Constraint.bind`."""
         # the class's loss in units of what one margin of zero has, so that it is an upper bound of the error
         unit = float(self.loss.of(torch.zeros(1), torch.ones(1)))
         loss = ClassLoss(self.label, 0.0, self.loss)._bind(data)
@@ -201,7 +201,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
     @property
     def granularity(self) -> float:
-        """See ``tolerance``."""
+        """Granularity of the metric; that of a smooth one is its ``tolerance``."""
         return self.tolerance
 
     def compared_cells(self) -> CellSizes:
@@ -226,7 +226,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         return 0.0
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`; only of two classes."""
+        """Implement `BoundConstraint.values_at_cuts`; only of two classes."""
         if self.data.n_groups > 2:
             return None
         own, shares = self._of_class(scores)[:, 0], self._shares
@@ -235,7 +235,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         return below if self.loss.code == 1 else shares.sum() - below
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> ClassErrorModel:
-        """See `Exact.refined`; the blur matters for no more than the slope."""
+        """Implement `Exact.refined`; the blur matters for no more than the slope."""
         rows = {field.name: getattr(self.loss, field.name) for field in fields(self.loss)}
         own = {"kappa": self.kappa, "name": self.name, "tolerance": self.tolerance}
         slope = max(self.slope, self._slope_at(scores, blur))
@@ -258,11 +258,11 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
     @property
     def _shares(self) -> np.ndarray:
-        """Of the samples in their class; they sum to one on the whole data."""
+        """Shares of the samples in their class; they sum to one on the whole data."""
         return self._of_class(self.data.weights.numpy())[:, 0] * self.loss.factor
 
     def _slope_at(self, scores: np.ndarray, blur: float) -> float:
-        """What the error falls by where the loss falls by one, if all margins of the class grow alike."""
+        """Fall of the error where the loss falls by one, if all margins of the class grow alike."""
         margins, shares = self._of_class(scores), self._shares
         least, weights = margins.min(axis=1), shares / shares.sum()
         if is_constant(least, weights):

@@ -71,7 +71,7 @@ class PairwiseParity(Constraint):
         self.notion = notion
 
     def _bind(self, data: FairData) -> BoundQuadratic:
-        """See `Constraint.bind`; also raises ValueError for targets other than -1 / +1 where labels are compared."""
+        """Implement `Constraint.bind`; also raises ValueError for other targets than -1 / +1 if labels are compared."""
         kappa = check_bound(self.kappa)
         if self.notion not in PAIRWISE_NOTIONS:
             raise ValueError(f"notion must be one of {sorted(PAIRWISE_NOTIONS)}, got {self.notion!r}.")

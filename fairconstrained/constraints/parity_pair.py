@@ -56,8 +56,8 @@ class ParityPair(Constraint):
         self.beta = beta
         self.rate = rate
 
+    @override
     def _bind(self, data: FairData) -> BoundParityPair:
-        """See `Constraint.bind`."""
         if not self.beta > 0:
             raise ValueError(f"beta must be positive, got {self.beta!r}.")
         check_option("rate", self.rate, POSITIVE_RATES)
@@ -94,7 +94,7 @@ class BoundParityPair(BoundCellSums):
 
     @property
     def resolution(self) -> float:
-        """See `BoundConstraint.resolution`; of the bound, what exceeds the least value of two equal rates."""
+        """Implement `BoundConstraint.resolution`; of the bound, what exceeds the least value of two equal rates."""
         return resolution(self.kappa - min(self.beta, 1.0))
 
     def compared_cells(self) -> CellSizes:

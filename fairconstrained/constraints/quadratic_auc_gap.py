@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+from typing_extensions import override
+
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways
 from fairconstrained.constraints.base import check_bound
@@ -51,8 +53,8 @@ class QuadraticAUCGap(Constraint):
         self.protected = protected
         self.c1 = c1
 
+    @override
     def _bind(self, data: FairData) -> BoundQuadratic:
-        """See `Constraint.bind`."""
         kappa = check_bound(self.kappa)
         if not self.c1 > 0:
             raise ValueError(f"c1 must be positive, got {self.c1!r}.")

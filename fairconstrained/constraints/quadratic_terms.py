@@ -83,11 +83,11 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
         return float(values.max(initial=-np.inf))
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """See `Exact.refined`; the bound is on this very surrogate, so only the margin changes."""
+        """Implement `Exact.refined`; the bound is on this very surrogate, so only the margin changes."""
         return replace(self, margin=margin)
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """See `BoundConstraint.offsets`; nothing changes when all scores move alike."""
+        """Implement `BoundConstraint.offsets`; nothing changes when all scores move alike."""
         return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:

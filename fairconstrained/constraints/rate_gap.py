@@ -100,7 +100,7 @@ class RateGap(Constraint):
         self.compared_as = compared_as
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
-        """See `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
+        """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         check_options(self, _CHOICES)
         notion = rate_notion(self.constraint, self.rate)
         if self.agg == "mean":

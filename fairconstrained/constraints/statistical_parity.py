@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._rates import BoundSplitParity, make_surrogate
@@ -82,8 +83,8 @@ class StatisticalParity(Constraint):
         self.surrogate_width = surrogate_width
         self.n_levels = n_levels
 
+    @override
     def _bind(self, data: FairData) -> BoundStatisticalParity:
-        """See `Constraint.bind`."""
         n_levels = AUTO_LEVELS if self.n_levels == "auto" else self.n_levels
         if isinstance(n_levels, str) or n_levels < 1:
             raise ValueError(f"n_levels must be 'auto' or a positive integer, got {self.n_levels!r}.")
@@ -102,7 +103,7 @@ class StatisticalParity(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundStatisticalParity(BoundSplitParity):
-    """See `StatisticalParity`. Components: levels x groups x (lower, upper), levels first.
+    """`StatisticalParity` on data. Components: levels x groups x (lower, upper), levels first.
 
     Attributes
     ----------
@@ -145,7 +146,7 @@ class BoundStatisticalParity(BoundSplitParity):
         return self.levels
 
     def with_components(self, components: np.ndarray) -> Self:
-        """The same constraint at other levels."""
+        """Return the constraint at other levels."""
         return replace(self, levels=components if self.kappa < 1 else np.empty(0))
 
     def metric(self, scores: np.ndarray) -> float:
@@ -154,7 +155,7 @@ class BoundStatisticalParity(BoundSplitParity):
         return float(gaps_by_threshold(ranks, self.intervals, self.normalize).max())
 
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        """See `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
+        """Implement `BoundConstraint.values_at_cuts`; only the order of the scores counts."""
         return np.full(cuts.size, self.metric(scores))
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
@@ -212,7 +213,7 @@ class BoundStatisticalParity(BoundSplitParity):
         return torch.from_numpy(self.initial_aux(scores))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """See `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
+        """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""
         return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What all estimators share: the one `fit`, validation, and prediction from scores."""
+"""Base of all estimators: the one `fit`, validation, and prediction from scores."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
 
     @abstractmethod
     def _objective(self) -> Objective:
-        """What to minimise."""
+        """The objective that is minimised."""
 
     @abstractmethod
     def _constraints(self, target: Target) -> list[Constraint]:
@@ -96,13 +96,13 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
         return {"kappa": kappa}
 
     def _without_bound(self) -> Self:
-        """The same fitted model with the parameters of no bound."""
+        """Return this fitted model with the parameters of no bound."""
         free = clone(self)
         free.__dict__ = {**self.__dict__, **free.__dict__}
         return free.set_params(**free._bound_params(None))
 
     def _measuring(self) -> Self:
-        """The same without bound, and with the groups of every constraint as `fit` compared them."""
+        """Return this model without bound, and with the groups of every constraint as `fit` compared them."""
         free = self._without_bound()
         free._known_groups = getattr(self, "_compared_as", {})
         return free
@@ -162,7 +162,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
         return self._scores_of(X, sensitive_features)
 
     def _scores_of(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """The same of validated rows."""
+        """Return the scores of validated rows."""
         fitted = self._fitted
         codes = None
         if fitted.model.n_heads > 1:
@@ -304,7 +304,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
         sample_weight: np.ndarray | None,
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
-        """What the terms are bound to; sets ``groups_``."""
+        """Return the data that the terms are bound to; sets ``groups_``."""
         groups = encode_groups(sensitive_features, target.values, sample_weight, self._takes_overlapping_groups)
         groups = small.applied(groups)
         self.groups_ = as_labels(() if sensitive_features is None else groups.names)

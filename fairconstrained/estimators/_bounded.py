@@ -108,7 +108,7 @@ class TakesConstraint(BaseFairEstimator):
         return bound if names is None else tuple(c.renamed(name) for c, name in zip(bound, names, strict=True))
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
-        """See `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
+        """Implement `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
         pairs = self._pairs()
         if pairs is not None:
             return {f"{_PREFIX}{name}__kappa": kappa for name in pairs}

@@ -140,7 +140,7 @@ class HoldsOut(BaseFairEstimator):
     _held_out: HeldOut | None = None
 
     def _held_out_share(self) -> float | None:
-        """What share of the rows is set aside; None for none."""
+        """Share of the rows that is set aside; None for none."""
         return None
 
     def _set_aside(
@@ -156,6 +156,6 @@ class HoldsOut(BaseFairEstimator):
         return weights
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
-        """See `BaseFairEstimator._adopt`; the rows have done what they were for."""
+        """Implement `BaseFairEstimator._adopt`; the rows have done what they were for."""
         self._held_out = None
         return super()._adopt(problem, result, target, labels)

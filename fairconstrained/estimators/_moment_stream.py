@@ -20,7 +20,7 @@ __all__ = ["MomentStream", "StreamFit", "StreamSettings", "normal_threshold"]
 
 
 class StreamSettings(NamedTuple):
-    """What an estimator asks of a stream.
+    """Settings of a stream, from the parameters of an estimator.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class StreamSettings(NamedTuple):
 
 
 class StreamFit(NamedTuple):
-    """What a stream leads to so far.
+    """Fit to the rows of a stream so far.
 
     Attributes
     ----------

@@ -56,7 +56,7 @@ def notices(
 
 
 def _nothing_bounded(estimator: Any) -> str:
-    """What to say where fairness is asked for, but there is nothing to compare."""
+    """Return the warning for fairness that is asked for where there is nothing to compare."""
     ignored = list(getattr(estimator, "ignored_groups_", ()))
     if ignored:
         return (
@@ -89,7 +89,7 @@ def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict
 
 
 def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:
-    """What to say where smooth rates are within ``kappa`` and those of the decisions are not."""
+    """Return the warning for smooth rates within ``kappa`` where those of the decisions are not."""
     for constraint in problem.constraints:
         decided, sizes = constraint.of_decisions(scores), constraint.compared_cells()
         if decided is None or sizes is None:

@@ -33,7 +33,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What `fit` leaves for prediction and for a warm start."""
+    """State of a fitted estimator, for prediction and for a warm start."""
 
     model: Model
     labels: tuple
@@ -82,7 +82,7 @@ class TellsOutcome(BaseEstimator, ABC):
 
     @abstractmethod
     def _without_bound(self) -> Self:
-        """The same fitted model with the parameters of no bound."""
+        """Return this fitted model with the parameters of no bound."""
 
     @abstractmethod
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:

@@ -1,4 +1,4 @@
-"""What the partial parity estimators share: their constraints and objectives by name."""
+"""Constraints and objectives of the partial parity estimators, by name."""
 
 from __future__ import annotations
 

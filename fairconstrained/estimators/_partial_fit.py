@@ -155,7 +155,7 @@ class AUCStreaming(BaseFairEstimator):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        """What the rows of a stream lead to, found when it is asked for."""
+        """Fit to the rows of a stream when a fitted attribute is asked for."""
         stream = self.__dict__.get("_stream")
         if name in _SOLVED and stream is not None and self.__sklearn_is_fitted__():
             self.__dict__ |= self._solved(stream.labels, stream.under(self._settings(stream.labels)).solve())
@@ -168,7 +168,7 @@ class AUCStreaming(BaseFairEstimator):
         return stream.under(self._settings(stream.labels)).is_complete
 
     def _settings(self, labels: tuple) -> StreamSettings:
-        """What this estimator asks of a stream; a single group has no protected one."""
+        """Return the settings of a stream; a single group has no protected one."""
         given = self.protected is not None and len(labels) > 1
         return StreamSettings(
             metric=constraint_name(self.constraint, AUC_METRICS),

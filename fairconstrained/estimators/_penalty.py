@@ -21,11 +21,11 @@ class WeighsUnfairness(BaseFairEstimator):
         return self.weight > 0
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """See `BaseFairEstimator._bound_constraints`; a weight promises nothing that few rows could miss."""
+        """Implement `BaseFairEstimator._bound_constraints`; a weight promises nothing that few rows could miss."""
         return super()._bound_constraints(data, target, checked=False)
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
-        """See `BaseFairEstimator._bound_params`; a weight bounds nothing."""
+        """Implement `BaseFairEstimator._bound_params`; a weight bounds nothing."""
         if kappa is not None:
             raise ValueError(f"{type(self).__name__} has a weight in place of a bound, so there is no kappa to set.")
         return {"weight": 0.0}

@@ -1,4 +1,4 @@
-"""What is saved of an estimator."""
+"""State of an estimator that is saved."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class TellsStationarity(BaseFairEstimator):
     compute_stationarity: bool = parameter(False, ["boolean"])
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also how near the parameters are to a stationary point."""
+        """Implement `BaseFairEstimator._report`; also how near the parameters are to a stationary point."""
         excess = super()._report(problem, params, result, target)
         for name in ("stationarity_", "stationarity_report_"):  # of an earlier fit
             self.__dict__.pop(name, None)

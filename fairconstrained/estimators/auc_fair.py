@@ -190,14 +190,14 @@ class AUCFairClassifier(
         return not named and self._pairs() is None
 
     def _holds_vacuously(self, data: FairData) -> bool:
-        """See `BaseFairEstimator._holds_vacuously`; masks need no groups."""
+        """Implement `BaseFairEstimator._holds_vacuously`; masks need no groups."""
         return not (callable(self.constraint) or self._has_masks()) and super()._holds_vacuously(data)
 
     def _auto_solver(self, problem: Problem) -> str:
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
-        """See `BaseFairEstimator._adopt`; a stream before this fit is forgotten."""
+        """Implement `BaseFairEstimator._adopt`; a stream before this fit is forgotten."""
         self._stream = None
         return super()._adopt(problem, result, target, labels)
 
@@ -205,7 +205,7 @@ class AUCFairClassifier(
         return self.validation_fraction
 
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """See `BaseFairEstimator._solve`; with a validation part, the feasible iterate of best AUC on it."""
+        """Implement `BaseFairEstimator._solve`; with a validation part, the feasible iterate of best AUC on it."""
         if self._held_out is None:
             return super()._solve(solver, problem, start, rng)
         return self._held_out.solve(solver, problem, start, rng)

@@ -201,7 +201,7 @@ class RegularizedParityClassifier(
         return replace(cast(PenalizedSubgradient, super()._solver(problem)), weight=self.weight)
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; a penalty promises nothing that could be exceeded."""
+        """Implement `BaseFairEstimator._report`; a penalty promises nothing that could be exceeded."""
         super()._report(problem, params, result, target)
         self.status_, self.violation_ = Status.COMPLETED.value, 0.0
         return {}

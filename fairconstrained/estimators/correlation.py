@@ -115,7 +115,7 @@ class CorrelationPenaltyClassifier(
         return []
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; a penalty promises nothing, and what it leads to is measured."""
+        """Implement `BaseFairEstimator._report`; a penalty promises nothing, and what it leads to is measured."""
         super()._report(problem, params, result, target)
         if self.status_ != Status.OPTIMAL.value:
             self.status_ = Status.COMPLETED.value
@@ -125,7 +125,7 @@ class CorrelationPenaltyClassifier(
     def constraint_values(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> dict[str, float]:
-        """See `BaseFairEstimator.constraint_values`; nothing is bounded, this is what the penalty is about."""
+        """Implement `BaseFairEstimator.constraint_values`; nothing is bounded, this is what the penalty is about."""
         data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
         return self._gaps(data, scores)
 

@@ -226,7 +226,7 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         return {c.name: c.metric(scores) for c in problem.constraints}
 
     def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:
-        """What is solved: the differences of scores as rows that are all positive."""
+        """Return the problem in which differences of scores are rows, all of them positive."""
         items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
         data = pairs.as_rows(items, self.pairs, self.batches == "queries")
         constraints: tuple[BoundConstraint, ...] = ()

@@ -218,7 +218,7 @@ class LossParityClassifier(
         }
 
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """See `BaseFairEstimator._solve`; callbacks may know a state to go on from."""
+        """Implement `BaseFairEstimator._solve`; callbacks may know a state to go on from."""
         callbacks = [*(self.callbacks or ())]
         for callback in callbacks:
             if not callable(callback):
@@ -272,7 +272,7 @@ class LossParityClassifier(
         return start
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also the table of the groups' losses."""
+        """Implement `BaseFairEstimator._report`; also the table of the groups' losses."""
         excess = super()._report(problem, params, result, target)
         data = problem.data
         result_by_group = loss_parity_gap(

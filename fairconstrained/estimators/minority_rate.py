@@ -34,7 +34,7 @@ __all__ = ["LABELLED", "MinorityRateClassifier", "joined_rows", "labelled_loss"]
 
 
 class _Rows(Enum):
-    """What stands for a group where there is none."""
+    """Mark of rows that belong to no group."""
 
     LABELLED = "rows that only the objective sees"
 
@@ -235,7 +235,7 @@ class MinorityRateClassifier(
         sample_weight: np.ndarray | None,
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
-        """See `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
+        """Implement `BaseFairEstimator._data`; rows of the constraint alone follow those of the objective alone."""
         if not isinstance(sensitive_features, _ConstraintRows):
             return super()._data(X, target, sensitive_features, sample_weight)
         others = self._checked(sensitive_features.X)
@@ -277,11 +277,11 @@ class MinorityRateClassifier(
         return self.min_share is not None
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
-        """See `BaseFairEstimator._bound_params`; what is bounded is the share of the others."""
+        """Implement `BaseFairEstimator._bound_params`; what is bounded is the share of the others."""
         return {"min_share": None if kappa is None else 1 - kappa}
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also the minority and its shares."""
+        """Implement `BaseFairEstimator._report`; also the minority and its shares."""
         excess = super()._report(problem, params, result, target)
         scores = problem.scores(params)
         for constraint in cast(tuple[BoundMinorityShare, ...], problem.constraints):

@@ -167,7 +167,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         self._fit_problem(self._problem(items, target), target, items.n_samples)
 
     def _problem(self, data: FairData, target: Target) -> Problem:
-        """What is solved: the margins of the rows of ``data`` as rows that are all positive."""
+        """Return the problem in which the margins of the rows of ``data`` are rows, all of them positive."""
         bounds = self._bounds()
         if self.compute_stationarity and self.bound_on == "error":
             raise ValueError("compute_stationarity=True needs bound_on='loss': an error rate has no gradient.")
@@ -240,7 +240,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return self._default_solver if isinstance(base, LinearModel) else AdamLagrangian.name
 
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """See `BaseFairEstimator._solve`.
+        """Implement `BaseFairEstimator._solve`.
 
         Without bounds, a few classes of priority are best served by predicting nothing else, where the losses of the
         others have flattened out. So the augmented Lagrangian begins with a model for all classes alike.
@@ -252,7 +252,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return solver.solve(problem, start, rng)
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
-        """See `BaseFairEstimator._rescaled`; bounds on errors take it only where nothing else keeps them.
+        """Implement `BaseFairEstimator._rescaled`; bounds on errors take it only where nothing else keeps them.
 
         All but constant scores on the safe side of the threshold keep such a bound at a moderate loss, and predict none
         of the classes of priority.
@@ -273,7 +273,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return False  # there are no groups to miss
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
-        """See `BaseFairEstimator._bound_params`; the same bound for all classes that have one."""
+        """Implement `BaseFairEstimator._bound_params`; the same bound for all classes that have one."""
         if kappa is not None and isinstance(self.bounds, Mapping):
             return {"bounds": dict.fromkeys(self.bounds, kappa)}
         return {"bounds": kappa}
@@ -318,7 +318,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return {c.name: c.metric(scores) for c in problem.constraints}
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also the table of the classes."""
+        """Implement `BaseFairEstimator._report`; also the table of the classes."""
         excess = super()._report(problem, params, result, target)
         scores, data, bounds = problem.scores(params), problem.data, self._bounds()
         labels, loss = self.classes_.tolist(), self._objective()
@@ -333,7 +333,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return excess
 
     def under_bounds_of(self, other: Self, excess: dict[str, float]) -> Self:
-        """See `BaseFairEstimator.under_bounds_of`; the table of the classes has the bounds of ``other`` too."""
+        """Implement `BaseFairEstimator.under_bounds_of`; the table of the classes has the bounds of ``other`` too."""
         model = super().under_bounds_of(other, excess)
         multipliers = [model._multiplier(label) for label in self.classes_.tolist()]
         model.class_table_ = self.class_table_.assign(bound=other.class_table_["bound"], multiplier=multipliers)

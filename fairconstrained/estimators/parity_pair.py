@@ -105,7 +105,7 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
         return Product(((slice(0, data.n_features), L2Ball(self.radius)),))
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also the value of the predictions themselves."""
+        """Implement `BaseFairEstimator._report`; also the value of the predictions themselves."""
         excess = super()._report(problem, params, result, target)
         scores = problem.scores(params)
         self.exact_value_ = np.nan

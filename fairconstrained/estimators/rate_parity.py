@@ -207,7 +207,7 @@ class RateParityClassifier(
         return RateGap(kappa, constraint=name, compared_as=self._known_groups.get(name), **options)
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """See `BaseFairEstimator._bound_constraints`; the exact rates of a partition have constraints of their own."""
+        """Implement `BaseFairEstimator._bound_constraints`; exact rates of a partition have other constraints."""
         bound = super()._bound_constraints(data, target, checked)
         if self.rate != "indicator" or data.unions is not None or self.agg != "max":
             return bound
@@ -217,7 +217,7 @@ class RateParityClassifier(
         )
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """See `BaseFairEstimator._report`; also the exact gaps and the tables of the groups' rates."""
+        """Implement `BaseFairEstimator._report`; also the exact gaps and the tables of the groups' rates."""
         excess = super()._report(problem, params, result, target)
         data, scores = problem.data, problem.scores(params)
         groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)

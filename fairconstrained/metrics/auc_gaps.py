@@ -33,7 +33,7 @@ _EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 
 @dataclass(frozen=True, eq=False)
 class GroupComparison:
-    """What a named metric compares, and the AUCs of it.
+    """Comparison of a named metric, with its AUCs.
 
     The largest gap needs no table of all pairs of groups; what does is computed when it is asked for.
 
@@ -107,7 +107,7 @@ class GroupComparison:
     def result(
         self, agg: Aggregate, return_groups: bool, columns: Sequence[str], against: bool = False
     ) -> float | tuple[float, pd.DataFrame]:
-        """What the metrics return.
+        """Return the value of the metric.
 
         Parameters
         ----------

@@ -27,7 +27,7 @@ class AUCDifference(NamedTuple):
     reference_below: tuple[int, ...]
 
     def renumbered(self, place: Mapping[int, int]) -> AUCDifference:
-        """The same sets where cell c has the number ``place[c]``; cells that have none are left out."""
+        """Return the sets where cell c has the number ``place[c]``; cells that have none are left out."""
         return AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in self))
 
 

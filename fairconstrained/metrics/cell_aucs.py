@@ -205,7 +205,7 @@ def _binned_shares(steps: sp.csr_array) -> np.ndarray:
 
 
 def _centred_aucs(above: sp.csr_array, below: sp.csr_array) -> np.ndarray:
-    """Of all groups of ``above`` over all of ``below``; ndarray of shape (n_groups, n_groups)."""
+    """AUCs, minus one half, of all groups of ``above`` over all of ``below``; ndarray of shape (n_groups, n_groups)."""
     n_groups, n_levels = below.shape
     centred = np.empty((n_groups, n_groups))
     width = max(1, _BLOCK_ENTRIES // n_levels)

@@ -84,7 +84,7 @@ class Notion(NamedTuple):
 
     @property
     def sign_names(self) -> list[str]:
-        """What tells the sums apart, behind the names of two groups."""
+        """Return the suffixes of the sums, behind the names of two groups."""
         if self.targets is None or self.n_blocks == 1:
             return [""]
         return [", sum", ", difference"] if self.agg_labels == "sum" else [f", y={y:+g}" for y in self.targets]

@@ -1,4 +1,4 @@
-"""What a metric compares, read from rows, so that bounds for the population follow from the metric's own entry."""
+"""Comparisons that a metric reads from rows, so that bounds for the population follow from the metric's own entry."""
 
 from __future__ import annotations
 

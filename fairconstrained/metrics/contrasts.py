@@ -27,7 +27,7 @@ __all__ = ["AUCGaps", "Contrast", "OneCell", "OverallGaps", "PairGaps", "ParityP
 
 @dataclass(frozen=True, kw_only=True)
 class Contrast(ABC):
-    """What a metric makes of the cells.
+    """Contrast of the cells: the number that a metric makes of them.
 
     Parameters
     ----------

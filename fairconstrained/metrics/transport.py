@@ -31,7 +31,7 @@ def group_distributions(
 def group_histograms(
     scores: np.ndarray, codes: np.ndarray, weights: np.ndarray, n_groups: int, n_bins: int
 ) -> list[Distribution]:
-    """The same with every score in [0, 1] moved to the centre of its bin (the last bin holds 1)."""
+    """Histograms with every score in [0, 1] moved to the centre of its bin (the last bin holds 1)."""
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     bins = np.searchsorted(edges[1:-1], scores, side="right")
     masses = np.bincount(codes * n_bins + bins, weights, minlength=n_groups * n_bins)

@@ -1,4 +1,4 @@
-"""What the metrics accept: labels, scores, groups and weights become plain arrays, or a readable error."""
+"""Validation of the metrics' input: labels, scores, groups and weights become plain arrays, or a readable error."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class GroupedRows:
 
     @property
     def n_parts(self) -> int:
-        """What the codes count."""
+        """Number of the parts that codes count."""
         return len(self.groups.labels)
 
     @property

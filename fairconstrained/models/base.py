@@ -46,12 +46,12 @@ class Coordinates:
         return gradient
 
     def factors(self, n_params: int) -> np.ndarray:
-        """What to multiply every parameter by where they must not be mixed, as in a domain; of shape (n_params,)."""
+        """Factors of the parameters where they must not be mixed, as in a domain; ndarray of shape (n_params,)."""
         return np.ones(n_params)
 
 
 class LastLayer(NamedTuple):
-    """What a model ends with: scores that are linear in some features.
+    """Last layer of a model: scores that are linear in some features.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Rescaling(ABC):
 
 
 class Model(ABC):
-    """What gives rows scores; the only object that knows about X.
+    """Model that gives rows scores; the only object that knows about X.
 
     What the scores depend on is a *state*, which nobody else looks into: a parameter vector for `ParametricModel`, the
     trees for a model that is boosted.
@@ -138,7 +138,7 @@ class Model(ABC):
     @property
     @abstractmethod
     def layout(self) -> Hashable:
-        """What a state means; equal for models that can exchange states."""
+        """Key of the meaning of a state; equal for models that can exchange states."""
 
     @property
     def n_heads(self) -> int:
@@ -167,7 +167,7 @@ class Model(ABC):
 
     @abstractmethod
     def attributes(self, state: Any, offset: float, scale: float) -> dict[str, Any]:
-        """What users read of a fitted model, by name.
+        """Attributes of a fitted model that users read, by name.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Model(ABC):
         return data
 
     def row_features(self, data: FairData) -> Any:
-        """What the scores of the rows depend on, for whoever compares rows; here the features as they are.
+        """Features on which the scores of the rows depend, for whoever compares rows; here those of the data.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Model(ABC):
         return data.X
 
     def portable(self) -> Model:
-        """The same model where it can be unpickled and predict anywhere: on the CPU."""
+        """Return the model where it can be unpickled and predict anywhere: on the CPU."""
         return self
 
     def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts | None:
@@ -427,7 +427,7 @@ class OutputModel(ParametricModel):
 
 
 class LinearMoments(ABC):
-    """What a model offers whose scores are linear in its parameters."""
+    """Moments, which a model offers whose scores are linear in its parameters."""
 
     @abstractmethod
     def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:

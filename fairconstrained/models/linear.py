@@ -148,7 +148,7 @@ class LinearModel(OutputModel, LinearMoments):
         return _Standardised(np.where(constant, 0.0, centre), scale, size, self.fit_intercept)
 
     def moments(self, data: FairData, rows: Sequence[Rows], shares: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """See `LinearMoments.moments`; one pass over the rows of every cell."""
+        """Implement `LinearMoments.moments`; one pass over the rows of every cell."""
         width = self.n_features + self.fit_intercept
         means = np.zeros((len(rows), self.n_params))
         covariances = np.zeros((len(rows), self.n_params, self.n_params))
@@ -173,11 +173,11 @@ class LinearModel(OutputModel, LinearMoments):
         return means, covariances
 
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
-        """See `ParametricModel.scaling_entries`: all of them."""
+        """Implement `ParametricModel.scaling_entries`; all of them."""
         return np.arange(self.n_params)
 
     def shift_directions(self, data: FairData, shared: bool = False) -> np.ndarray:
-        """See `ParametricModel.shift_directions`.
+        """Implement `ParametricModel.shift_directions`.
 
         Intercepts shift scores, and so do features that are constant within every group: where the group is
         one of the features, its coefficient moves the groups apart.

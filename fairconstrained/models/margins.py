@@ -50,7 +50,7 @@ class MarginData(FairData):
         return found
 
     def thinned(self, rng: np.random.Generator, size: int) -> FairData:
-        """See `FairData.thinned`; all margins of about as many items as make up ``size`` rows."""
+        """Implement `FairData.thinned`; all margins of about as many items as make up ``size`` rows."""
         n_rivals = self.n_groups - 1
         firsts = np.arange(0, self.n_samples, n_rivals)
         shares = self.weights[torch.from_numpy(firsts)].numpy()
@@ -67,7 +67,7 @@ class MarginModel(ItemModel):
     base: OutputModel
 
     def row_features(self, data: FairData) -> Any:
-        """See `Model.row_features`: those of the item."""
+        """Implement `Model.row_features`; those of the item."""
         return self.base.row_features(self.items)[data.X[:, 0]]
 
     @override
@@ -94,7 +94,7 @@ class MarginModel(ItemModel):
         return directions if len(directions) == self.base.n_heads else directions[:0]
 
     def common_shift(self, data: FairData) -> tuple[np.ndarray, np.ndarray] | None:
-        """See `ParametricModel.common_shift`: of two classes, what adds one to the output of the second."""
+        """Implement `ParametricModel.common_shift`; of two classes, what adds one to the output of the second."""
         directions = self._class_directions
         if len(directions) != 2:
             return None

@@ -152,13 +152,13 @@ class ModuleModel(OutputModel):
         return torch.cat([output.detach() for output in outputs]).to("cpu", torch.float64), pullback
 
     def placed(self, data: FairData) -> FairData:
-        """See `Model.placed`; sparse features stay where they are, and become dense chunk by chunk."""
+        """Implement `Model.placed`; sparse features stay where they are, and become dense chunk by chunk."""
         if self._device.type == "cpu" or sp.issparse(data.X):
             return data
         return replace(data, X=_as_tensor(data.X).to(self._device, self.dtype))
 
     def row_features(self, data: FairData) -> Any:
-        """See `Model.row_features`; rows that were placed elsewhere come back."""
+        """Implement `Model.row_features`; rows that were placed elsewhere come back."""
         return data.X.to("cpu", torch.float64).numpy() if isinstance(data.X, Tensor) else data.X
 
     @override
@@ -204,7 +204,7 @@ class ModuleModel(OutputModel):
         return directions.sum(axis=0, keepdims=True) if shared and entries.size else directions
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
-        """See `ParametricModel.last_layer`: the last linear layer of the module, if its outputs are the scores."""
+        """Implement `ParametricModel.last_layer`; that of the module, if its outputs are the scores."""
         linear = {name: layer for name, layer in self._module.named_modules() if isinstance(layer, nn.Linear)}
         if not linear or self.n_outputs > 1:
             return None
@@ -313,7 +313,7 @@ def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: i
 
 
 def _called(factory: Callable[[int, int], nn.Module], n_features: int, n_outputs: int) -> nn.Module:
-    """What a callable makes; raises TypeError if it takes other arguments or returns no module."""
+    """Call a callable for a module; raises TypeError if it takes other arguments or returns no module."""
     allowed = "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one"
     check_arguments(factory, allowed, n_features, n_outputs)
     made = factory(n_features, n_outputs)
@@ -348,7 +348,7 @@ class _Layers(nn.Sequential):
 
     @property
     def output_bias_name(self) -> str:
-        """See `ModuleModel`."""
+        """Name of the module's bias that moves its outputs, see `ModuleModel`."""
         return f"{len(self) - 1}.bias"
 
 

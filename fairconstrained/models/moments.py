@@ -30,7 +30,7 @@ class Moments:
 
     @classmethod
     def of(cls, X: Any, weights: np.ndarray) -> Self:
-        """Of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
+        """Return the moments of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
         total = float(weights.sum())
         mean = X.T @ weights / total
         if sp.issparse(X):
@@ -40,7 +40,7 @@ class Moments:
         return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
 
     def merged(self, other: Self) -> Self:
-        """Of the rows of both."""
+        """Return the moments of the rows of both."""
         weight = self.weight + other.weight
         share = other.weight / weight
         difference = other.mean - self.mean

@@ -19,7 +19,7 @@ __all__ = ["ItemModel", "PairModel", "differences"]
 
 @dataclass(frozen=True, eq=False)
 class ItemModel(ParametricModel):
-    """What a solver sees as rows are combinations of the rows of ``items``, which another model scores.
+    """Model of rows that are combinations of the rows of ``items``, which another model scores.
 
     The features of such a row are numbers, in the order of ``items``. Every item is scored once, however many rows it
     is in.
@@ -92,12 +92,12 @@ class PairModel(ItemModel):
         return differences(scores, pairs[:, 0], pairs[:, 1], pullback)
 
     def row_features(self, data: FairData) -> Any:
-        """See `Model.row_features`: the features of the first item minus those of the second."""
+        """Implement `Model.row_features`; the features of the first item minus those of the second."""
         features = self.base.row_features(self.items)
         return features[data.X[:, 0]] - features[data.X[:, 1]]
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
-        """See `ParametricModel.last_layer`; an intercept cancels out."""
+        """Implement `ParametricModel.last_layer`; an intercept cancels out."""
         layer = self.base.last_layer(params, self.items)
         if layer is None:
             return None

@@ -81,7 +81,7 @@ class Perceptron(ModuleModel):
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
 
     def forward_each(self, params: np.ndarray, parts: Sequence[FairData]) -> list[tuple[Tensor, Pullback]]:
-        """See `ParametricModel.forward_each`: small dense mini-batches go through the layers as one."""
+        """Implement `ParametricModel.forward_each`; small dense mini-batches go through the layers as one."""
         ends = list(accumulate((data.n_samples for data in parts), initial=0))
         if self._device.type != "cpu" or sp.issparse(parts[0].X) or len(self._chunks(ends[-1])) > 1:
             return super().forward_each(params, parts)
@@ -163,7 +163,7 @@ class _Pass:
         self.outputs: np.ndarray = self._inputs[-1].dot(weights.T) + bias
 
     def gradient(self, slopes: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """Of the parameters, in their order; ``slopes`` are those of the outputs of ``rows``."""
+        """Return the gradient in the parameters, in their order; ``slopes`` are those of the outputs of ``rows``."""
         n_params = sum(weights.size + bias.size for weights, bias in self._layers)
         found = np.empty(n_params, dtype=self.outputs.dtype)
         end = found.size

@@ -20,7 +20,7 @@ __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What the user wants to be small, without data; a value, compared by its parameters."""
+    """Objective that the user wants to be small, without data; a value, compared by its parameters."""
 
     @abstractmethod
     def bind(self, data: FairData) -> BoundObjective:
@@ -67,7 +67,7 @@ class BoundObjective(FullBatch, DifferenceOfConvex):
 
     @property
     def gains(self) -> Tensor | None:
-        """What predicting each row positive is worth, where an exact search over the intercepts finishes the work.
+        """Gain of predicting each row positive, where an exact search over the intercepts finishes the work.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class Loss(Objective):
         """Two losses, convex in the scores, whose difference is `of`."""
 
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor | None:
-        """What predicting each row positive is worth, for a loss that counts errors; None for the others.
+        """Gain of predicting each row positive, for a loss that counts errors; None for the others.
 
         Such a loss is minimised over the intercepts by an exact search once the solver has finished.
         """
@@ -136,7 +136,7 @@ class BoundLoss(BoundObjective, RowLosses, SingleRows, Stochastic):
         return self.data.weights
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        """See `RowLosses.of_losses`; one component."""
+        """Implement `RowLosses.of_losses`; one component."""
         return np.array([self.shares.numpy() @ losses])
 
     @override

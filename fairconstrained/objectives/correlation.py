@@ -125,7 +125,7 @@ class BoundCorrelationPenalty(BoundObjective):
         return self.base.gains
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `FullBatch.values`; one component."""
+        """Implement `FullBatch.values`; one component."""
         eps = self.loss.smoothing
         rounded = torch.sqrt(self.correlation(scores) ** 2 + eps**2) - eps
         return self.base.values(scores, aux) + self.loss.weight * rounded

@@ -32,15 +32,15 @@ class GroupLoss(Loss):
     factors: tuple[float, ...]
 
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """See `Loss.of`: that of ``loss``."""
+        """Implement `Loss.of`; that of ``loss``."""
         return self.loss.of(scores, targets)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Loss.split`: that of ``loss``."""
+        """Implement `Loss.split`; that of ``loss``."""
         return self.loss.split(scores, targets)
 
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor | None:
-        """See `Loss.gains`: that of ``loss``."""
+        """Implement `Loss.gains`; that of ``loss``."""
         return self.loss.gains(targets, weights)
 
     def path(self) -> tuple[GroupLoss, ...]:
@@ -48,7 +48,7 @@ class GroupLoss(Loss):
         return tuple(replace(self, loss=loss) for loss in self.loss.path())
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """See `Objective.probability`: that of ``loss``."""
+        """Implement `Objective.probability`; that of ``loss``."""
         return self.loss.probability(scores)
 
     @override
@@ -64,7 +64,7 @@ class BoundGroupLoss(BoundLoss):
 
     @property
     def row_loss(self) -> Loss:
-        """See `RowLosses.row_loss`: without the factors, so that others may share it."""
+        """Implement `RowLosses.row_loss`; without the factors, so that others may share it."""
         return self.loss.loss
 
     @cached_property

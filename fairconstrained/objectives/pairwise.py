@@ -182,16 +182,16 @@ class BoundPairwiseAUC(BoundObjective):
         return self.data.weights * self.data.y
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `FullBatch.values`; one component."""
+        """Implement `FullBatch.values`; one component."""
         return self._mean(self._pair_loss.value, scores, *self.loss.ends).reshape(1)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `DifferenceOfConvex.plus`, and the notes of `PairwiseAUC`."""
+        """Implement `DifferenceOfConvex.plus`, and the notes of `PairwiseAUC`."""
         alpha, beta = self.loss.ends
         return self._split(scores, falls_until=beta, rises_from=alpha)
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """See `DifferenceOfConvex.minus`, and the notes of `PairwiseAUC`."""
+        """Implement `DifferenceOfConvex.minus`, and the notes of `PairwiseAUC`."""
         alpha, beta = self.loss.ends
         return self._split(scores, falls_until=alpha, rises_from=beta)
 
@@ -230,7 +230,7 @@ class BoundQuadraticAUC(BoundPairwiseAUC, SaddleMoments):
     """`PairwiseAUC` with the quadratic loss on the whole interval: a function of the moments of the scores."""
 
     def pair_terms(self) -> PairTerms:
-        """See `SaddleMoments.pair_terms`; the cells are those of group and label, which constraints compare too."""
+        """Implement `SaddleMoments.pair_terms`; cells are those of group and label, as in constraints."""
         rows = [r for y in (1.0, -1.0) for r in self.data.groups_with_label(y).slices if r.start < r.stop]
         mass = np.array([float(self.data.weights[r].sum()) for r in rows])
         shares = torch.zeros_like(self.data.weights)

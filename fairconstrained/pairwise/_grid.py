@@ -118,7 +118,7 @@ def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, f
 
 
 def _length(size: int) -> int:
-    """Of transforms that hold every difference of two nodes; what wraps around stays below ``size - 1``."""
+    """Length of transforms that hold every difference of two nodes; what wraps around stays below ``size - 1``."""
     return int(next_fast_len(2 * size - 1, real=True))
 
 

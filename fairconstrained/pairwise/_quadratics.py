@@ -99,7 +99,7 @@ class PairTerms:
         return cls((), shares, np.empty((0, 0)), no_terms, no_terms, no_terms, np.zeros(1))
 
     def plus(self, constant: float) -> Self:
-        """The same with a constant added to every component."""
+        """Return the functions with a constant added to every component."""
         return replace(self, constant=self.constant + constant)
 
     @cached_property

@@ -127,7 +127,7 @@ class Side(NamedTuple):
     sizes: np.ndarray
 
     def blocks(self, n_samples: int) -> Iterator[Side]:
-        """The same in parts of so many samples."""
+        """Split the samples into parts of so many samples."""
         ends = np.append(0, np.cumsum(self.sizes))
         for first in range(0, self.sizes.size, n_samples):
             sizes = self.sizes[first : first + n_samples]
@@ -135,14 +135,14 @@ class Side(NamedTuple):
             yield Side(self.x[rows], self.weights[rows], sizes)
 
     def laid_out(self, apart: float) -> tuple[Side, np.ndarray, np.ndarray]:
-        """The same sorted, every sample ``apart`` from the one before; the order; and the number of the sample."""
+        """Return the samples sorted, each ``apart`` from the one before; the order; and the number of the sample."""
         numbers = np.repeat(np.arange(self.sizes.size), self.sizes)
         x = self.x + apart * numbers
         order = np.argsort(x, kind="stable")
         return Side(x[order], self.weights[order], self.sizes), order, numbers
 
     def as_others(self, numbers: np.ndarray) -> Others:
-        """The same as the other samples of points, by the numbers of these samples."""
+        """Return these as the other samples of points, by the numbers of these samples."""
         ends = np.cumsum(self.sizes)
         return Others(self.x, self.weights, (ends - self.sizes)[numbers], ends[numbers])
 
@@ -212,7 +212,7 @@ def _polynomial_potentials(kernel: Pieces, points: np.ndarray, others: Others) -
 
 
 def _polynomial_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndarray:
-    """See `_hinge_slopes`."""
+    """Return the slopes of polynomials, as `_hinge_slopes` does those of hinges."""
     # the second sample sees the mirrored kernel, x -> -x: a knot belongs to the piece on its other side
     mirrored = _derivative(kernel)[::-1] * (-1.0) ** np.arange(kernel.coefficients.shape[1])
     return _window_sums(points, others, -kernel.knots[::-1], mirrored[None], side="right")[0]

@@ -56,7 +56,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class SolverResult:
-    """What a solver returns.
+    """Result of a solver.
 
     Attributes
     ----------

@@ -118,7 +118,7 @@ def _curvatures(
 def suitable_proximity(
     source: PointSource, start: np.ndarray, project: Callable[[np.ndarray], np.ndarray], rng: np.random.Generator
 ) -> float:
-    """Of proximal terms that make the functions convex: twice the `modulus`, as in the paper's experiments."""
+    """Weight of proximal terms that make the functions convex: twice the `modulus`, as in the paper's experiments."""
     return 2 * modulus(source, start, project, rng)
 
 

@@ -50,7 +50,7 @@ class MoreauEnvelope(Method):
 
     @property
     def z(self) -> np.ndarray:
-        """See `Method`."""
+        """Variables of the method."""
         return self.method.z
 
     @z.setter

@@ -1,4 +1,4 @@
-"""What the options of solvers may be: said in the annotations of their fields, checked when a solver is made."""
+"""Values that options of solvers may have: said in the annotations of their fields, checked when a solver is made."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, Union, cast, get_args, get
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
+from typing_extensions import override
 
 __all__ = [
     "AtLeastOne",
@@ -25,7 +26,7 @@ __all__ = [
 
 
 class _Allowed(Protocol):
-    """What values an option may have; also what scikit-learn's `Interval` offers."""
+    """Values that an option may have; scikit-learn's `Interval` has the same interface."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Whether this value is allowed."""
@@ -38,7 +39,7 @@ class _OneOf:
         self._values = values
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """See `_Allowed.is_satisfied_by`; 1 is not True."""
+        """Implement `_Allowed.is_satisfied_by`; 1 is not True."""
         return any(val is value or (isinstance(val, str) and val == value) for value in self._values)
 
     def __str__(self) -> str:
@@ -49,7 +50,7 @@ class _Boolean:
     """True and False, of Python or of numpy."""
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """See `_Allowed.is_satisfied_by`."""
+        """Whether the value is allowed."""
         return isinstance(val, bool | np.bool_)
 
     def __str__(self) -> str:
@@ -71,7 +72,7 @@ class _Several:
         self._of, self._least = of, least
 
     def is_satisfied_by(self, val: Any) -> bool:
-        """See `_Allowed.is_satisfied_by`."""
+        """Whether the value is allowed."""
         is_sequence = isinstance(val, Sequence | np.ndarray) and not isinstance(val, str) and np.ndim(val) == 1
         return is_sequence and len(val) >= self._least and all(self._of.is_satisfied_by(element) for element in val)
 
@@ -123,7 +124,7 @@ _PLAIN: dict[Any, _Allowed] = {
 
 
 def _allowed(hint: Any) -> tuple[_Allowed, ...]:
-    """What an annotation allows, any of these; empty where it does not say."""
+    """Return the kinds of values that an annotation allows; empty where it does not say."""
     kind, arguments = get_origin(hint), get_args(hint)
     if kind is Annotated:
         return hint.__metadata__

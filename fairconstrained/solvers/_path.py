@@ -1,4 +1,4 @@
-"""What the augmented Lagrangian hands from one ``kappa`` to the next, and how it follows the path of solutions."""
+"""Warm starts of the augmented Lagrangian from one ``kappa`` to the next, along the path of solutions."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def constant_scores(problem: Problem, state: Any) -> Any:
 
 
 def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
-    """What every metric may exceed kappa by: as much as the solver's result does, or a row where that is outside."""
+    """Tolerance of every metric above kappa: as much as the solver's result takes, or a row where that is outside."""
     granularity = np.array([constraint.granularity for constraint in problem.constraints])
     excess = np.array([constraint.exact(scores) for constraint in problem.constraints])
     inside = np.minimum(np.clip(excess, 0, None) + _ROUNDING, granularity)
@@ -91,7 +91,7 @@ def _holds(problem: Problem, scores: np.ndarray, slack: np.ndarray) -> bool:
 
 
 def _merit(problem: Problem, state: Any) -> float:
-    """What is to be small: the error rate where the objective counts errors, else the objective with its penalty."""
+    """Return the error rate where the objective counts errors, else the objective with its penalty."""
     scores, gains = problem.scores(state), problem.objective.gains
     if problem.objective.counts_errors and gains is not None:
         return -float(gains.numpy() @ (scores > problem.threshold))
@@ -282,7 +282,7 @@ class _Plane:
             yield near if self._holds(near) else self._towards(inside, near)
 
     def _room(self, point: np.ndarray) -> np.ndarray:
-        """What the metrics are away from where they may be, negative beyond it; shape (n_constraints,)."""
+        """Distance of the metrics from their limits, negative beyond them; shape (n_constraints,)."""
         scores = self.rescaling.signs * (point[0] * self._standard.numpy() + point[1])
         most = self.slack - np.minimum(self.slack, _ROUNDING) / 2
         room = most - np.array([c.exact(scores) for c in self.problem.constraints])

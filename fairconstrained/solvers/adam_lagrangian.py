@@ -116,7 +116,7 @@ class AdamLagrangian(StochasticSolver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`; the callback gets the records of the first part."""
+        """Implement `Solver.solve`; the callback gets the records of the first part."""
         result = super().solve(problem, start, random_state, callback)
         if not self.polish or not problem.constraints:
             return result
@@ -178,7 +178,7 @@ class _AdamLagrangian(Method):
         self._planned = solver.n_steps(problem) * solver.n_epochs(problem) if self._options.decay else np.inf
 
     def begin_epoch(self) -> None:
-        """See `Method.begin_epoch`; the rows that stand for all are not part of the state."""
+        """Implement `Method.begin_epoch`; the rows that stand for all are not part of the state."""
         self._view = None
 
     @property

@@ -395,7 +395,7 @@ class _Run:
 
     @cached_property
     def obvious(self) -> float:
-        """What is clearly less than the objective of any feasible multiple of the nearest scores; or infinity."""
+        """Return a number clearly below the objective of any feasible multiple of the nearest scores; or infinity."""
         assert self.nearest is not None  # every run assesses its start
         params = best_rescaled(self.problem, [self.nearest.params])
         point = FullBatchView(self.problem.without_constraints()).at(params)

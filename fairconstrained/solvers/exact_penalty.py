@@ -98,7 +98,7 @@ class ExactPenalty(Solver):
 
     @classmethod
     def accepts(cls, domain: Domain) -> bool:
-        """See `Solver.accepts`: the linear programs need straight sides."""
+        """Implement `Solver.accepts`; the linear programs need straight sides."""
         return domain.is_polyhedral
 
     @override

@@ -45,7 +45,7 @@ class Method(ABC):
         return None
 
     def numbers(self, point: Point) -> dict[str, Any]:
-        """What the method adds to a record, with ``point`` the iterate on all rows; here nothing."""
+        """Return the numbers that the method adds to a record, with ``point`` the iterate on all rows; here none."""
         return {}
 
     def output(self) -> np.ndarray:

@@ -76,7 +76,7 @@ class MomentSolver(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`; the start is not needed."""
+        """Implement `Solver.solve`; the start is not needed."""
         recorder, moments = Recorder(callback, self.verbose), cell_moments(problem)
         objective = parameter_quadratics(problem, [problem.objective], moments)
         constraints = parameter_quadratics(problem, problem.constraints, moments)

@@ -128,7 +128,7 @@ class ProxyLagrangian(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
+        """Implement `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
         if self.batch_size is not None:
             problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
         problem = problem.with_way_back()
@@ -247,7 +247,7 @@ class _ProjectedGradient(_Player):
 
     @property
     def weights(self) -> np.ndarray:
-        """See `_Player.weights`; that of the objective is one."""
+        """Implement `_Player.weights`; that of the objective is one."""
         return np.append(1.0, self._multipliers)
 
     @override
@@ -266,7 +266,7 @@ class _SwapRegret(_Player):
 
     @property
     def weights(self) -> np.ndarray:
-        """See `_Player.weights`; together one, but for the factor ``radius`` of the components."""
+        """Implement `_Player.weights`; together one, but for the factor ``radius`` of the components."""
         return self._scale * self._stationary
 
     @property

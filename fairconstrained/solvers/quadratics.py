@@ -49,7 +49,7 @@ class Quadratics(NamedTuple):
         return (self.hessians @ w)[self.which] + self.b
 
     def within(self, coordinates: Coordinates) -> Quadratics:
-        """The same functions of the coordinates of ``w``."""
+        """Return the functions of the coordinates of ``w``."""
 
         def pulled(rows: np.ndarray) -> np.ndarray:
             return np.stack([coordinates.pull(row) for row in rows]) if len(rows) else rows
@@ -78,7 +78,7 @@ def parameter_quadratics(
 
 
 def cell_moments(problem: Problem) -> Callable[[CellQuadratics], CellMoments]:
-    """What finds the moments in the cells of a form, and remembers them by the rows of the cell."""
+    """Return a function that finds the moments in the cells of a form, and remembers them by the rows of the cell."""
     model, known = cast(LinearMoments, problem.model), {}
 
     def moments(form: CellQuadratics) -> CellMoments:

@@ -1,4 +1,4 @@
-"""What the stochastic solvers share: epochs of mini-batches, a record of each, limits, and a state to go on from."""
+"""Base of the stochastic solvers: epochs of mini-batches, a record of each, limits, and a state to go on from."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class StochasticSolver(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`.
+        """Implement `Solver.solve`.
 
         An evaluation is a pass over as many rows as the data have, in mini-batches or at once. A ``start`` that has the
         state of an earlier run of this solver is gone on from as if that run had not ended.
@@ -165,7 +165,7 @@ class StochasticSolver(Solver):
         )
 
     def known_state(self, problem: Problem, start: Start | None) -> _State | None:
-        """What ``start`` knows of an earlier run of this solver, with the same variables and comparisons."""
+        """Return the state in ``start`` of an earlier run of this solver with the same variables and comparisons."""
         state = None if start is None else start.solver_state
         n_variables = problem.n_params + sum(c.n_aux for c in problem.constraints)
         known = isinstance(state, _State) and (state.solver, state.names) == (self.name, problem.component_names)

@@ -1,4 +1,4 @@
-"""What a gap bounded on the training data says about new data."""
+"""Bounds on the gap of new data, from one that is bounded on the training data."""
 
 from __future__ import annotations
 

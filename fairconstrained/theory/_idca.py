@@ -12,7 +12,7 @@ __all__ = ["IDCAParameters", "idca_parameters", "ssg_iterations"]
 
 @dataclass(frozen=True)
 class IDCAParameters:
-    r"""What Theorem 6.5 asks of the inexact difference-of-convex algorithm.
+    r"""Parameters that Theorem 6.5 asks of the inexact difference-of-convex algorithm.
 
     Attributes
     ----------

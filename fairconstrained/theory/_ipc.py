@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IPCParameters:
-    r"""What Theorem 1 asks of the inexact proximally constrained method.
+    r"""Parameters that Theorem 1 asks of the inexact proximally constrained method.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ class LevelWeights(DualVariables):
 
     @cached_property
     def pace(self) -> float:
-        """What the distance generating function varies by, D_y squared in Theorem 1; 1 without dual variables."""
+        """Variation of the distance generating function, D_y squared in Theorem 1; 1 without dual variables."""
         most = self.form.total(self.form.c1 * self.interval**2).max()
         return self.entropy * math.log(self.form.constant.size) + float(most) or 1.0
 

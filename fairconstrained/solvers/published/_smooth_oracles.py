@@ -107,9 +107,9 @@ class _LeveledPoint:
 
     @property
     def scores(self) -> np.ndarray:
-        """See `Point.scores`."""
+        """Scores of all rows; ndarray of shape (n_samples,)."""
         return self._point.scores
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
+        """Gradient of a combination, as in `Point.gradient`."""
         return self._point.gradient(float(multipliers[0]), multipliers[1:])

@@ -153,7 +153,7 @@ class _Dual(NamedTuple):
 
     @property
     def length(self) -> float:
-        """Of the Jacobian's rows taken together."""
+        """Length of the Jacobian's rows taken together."""
         return float(np.linalg.norm(self.jacobian))
 
     def direction(self, u: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ class IQRC(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`.
+        """Implement `Solver.solve`.
 
         An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
         """

@@ -129,7 +129,7 @@ class LevelSet(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`.
+        """Implement `Solver.solve`.
 
         An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
         """
@@ -155,7 +155,7 @@ class LevelSet(Solver):
 
 
 class LevelStep(NamedTuple):
-    """What one level led to.
+    """Outcome of one level.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class LevelStep(NamedTuple):
     converged: bool = False
 
     def record(self) -> dict[str, Any]:
-        """What the history keeps."""
+        """Return the record that the history keeps."""
         return {
             "level": self.level,
             "upper_bound": self.upper_bound,
@@ -317,7 +317,7 @@ def feasible_point(view: FullBatchView, start: Start | None, rng: np.random.Gene
 
 
 def infeasible_start(problem: Problem, recorder: Recorder) -> SolverResult:
-    """What to return where not even constant scores are feasible."""
+    """Return the start where not even constant scores are feasible."""
     params = problem.fair_start(None, np.random.default_rng(0))[: problem.n_params]
     result = surrogate_result(problem, params, 0, 1, recorder)
     recorder.add(n_iter=0, n_evaluations=1, objective=result.objective, surrogate_violation=result.surrogate_violation)

@@ -96,7 +96,7 @@ class _PenaltyBarrier(Method):
 
     @property
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`; zero where they are at the lower end of their range."""
+        """Implement `Method.multipliers`; zero where they are at the lower end of their range."""
         return np.where(self._multipliers > self._options.min_multiplier, self._multipliers, 0.0)
 
     @override

@@ -40,7 +40,7 @@ class ProximalPoint:
 
     @property
     def scores(self) -> np.ndarray:
-        """See `Point.scores`."""
+        """Scores of all rows; ndarray of shape (n_samples,)."""
         return self._point.scores
 
     @property
@@ -49,7 +49,7 @@ class ProximalPoint:
         return float(self.constraints.max()) if self.constraints.size else -1.0
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """See `Point.gradient`."""
+        """Gradient of a combination, as in `Point.gradient`."""
         return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
 
 
@@ -161,7 +161,7 @@ def switching(
 
 @dataclass(frozen=True)
 class InexactProximalPoint(Solver):
-    r"""What the methods share: a sequence of strongly convex subproblems,
+    r"""Base of methods with a sequence of strongly convex subproblems,
 
     .. math:: x_{t+1} \approx \arg\min_x \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
               c_j(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \le 0 \;\; \forall j.

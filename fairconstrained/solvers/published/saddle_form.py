@@ -117,7 +117,7 @@ class SaddleForm:
         )
 
     def set_weights(self, rows: np.ndarray) -> np.ndarray:
-        """What rows that are drawn in proportion to their weight count in the sets, along a new last axis."""
+        """Weights in the sets of rows that are drawn in proportion to their weight, along a new last axis."""
         parts = [place.sets[place.codes[rows]] * place.ratio[rows][..., None] for place in self.rows]
         return np.concatenate(parts, axis=-1)
 

@@ -69,7 +69,7 @@ class Averages:
 
     @property
     def multipliers(self) -> np.ndarray:
-        """Of the constraint components: their mean factor over that of the objective."""
+        """Multipliers of the constraint components: their mean factor over that of the objective."""
         return self.y[1:] / max(float(self.y[0]), 1e-9 * self.n_steps)
 
     def upper_bound(self, dual: DualVariables) -> float:

@@ -104,7 +104,7 @@ class _Ghost(Method):
         self.go_on(options, problem)
 
     def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """See `Method.go_on`; the last level is that of these rows."""
+        """Implement `Method.go_on`; the last level is that of these rows."""
         super().go_on(solver, problem)
         self._last = int(np.log2(problem.data.n_samples / np.unique(problem.strata).size))
 
