@@ -146,9 +146,9 @@ class Terms:
         offsets = [free_offset(scores[rows], gains[rows], threshold) for rows in parts]
         return np.resize(offsets, self.data.n_groups)
 
-    def with_way_back(self) -> Self:
+    def with_restoring_slopes(self) -> Self:
         """Return the terms with slopes of the constraints wherever they are violated."""
-        return replace(self, constraints=tuple(c.with_way_back() for c in self.constraints))
+        return replace(self, constraints=tuple(c.with_restoring_slopes() for c in self.constraints))
 
     def stricter(self) -> Self | None:
         """Terms to begin with, whose constraints imply those of these; None where no constraint has any such."""

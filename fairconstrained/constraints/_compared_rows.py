@@ -94,8 +94,8 @@ class _ComparedRows(BoundConstraint):
         inner = self.inner.stricter()
         return None if inner is None else self._with(inner)
 
-    def with_way_back(self) -> Any:
-        return self._with(self.inner.with_way_back())
+    def with_restoring_slopes(self) -> Any:
+        return self._with(self.inner.with_restoring_slopes())
 
     def renamed(self, name: str) -> Any:
         return self._with(self.inner.renamed(name))

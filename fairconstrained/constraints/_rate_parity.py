@@ -78,12 +78,12 @@ class BoundThresholdParity(BoundParity):
     ----------
     threshold : float
         Score above which a row counts as positive.
-    has_way_back : bool
-        Whether `values` lead back from where no rank that counts is at one of two rates, see `with_way_back`.
+    has_restoring_slopes : bool
+        Whether `values` lead back from where no rank that counts is at one of two rates, see `with_restoring_slopes`.
     """
 
     threshold: float = 0.0
-    has_way_back: bool = False
+    has_restoring_slopes: bool = False
 
     @property
     def component_names(self) -> tuple[str, ...]:
@@ -123,11 +123,11 @@ class BoundThresholdParity(BoundParity):
         rates, alpha, beta = self._rates_and_ends(scores)
         first, second = self._pairs
         if not self.normalize:
-            return rates[first] - rates[second] - self.slack
+            return rates[first] - rates[second] - self.allowed_gap
         parts = rates[:, None]
         shares = (parts.clamp(alpha, beta) - alpha).sum(dim=1) * (self.scale / (beta - alpha).sum(dim=1))
-        excess = shares[first] - shares[second] - self.slack
-        if not self.has_way_back:
+        excess = shares[first] - shares[second] - self.allowed_gap
+        if not self.has_restoring_slopes:
             return excess
         # The distance of the rates to the ranks that count; it is zero where the violation begins, for there one of the
         # rates is at ranks that count.
@@ -143,9 +143,9 @@ class BoundThresholdParity(BoundParity):
         """Rate of every cell, of shape (n_cells,), and both ends of its pieces, of shape (n_cells, n_pieces)."""
         return self.rates(scores, self._thresholds())[:, 0], *self._ends
 
-    def with_way_back(self) -> Self:
-        """Implement `BoundConstraint.with_way_back`; `plus` and `minus` stay those of the equations."""
-        return replace(self, has_way_back=True)
+    def with_restoring_slopes(self) -> Self:
+        """Implement `BoundConstraint.with_restoring_slopes`; `plus` and `minus` stay those of the equations."""
+        return replace(self, has_restoring_slopes=True)
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """Implement `BoundConstraint.offsets`; zero where two targets bind the same offsets, or there is no gap."""
@@ -220,13 +220,13 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
         plus, minus = (r[:, 0] for r in self.split_rates(scores, self._thresholds()))
         first, second = self._pairs
         if not self.normalize:
-            return (plus[first] + minus[second], minus[first] + plus[second] + self.slack)[part]
+            return (plus[first] + minus[second], minus[first] + plus[second] + self.allowed_gap)[part]
         at_alpha, at_beta = (
             torch.maximum(minus[:, None] + end, plus[:, None]).sum(dim=1) * self._per_length for end in self._ends
         )
         return (
             at_alpha[first] + at_beta[second],
-            at_alpha[second] + at_beta[first] + self.slack,
+            at_alpha[second] + at_beta[first] + self.allowed_gap,
         )[part]
 
     @cached_property

@@ -93,7 +93,7 @@ class BoundParity(BoundConstraint, FullBatch):
         return float(self.lengths.min())
 
     @property
-    def slack(self) -> float:
+    def allowed_gap(self) -> float:
         """Tolerance of the surrogate, as a difference of rates: ``(kappa - margin) scale``, at least 0."""
         return max(self.kappa - self.margin, 0.0) * self.scale
 

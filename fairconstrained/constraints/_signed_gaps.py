@@ -56,7 +56,7 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         """Gaps with the surrogate in place of the indicator, without the correction; Tensor of shape (n_gaps,)."""
 
     @property
-    def slack(self) -> float:
+    def allowed_gap(self) -> float:
         """Tolerance of the surrogate, ``kappa - margin``, at least 0."""
         return max(self.kappa - self.margin, 0.0)
 
@@ -84,4 +84,4 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """The surrogate of both signs as ``<= 0``."""
         gaps = self._smooth_gaps(scores) + self.correction
-        return torch.cat([gaps, -gaps]) - self.slack
+        return torch.cat([gaps, -gaps]) - self.allowed_gap

@@ -174,15 +174,17 @@ class AUCSets:
         def shares(cells: Sequence[int]) -> float:
             return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
 
-        def grain(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
+        def weight_of(above: Sequence[int], below: Sequence[int]) -> np.ndarray:
             """Weights of a pair and of a row; a set against itself is one half whatever the scores."""
             if above == below:
                 return np.zeros(2)
             first, second = shares(above), shares(below)
             return np.array([first * second, max(first, second)])
 
-        grains = [grain(d.above, d.below) + grain(d.reference_above, d.reference_below) for d in self.differences]
-        pair, row = np.max([np.zeros(2), *grains], axis=0)
+        weights = [
+            weight_of(d.above, d.below) + weight_of(d.reference_above, d.reference_below) for d in self.differences
+        ]
+        pair, row = np.max([np.zeros(2), *weights], axis=0)
         return float(min(max(pair, RESOLUTION), row))
 
     def sizes(self) -> CellSizes:

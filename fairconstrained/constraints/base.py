@@ -114,7 +114,7 @@ class BoundConstraint(Exact):
         """Return the constraint with the components that another one of its kind had come to (a warm start)."""
         return self
 
-    def with_way_back(self) -> Self:
+    def with_restoring_slopes(self) -> Self:
         """Return the constraint with slopes wherever it is violated, also where the metric does not change.
 
         Solvers of ours ask for it; those of a paper take the paper's function, which has none there.

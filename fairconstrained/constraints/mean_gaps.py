@@ -19,12 +19,12 @@ from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Unions
 from fairconstrained.metrics.cell_means import (
     Notion,
+    aggregated_gap,
     blocks_of,
     by_group,
     cells_of,
     gaps_of_means,
     mean_by_cell,
-    one_gap,
     signed_means,
 )
 from fairconstrained.objectives import Loss
@@ -310,8 +310,8 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
     margin : float
         What the tolerance falls short of ``kappa``.
     tolerance : float
-        What a gap may exceed ``kappa`` by. The means vary continuously with the scores, so they have no grain; this is
-        what solvers settle the gap to.
+        What a gap may exceed ``kappa`` by. The means vary continuously with the scores, so they have no granularity;
+        solvers settle the gap to this.
     limit : float
         The largest share of a cell that one row may have.
     """
@@ -400,7 +400,7 @@ class BoundMeanGaps(BoundConstraint, RowLosses, Stochastic):
         return self._gap_of_means(self._exact_means(values), self._block_shares @ values)
 
     def _gap_of_means(self, means: np.ndarray, overall: np.ndarray) -> float:
-        return one_gap(gaps_of_means(means, overall, self.notion), means, self.notion)
+        return aggregated_gap(gaps_of_means(means, overall, self.notion), means, self.notion)
 
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""

@@ -66,7 +66,7 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
 
     @property
     def granularity(self) -> float:
-        """Numerical tolerance: a surrogate that varies continuously has no grain."""
+        """Numerical tolerance: a surrogate that varies continuously has no granularity."""
         return TOLERANCE * max(self.kappa, 1.0)
 
     def compared_cells(self) -> CellSizes:

@@ -179,7 +179,7 @@ class BoundStatisticalParity(BoundSplitParity):
         return (thresholds[row] + thresholds[row - 1]) / 2 if thresholds.size > 2 else np.full(row.shape, thresholds[0])
 
     def fair_aux(self) -> np.ndarray:
-        """``-width sigma^-1(p + slack/2)``, the start of section G.2.2 for any surrogate, by bisection."""
+        """``-width sigma^-1(p + allowed_gap/2)``, the start of section G.2.2 for any surrogate, by bisection."""
         target = torch.from_numpy(self._centres.mean(axis=0))
         low, high = torch.full_like(target, -50.0), torch.full_like(target, 50.0)
         for _ in range(60):

@@ -19,12 +19,12 @@ __all__ = [
     "ROW_LOSSES",
     "Notion",
     "Reference",
+    "aggregated_gap",
     "blocks_of",
     "by_group",
     "cells_of",
     "gaps_of_means",
     "mean_by_cell",
-    "one_gap",
     "rate_notion",
     "signed_means",
 ]
@@ -194,7 +194,7 @@ def gaps_of_means(means: np.ndarray, overall: np.ndarray, notion: Notion) -> np.
     return (np.abs(differences) if notion.reference == "overall" else differences).max(axis=0)
 
 
-def one_gap(gaps: np.ndarray, means: np.ndarray, notion: Notion) -> float:
+def aggregated_gap(gaps: np.ndarray, means: np.ndarray, notion: Notion) -> float:
     """One number of the groups' gaps; the mean of pairwise ones visits every pair."""
     if notion.agg == "max" or notion.reference != "pairwise":
         return float(AGGREGATES[notion.agg](gaps))

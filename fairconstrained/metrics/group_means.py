@@ -16,11 +16,11 @@ from fairconstrained.metrics.cell_means import (
     ROW_LOSSES,
     Notion,
     Reference,
+    aggregated_gap,
     blocks_of,
     cells_of,
     gaps_of_means,
     mean_by_cell,
-    one_gap,
     rate_notion,
 )
 from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
@@ -322,7 +322,7 @@ class _Rows(NamedTuple):
             overall = shares @ values / shares.sum(axis=1)
         gaps = gaps_of_means(means, overall, notion)
         is_alone = groups.unions is None and groups.n_groups == 1
-        gap = 0.0 if is_alone else one_gap(gaps, means, notion)
+        gap = 0.0 if is_alone else aggregated_gap(gaps, means, notion)
         if not return_groups:
             return gap
         columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]

@@ -253,10 +253,10 @@ def _grid(plan: Plan, heads: Sequence[Walk], n_kappas: int, n_smallest: int) -> 
     """Bounds from none to the least that all fits accept; only the first of these where no other is of use."""
     gap = heads[0].records[0]["gap"]
     # of smooth metrics the granularity is a tolerance, and says nothing of the groups
-    grains = [grain for head in heads for grain in head.records[0]["granularity"].values()]
-    grain = max([1 / n_smallest, *grains])
+    steps = [step for head in heads for step in head.records[0]["granularity"].values()]
+    granularity = max([1 / n_smallest, *steps])
     # groups of a few rows: what one row changes
-    least = max(0.5 * np.sqrt(grain), grain)
+    least = max(0.5 * np.sqrt(granularity), granularity)
     if not np.isfinite(least):
         raise ValueError(
             f"kappas must be given: kappa of {type(plan.last).__name__} bounds a surrogate here, about whose values "

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal, Protocol, Union, cast, get_args, get
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from typing_extensions import override
 
 __all__ = [
     "AtLeastOne",

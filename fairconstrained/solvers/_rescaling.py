@@ -56,14 +56,14 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
     best = candidates[0]
     if not problem.constraints:
         return best
-    slack = _slack(problem, problem.scores(best))
+    tolerances = _tolerances(problem, problem.scores(best))
     least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
     for state in candidates:
-        plane = _Plane.of(problem, state, slack)
+        plane = _Plane.of(problem, state, tolerances)
         for proposal in (state,) if plane is None else (state, *plane.proposals(least)):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
-            if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), slack):
+            if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), tolerances):
                 best, least = proposal, merit
     return best
 
@@ -78,7 +78,7 @@ def constant_scores(problem: Problem, state: Any) -> Any:
     return constant if constant is not None and _in_domain(problem, constant) else None
 
 
-def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
+def _tolerances(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """Tolerance of every metric above kappa: as much as the solver's result takes, or a row where that is outside."""
     granularity = np.array([constraint.granularity for constraint in problem.constraints])
     excess = np.array([constraint.exact(scores) for constraint in problem.constraints])
@@ -86,8 +86,8 @@ def _slack(problem: Problem, scores: np.ndarray) -> np.ndarray:
     return granularity if (excess > granularity).any() else inside
 
 
-def _holds(problem: Problem, scores: np.ndarray, slack: np.ndarray) -> bool:
-    return all(c.exact(scores) <= most for c, most in zip(problem.constraints, slack.tolist(), strict=True))
+def _holds(problem: Problem, scores: np.ndarray, tolerances: np.ndarray) -> bool:
+    return all(c.exact(scores) <= most for c, most in zip(problem.constraints, tolerances.tolist(), strict=True))
 
 
 def _merit(problem: Problem, state: Any) -> float:
@@ -115,22 +115,22 @@ class _Plane:
         That of the state which the plane goes through.
     scores : ndarray of shape (n_samples,)
         Scores of that state, times the signs of the rescaling.
-    slack : ndarray of shape (n_constraints,)
+    tolerances : ndarray of shape (n_constraints,)
         What every metric may exceed kappa by.
     """
 
     problem: Problem
     rescaling: Rescaling
     scores: np.ndarray
-    slack: np.ndarray
+    tolerances: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem, state: Any, slack: np.ndarray) -> _Plane | None:
+    def of(cls, problem: Problem, state: Any, tolerances: np.ndarray) -> _Plane | None:
         """The plane through ``state``; None where the model cannot scale its scores."""
         rescaling = problem.model.rescaling(state, problem.data)
         if rescaling is None:
             return None
-        return cls(problem, rescaling, rescaling.signs * problem.scores(state), slack)
+        return cls(problem, rescaling, rescaling.signs * problem.scores(state), tolerances)
 
     @cached_property
     def centre(self) -> float:
@@ -212,7 +212,7 @@ class _Plane:
         below = levels - np.maximum(_INSIDE * gaps[:-1], rounding)
         cuts = np.sort(np.concatenate([above, below]))
         allowed = np.ones(cuts.size, dtype=bool)
-        for constraint, most in zip(self.problem.constraints, self.slack.tolist(), strict=True):
+        for constraint, most in zip(self.problem.constraints, self.tolerances.tolist(), strict=True):
             values = constraint.values_at_cuts(self.scores, cuts)
             assert values is not None  # see `_cuts_decide`
             allowed &= values - constraint.kappa <= most
@@ -284,7 +284,7 @@ class _Plane:
     def _room(self, point: np.ndarray) -> np.ndarray:
         """Distance of the metrics from their limits, negative beyond them; shape (n_constraints,)."""
         scores = self.rescaling.signs * (point[0] * self._standard.numpy() + point[1])
-        most = self.slack - np.minimum(self.slack, _ROUNDING) / 2
+        most = self.tolerances - np.minimum(self.tolerances, _ROUNDING) / 2
         room = most - np.array([c.exact(scores) for c in self.problem.constraints])
         return np.where(np.isposinf(room), 1.0, room)  # any positive number, where there is no bound
 

@@ -107,7 +107,7 @@ class AdamLagrangian(StochasticSolver):
     def train(
         self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
     ) -> Trained:
-        return super().train(problem.with_way_back(), start, rng, callback)
+        return super().train(problem.with_restoring_slopes(), start, rng, callback)
 
     def solve(
         self,

@@ -29,7 +29,7 @@ _UNCONSTRAINED_ITER = 2000
 #: Gain of the objective, relative to it, for which scores need not differ.
 _NEGLIGIBLE = 1e-10
 #: Iterations without coming nearer to feasibility after which a run begins anew, and is given up the second time.
-_HOPELESS = 5
+_STALLS_BEFORE_RESTART = 5
 #: Most iterations on a stricter problem to begin with.
 _START_ITER = 12
 #: `PER_ITERATION` as long as there is no feasible iterate: long line searches are not worth their evaluations then.
@@ -41,7 +41,7 @@ _ROUNDING = 1e-9
 #: Share of the excess over the bounds by which an iterate has to come nearer to count.
 _NEARER = 0.1
 #: Steps of the bisection between a feasible and an infeasible iterate.
-_LANDINGS = 4
+_BISECTIONS = 4
 #: How much of its excess a step from an infeasible iterate is to undo: more than all, so that bisection can land.
 _OVERSHOOT = 2.0
 #: Components per group for which ``penalty`` is meant: ten levels, from below and from above.
@@ -149,7 +149,7 @@ class AugmentedLagrangian(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        problem = problem.with_way_back()
+        problem = problem.with_restoring_slopes()
         run = _Run(self, problem, Recorder(callback, self.verbose))
         n_samples = problem.data.n_samples
         follows = start is not None
@@ -380,8 +380,10 @@ class _Run:
         elif self.best is None:
             # An iterate that is no better than what is to be had without any search gives no hope, and one that
             # the largest penalty has not brought nearer gives less.
-            share = 2 / _HOPELESS if self.penalty >= self.options.max_penalty else 1 / _HOPELESS
-            self.stalled += self.options.patience * share if objective < self.obvious else 1.0
+            share = (
+                2 / _STALLS_BEFORE_RESTART if self.penalty >= self.options.max_penalty else 1 / _STALLS_BEFORE_RESTART
+            )
+            self.stalled += self.options.patience * share if objective < self.least_rescaled_objective else 1.0
         elif self.best.objective < previous - self.options.tol * abs(previous):
             self.stalled = 0.0
         else:
@@ -394,7 +396,7 @@ class _Run:
         self.given_up = finished and self.best is None and self.restarted
 
     @cached_property
-    def obvious(self) -> float:
+    def least_rescaled_objective(self) -> float:
         """Return a number clearly below the objective of any feasible multiple of the nearest scores; or infinity."""
         assert self.nearest is not None  # every run assesses its start
         params = best_rescaled(self.problem, [self.nearest.params])
@@ -444,9 +446,9 @@ class _Run:
         self._remember(iterate)
         if previous is not None and (previous.excess <= 0) != (iterate.excess <= 0):
             inside, outside = (previous, iterate) if previous.excess <= 0 else (iterate, previous)
-            self._land(inside, outside)
+            self._bisect_between(inside, outside)
         elif self.origin is not None:
-            self._press_on(self.origin, iterate)
+            self._extrapolate_beyond(self.origin, iterate)
         if self.nearest is None or iterate.excess < self.nearest.excess:
             self.nearest = iterate
         self.least_excess = min(self.least_excess, iterate.excess)
@@ -477,22 +479,22 @@ class _Run:
         if iterate.excess > 0:
             self.outside = sorted([*self.outside, iterate], key=lambda kept: kept.objective)[:_CANDIDATES]
 
-    def _land(self, inside: Iterate, outside: Iterate) -> None:
+    def _bisect_between(self, inside: Iterate, outside: Iterate) -> None:
         """Look for a better feasible point between a feasible and an infeasible iterate, by bisection."""
         if outside.objective >= inside.objective:
             return
         low, high = inside.params, outside.params
-        for _ in range(_LANDINGS):
+        for _ in range(_BISECTIONS):
             iterate = self.measure((low + high) / 2)
             low, high = (iterate.params, high) if iterate.excess <= 0 else (low, iterate.params)
 
-    def _press_on(self, origin: Iterate, outside: Iterate) -> None:
+    def _extrapolate_beyond(self, origin: Iterate, outside: Iterate) -> None:
         """Look for a feasible point on the line from the last solution, beyond an infeasible iterate."""
         params = extrapolated(origin, outside, _OVERSHOOT)
         if params is not None and (self.best is None or outside.objective < self.best.objective):
             inside = self.measure(self.problem.project(params))
             if inside.excess <= 0:
-                self._land(inside, outside)
+                self._bisect_between(inside, outside)
 
     def measure(self, params: np.ndarray) -> Iterate:
         """The iterate at ``params``, kept if it is the best one."""

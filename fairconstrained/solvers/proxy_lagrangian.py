@@ -131,7 +131,7 @@ class ProxyLagrangian(Solver):
         """Implement `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
         if self.batch_size is not None:
             problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
-        problem = problem.with_way_back()
+        problem = problem.with_restoring_slopes()
         names = problem.component_names
         model = _ModelPlayer(problem, problem.fair_start(start, random_state)[: problem.n_params])
         player = _PLAYERS[self.regret](len(names), self.radius)

@@ -82,7 +82,9 @@ def test_a_way_back_is_the_distance_to_the_interval(make_data, evaluate):
     constraint = DemographicParity(0.1, interval=(0.05, 0.3), surrogate="ramp", surrogate_width=1.0).unchecked(data)
     scores = np.where(data.codes == 0, 9.0, -9.0)
     np.testing.assert_allclose(evaluate(constraint, "values", scores), [0.225, -0.275], atol=1e-12)
-    np.testing.assert_allclose(evaluate(constraint.with_way_back(), "values", scores), [0.275, -0.275], atol=1e-12)
+    np.testing.assert_allclose(
+        evaluate(constraint.with_restoring_slopes(), "values", scores), [0.275, -0.275], atol=1e-12
+    )
 
 
 def test_surrogate_of_the_rank_gap_is_sufficient(data, draw_scores, evaluate):

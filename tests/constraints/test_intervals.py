@@ -104,7 +104,7 @@ def test_components_are_differences_of_clipped_rates(data, draw_scores, evaluate
         values = evaluate(bound, "values", scores) / bound.scale
         np.testing.assert_allclose(values, excess, atol=1e-9)
         assert (values.max() > 1e-9) == (bound.exact(scores) > 1e-9)
-        added = evaluate(bound.with_way_back(), "values", scores) / bound.scale - excess
+        added = evaluate(bound.with_restoring_slopes(), "values", scores) / bound.scale - excess
         assert (added >= -1e-9).all()
         np.testing.assert_allclose(added[excess <= 0], 0, atol=1e-9)
 

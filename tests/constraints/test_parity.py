@@ -115,7 +115,7 @@ def test_a_way_back_leads_to_the_interval(data, draw_scores, evaluate):
     constraint = DemographicParity(0.4, interval=(0.4, 0.6), surrogate_width=0.1).unchecked(data)
     scores = draw_scores(data, shift=0.0) + 4.0 * (data.codes == 1) - 2.0
     assert not slope_of_worst(constraint, scores).any()
-    constraint = constraint.with_way_back()
+    constraint = constraint.with_restoring_slopes()
     slope = slope_of_worst(constraint, scores)
     step = scores - 1e-3 * slope / np.abs(slope).max()
     assert evaluate(constraint, "values", step).max() < evaluate(constraint, "values", scores).max()
