@@ -18,7 +18,7 @@ from fairconstrained.problem import Start
 
 __all__ = ["Checkpoint", "HistoryCSV", "ProgressBar", "StopTraining", "TimeLimit", "TrainingCallback"]
 
-#: What a record holds besides numbers.
+#: Entries of a record that are no numbers.
 _NOT_NUMBERS = ("params", "state", "multipliers")
 
 

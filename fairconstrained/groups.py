@@ -16,7 +16,7 @@ from fairconstrained.checks.messages import shortened
 
 __all__ = ["MERGED", "GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
 
-#: What small groups are called when they are put together.
+#: Name of small groups that are put together.
 MERGED = "(small groups)"
 _MAX_KEYS = 2**62  # keys are 64-bit integers
 

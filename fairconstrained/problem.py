@@ -403,7 +403,7 @@ _PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {
 
 #: Views that an objective need not offer.
 _CONSTRAINT_VIEWS = (ConvexQuadratic, Exact)
-#: What a solver may need of the model.
+#: Views that a solver may need of the model.
 _MODEL_VIEWS = (ParametricModel, LinearMoments)
 
 
@@ -418,5 +418,5 @@ class SolverRequirements(Protocol):
         """Whether it keeps the parameters in this domain."""
 
 
-#: What every registered solver needs, by the solver's name; filled by `fairconstrained.solvers`.
+#: Requirements of every registered solver, by the solver's name; filled by `fairconstrained.solvers`.
 SOLVER_REQUIREMENTS: dict[str, type[SolverRequirements]] = {}

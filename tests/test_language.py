@@ -31,3 +31,13 @@ def test_summaries_name_the_thing(path):
 def test_the_rule_can_fail():
     source = '"""Whatever."""\nclass A:\n    """What a class is."""\n    def f():\n        """Of it."""\n'
     assert [line for line, text in summaries(source) if RIDDLES.match(text)] == [2, 4]
+
+
+def test_comments_on_constants_name_the_thing():
+    found = [
+        f"{path.name}: {comment}"
+        for path in PACKAGE.rglob("*.py")
+        for comment in re.findall(r"#: (.*)", path.read_text(encoding="utf-8"))
+        if RIDDLES.match(comment)
+    ]
+    assert found == []

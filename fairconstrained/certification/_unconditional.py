@@ -36,7 +36,7 @@ _NUISANCE = 0.05
 _GRID, _HALVINGS = 100, 14
 #: Outcomes of b that fall short by no more than rounding count.
 _ROUNDING = 1e-6
-#: What is left out of sums over outcomes is less likely than this.
+#: Outcomes less likely than this are left out of sums.
 _LEFT_OUT = 1e-12
 _STANDARD_DEVIATIONS = 8
 #: Rows up to which other sample sizes are computed by sums as well.

@@ -20,7 +20,7 @@ from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["TOLERANCE", "BoundCellSums", "sharpened"]
 
-#: What a smooth metric may exceed ``kappa`` by; the augmented Lagrangian comes that close.
+#: Tolerance of a smooth metric above ``kappa``; the augmented Lagrangian comes that close.
 TOLERANCE = 1e-6
 
 

@@ -119,7 +119,7 @@ class BoundThresholdParity(BoundParity):
         return [self.intervals] * len(self.blocks)
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with a way back, more where they are violated."""
+        """Eqs. 21, 50 and 56, every ordered pair as ``<= 0``; with restoring slopes, more where they are violated."""
         rates, alpha, beta = self._rates_and_ends(scores)
         first, second = self._pairs
         if not self.normalize:
@@ -197,7 +197,7 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
         """Rates that differ by ``kappa (beta - alpha)`` at most, wherever they lie.
 
         Under eq. 21 a rate outside of the interval has no slope, so that a solver moves the rates of other groups there
-        even where the way back to the interval would cost less.
+        even where moving back into the interval would cost less.
         """
         if not self.normalize or self.intervals.alpha.shape[1] > 1 or self.scale == 1:
             return None

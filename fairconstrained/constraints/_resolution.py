@@ -11,7 +11,7 @@ from fairconstrained.data import Cells
 
 __all__ = ["FINEST", "CellSizes", "check_sizes", "resolution"]
 
-#: What one row may count in a metric however small ``kappa`` is.
+#: Weight that one row may have in a metric however small ``kappa`` is.
 FINEST = 0.02
 #: Cells that a message lists at most.
 _SHOWN = 10

@@ -21,7 +21,7 @@ from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_dif
 
 __all__ = ["AUCSets", "SetRows", "both_ways", "side_names"]
 
-#: What the constraint is called where the user gives the sets.
+#: Name of the constraint where the user gives the sets.
 MASKS_NAME = "subset_auc"
 #: Differences of AUCs below this are not told from zero.
 RESOLUTION = 1e-4

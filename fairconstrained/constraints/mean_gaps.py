@@ -37,9 +37,9 @@ __all__ = ["BoundMeanGaps", "ComparedGroups", "Comparisons", "GroupLimits", "Row
 FEW_GROUPS = 8
 #: ``min_group_size`` of as many rows as ``kappa`` needs.
 AUTO = "auto"
-#: What is kept from one mini-batch to the next where the groups of the rows are the same.
+#: Fields that are kept from one mini-batch to the next where the groups of the rows are the same.
 _OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
-#: What else is kept once it is computed.
+#: Other fields that are kept once they are computed.
 _OF_ROWS = ("_block_shares", "_cell_sizes")
 #: Entries up to which tables are dense.
 _SMALL = 10_000

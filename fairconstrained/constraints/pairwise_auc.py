@@ -24,7 +24,7 @@ class PairwiseNotion(NamedTuple):
     terms: Callable[[Any, Any, Any, Any], list[Term]]
 
 
-#: What ``notion`` may be. A second term stands for one minus the probability that the first is compared with.
+#: Values of ``notion``. A second term stands for one minus the probability that the first is compared with.
 PAIRWISE_NOTIONS: dict[str, PairwiseNotion] = {
     # eq. 102
     "group_auc": PairwiseNotion("group_auc", lambda k, k_, h, h_: [(h + h_, k + k_)]),

@@ -23,7 +23,7 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, SaddleMoments
 
 __all__ = ["BoundQuadratic", "Term", "pair_terms", "quadratic_components"]
 
-#: What the surrogate may exceed ``kappa`` by, relative to ``max(kappa, 1)``: the tolerance of section G.3.2 of the
+#: Tolerance of the surrogate above ``kappa``, relative to ``max(kappa, 1)``: the tolerance of section G.3.2 of the
 #: partial fairness paper.
 TOLERANCE = 1e-6
 

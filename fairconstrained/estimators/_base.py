@@ -29,7 +29,7 @@ from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, best_rescaled, make_solver, solver_class
 
-#: What to say where no iterate is within the bounds, but a multiple or a shift of one is.
+#: Message where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = (
     "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken. Raise "
     "kappa, give the model more freedom, or raise max_iter."
@@ -57,11 +57,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
     _takes_overlapping_groups: ClassVar[bool] = False
     #: Whether the constraints themselves merge or ignore small groups, which may overlap.
     _constraints_choose_groups: ClassVar[bool] = False
-    #: What constraints are to compare small groups as, by their name; see `_measuring`.
+    #: Names as which constraints are to compare small groups, by the constraint's name; see `_measuring`.
     _known_groups: Mapping[str, Mapping[str, str | None]] = MappingProxyType({})
     #: Whether no constraint of a fit had anything to compare.
     _compares_nothing: bool = False
-    #: What to set to ask for no fairness, and what may help where the bound is not kept, for messages.
+    #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
 

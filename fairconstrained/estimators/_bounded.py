@@ -13,7 +13,7 @@ from fairconstrained.metrics import find_metric, metric_names
 
 __all__ = ["ANY_CONSTRAINT", "TakesConstraint", "constraint_name"]
 
-#: What ``constraint`` may be.
+#: Allowed values of ``constraint``.
 ANY_CONSTRAINT = [str, Constraint, list, tuple]
 _PREFIX = "constraint__"
 

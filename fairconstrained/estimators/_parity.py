@@ -62,7 +62,7 @@ PARITIES: dict[str, type[Constraint]] = {
 }
 #: Those that do not ask for labels.
 LABEL_FREE_PARITIES = ("statistical_parity", "demographic_parity", "group_auc")
-#: What ``objective`` may be: from the estimator to the objective.
+#: Values of ``objective``: from the estimator to the objective.
 OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "logistic": lambda estimator: Logistic(),
     "truncated_logistic": lambda estimator: TruncatedLogistic(estimator.truncation),

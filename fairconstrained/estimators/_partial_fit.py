@@ -28,7 +28,7 @@ from fairconstrained.solvers import MomentSolver, StochasticMirrorDescent, solve
 
 __all__ = ["AUCStreaming"]
 
-#: What `partial_fit` leaves to be found when it is asked for.
+#: Fitted attributes of `partial_fit` that are found when they are asked for.
 _SOLVED = (
     "coef_",
     "intercept_",

@@ -12,7 +12,7 @@ from fairconstrained.estimators.parameters import ChoosesSolver, parameter, with
 
 __all__ = ["PAPER", "FollowsPaper", "published_settings"]
 
-#: What ``solver_options`` is to have the options and the problem of a paper's experiment.
+#: Value of ``solver_options`` for the options and the problem of a paper's experiment.
 PAPER = "paper"
 
 

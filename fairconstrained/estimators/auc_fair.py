@@ -32,18 +32,18 @@ from fairconstrained.solvers import MomentSolver, Solver, SolverResult
 
 __all__ = ["AUCFairClassifier"]
 
-#: What ``surrogate`` may be: the constraint, and the loss of a pair that stands for the AUC as the objective.
+#: Values of ``surrogate``: the constraint, and the loss of a pair that stands for the AUC as the objective.
 SURROGATES: dict[str, tuple[type[Constraint], str]] = {
     "ramp": (AUCGap, "logistic"),
     "quadratic": (QuadraticAUCGap, "quadratic"),
 }
-#: What ``objective`` may be.
+#: Values of ``objective``.
 OBJECTIVES: dict[str, Callable[[str], Objective]] = {
     "logistic": lambda pair_loss: Logistic(),
     "auc": PairwiseAUC,
 }
 
-#: What the experiments of the paper have in common (section 6).
+#: Settings that the experiments of the paper have in common (section 6).
 _PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 

@@ -31,7 +31,7 @@ from fairconstrained.solvers import PenalizedSubgradient, Solver, SolverResult, 
 
 __all__ = ["PairwiseParityClassifier", "RegularizedParityClassifier"]
 
-#: What ``constraint`` of the regularised classifier may be: those of eqs. 114 and 119.
+#: Values of ``constraint`` of the regularised classifier: those of eqs. 114 and 119.
 PENALIZED_PARITIES: dict[str, type[Constraint]] = {
     "statistical_parity": StatisticalParity,
     "demographic_parity": DemographicParity,

@@ -38,7 +38,7 @@ from fairconstrained.solvers import AdamLagrangian
 
 __all__ = ["FairRanker"]
 
-#: What its constraint is called.
+#: Name of its constraint.
 _NAME = "pairwise_ranking"
 
 

@@ -157,7 +157,7 @@ class CheckedParameters:
             check(getattr(self, name), name)
 
 
-#: What may become of small groups.
+#: Allowed values of ``small_groups``.
 SMALL_GROUPS = [StrOptions({"error", "merge", "ignore"})]
 
 

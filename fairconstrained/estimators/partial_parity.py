@@ -16,7 +16,7 @@ from fairconstrained.objectives import Objective, Squared
 
 __all__ = ["PartialParityClassifier", "PartialParityRegressor"]
 
-#: What the experiments of the paper have in common (sections 7 and G.2).
+#: Settings that the experiments of the paper have in common (sections 7 and G.2).
 _PAPERS_PROBLEM = {"surrogate": "ramp", "surrogate_width": 1.0, "n_levels": 10, "alpha": 0.0}
 
 

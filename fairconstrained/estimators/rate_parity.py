@@ -49,7 +49,7 @@ _EXACT: dict[str, Callable[[Any], Constraint]] = {
     "demographic_parity": DemographicParity,
     "equal_opportunity": EqualOpportunity,
 }
-#: What ``objective`` may be.
+#: Values of ``objective``.
 _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 
 

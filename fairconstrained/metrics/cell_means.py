@@ -38,7 +38,7 @@ ROW_LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "absolute": lambda s, y: np.abs(s - y),
     "squared": lambda s, y: (s - y) ** 2 / 2,
 }
-#: What stands for a positive prediction, of the same two.
+#: Rates of positive predictions, of the same two.
 RATES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "indicator": lambda s, y: (s > 0).astype(float),
     "sigmoid": lambda s, y: expit(s),

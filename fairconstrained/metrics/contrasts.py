@@ -43,7 +43,7 @@ class Contrast(ABC):
     fold: AggregateLabels = "max"
     agg: Aggregate = "max"
 
-    #: What is compared.
+    #: Name of one comparison, for reports.
     item: ClassVar[str] = "pair of groups"
 
     @property

@@ -15,7 +15,7 @@ UNITS = ("rate", "AUC", "squared probability", "loss")
 Response = Literal["predict", "decision_function", "predict_proba"]
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
-#: What a report gives to a metric, by the response that an estimator would give it.
+#: Response that a report gives to a metric, by the one that an estimator would give it.
 _READS = {"predict": "decisions", "decision_function": "scores", "predict_proba": "probabilities"}
 
 

@@ -18,7 +18,7 @@ from fairconstrained.metrics.validation import check_groups, check_option, check
 
 __all__ = ["POSITIVE_RATES", "minority_share", "parity_pair", "parity_pair_of_rates", "share_of_first"]
 
-#: What stands for a positive prediction: `RATES` without the hinge.
+#: Rates of positive predictions: `RATES` without the hinge.
 POSITIVE_RATES = ("indicator", "sigmoid")
 
 

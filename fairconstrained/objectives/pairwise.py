@@ -64,7 +64,7 @@ def _quadratic() -> PairLoss:
     return PairLoss(QuadraticKernel(1.0), falling, rising, margin=1.0)
 
 
-#: What ``loss`` may be: from the objective to the loss of a pair.
+#: Values of ``loss``: from the objective to the loss of a pair.
 PAIR_LOSSES: dict[str, Callable[[PairwiseAUC], PairLoss]] = {
     "logistic": lambda objective: PairLoss(SoftplusKernel(), SoftplusKernel()),
     "hinge": lambda objective: _rounded_hinge(objective.smoothing),

@@ -25,10 +25,10 @@ from fairconstrained.solvers import Status
 
 __all__ = ["fairness_path"]
 
-#: What the table begins with.
+#: First columns of the table.
 _FIRST = ("kappa", "objective", "gap", "status", "price", "multipliers", "n_evaluations", "seconds")
 
-#: What a record has beside.
+#: Other entries of a record.
 _NOT_SHOWN = ("exact", "excess", "granularity", "warned")
 
 

@@ -21,7 +21,7 @@ from fairconstrained.paths._result import FairnessPath
 
 __all__ = ["CHOICE_PARAMETERS", "FairnessPathCV", "choose"]
 
-#: What the parameters of the choice may be.
+#: Allowed values of the parameters of the choice.
 CHOICE_PARAMETERS: dict[str, list[Any]] = {
     "bound": [Interval(Real, 0, None, closed="left")],
     "kappas": ["array-like", None],

@@ -17,7 +17,7 @@ from fairconstrained.paths._rows import Rows
 
 __all__ = ["PathScorer", "make_scorers"]
 
-#: What ``scoring=None`` stands for, by the first of the estimator's classes that is listed.
+#: Scores for ``scoring=None``, by the first of the estimator's classes that is listed.
 DEFAULTS: dict[type, str] = {
     AUCFairClassifier: "roc_auc",
     CorrelationPenaltyClassifier: "roc_auc",

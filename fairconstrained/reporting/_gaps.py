@@ -19,7 +19,7 @@ from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["check_gaps", "gap_table", "report_gaps"]
 
-#: What metrics read: of the rows, None where the rows have no scores.
+#: Responses that metrics read from the rows; None where the rows have no scores.
 READS: dict[str, Callable[[ReportRows], np.ndarray | None]] = {
     "decisions": lambda rows: rows.y_pred,
     "signed decisions": lambda rows: rows.signed_decisions,

@@ -43,7 +43,7 @@ FORMS: dict[str, Callable[[float], str]] = {
 }
 
 
-#: What a price is.
+#: Explanation of a price.
 PRICE_WORDS = (
     "A price is what the model pays for a bound: by how much the training objective, which the fit makes as small as "
     "it can, such as an average loss, would fall if the bound were a little looser. It says nothing about accuracy, "
@@ -51,7 +51,7 @@ PRICE_WORDS = (
 )
 
 
-#: What has to be said of the ways in which a training can end.
+#: Sentences about the ways in which a training can end.
 _STATUS_WORDS = {
     "infeasible": "Training did not keep its bounds (status “infeasible”).",
     "unconstrained": "Training had no groups to compare, so the model has no bound (status “unconstrained”).",

@@ -113,7 +113,7 @@ def _allowed_by_option(solver: Any) -> dict[str, tuple[_Allowed, ...]]:
     return {option.name: _allowed(hints[option.name]) for option in fields(solver)}
 
 
-#: What annotations without a range allow.
+#: Values that annotations without a range allow.
 _PLAIN: dict[Any, _Allowed] = {
     bool: _Boolean(),
     float: Interval(Real, None, None, closed="neither"),

@@ -23,7 +23,7 @@ class Iterate(NamedTuple):
 
     params: np.ndarray
     objective: float
-    #: What the exact metrics exceed kappa by; shape (n_constraints,).
+    #: Excess of the exact metrics over kappa; shape (n_constraints,).
     violations: np.ndarray
     #: Largest exact violation beyond the metric's granularity; -inf without constraints.
     excess: float

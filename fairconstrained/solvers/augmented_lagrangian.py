@@ -22,7 +22,7 @@ __all__ = ["AugmentedLagrangian"]
 
 #: Gradient norm at which constraints take over, and the fraction of the value that fifty iterations have to gain.
 _COARSE = 1e-3, 1e-6
-#: The same for a solution that need not move any more.
+#: Gradient norm and gain for a solution that need not move any more.
 _FINE = 1e-11, 0.0
 #: L-BFGS iterations that an unconstrained minimisation may take.
 _UNCONSTRAINED_ITER = 2000
@@ -36,7 +36,7 @@ _START_ITER = 12
 _PER_ITERATION_BEFORE = 1.5
 #: Iterations that promise a better optimum without reaching it, after which a run ends.
 _PROMISES = 12
-#: Of sums of shares.
+#: Rounding of sums of shares.
 _ROUNDING = 1e-9
 #: Share of the excess over the bounds by which an iterate has to come nearer to count.
 _NEARER = 0.1
@@ -204,7 +204,7 @@ class _Run:
         self.first_penalty = options.penalty / max(crowd, 1.0)
         self.penalty = self.first_penalty
         self.blur, self.final_blur = options.first_blur, options.final_blur
-        #: What the blur is divided by after an iteration.
+        #: Number by which the blur is divided after an iteration.
         self.narrowing = 2.0
         self.restarted = False
         self.margins = np.zeros(len(problem.constraints))
@@ -212,7 +212,7 @@ class _Run:
         self.n_iter = self.n_evaluations = self.nearest_iter = 0
         #: The least excess over the bounds since the run began, or began anew.
         self.least_excess = np.inf
-        #: The same when it last became smaller by what counts.
+        #: Least excess when it last became smaller by as much as counts.
         self.farthest = np.inf
         self.stalled = 0.0
         self.best: Iterate | None = None

@@ -23,11 +23,11 @@ __all__ = ["ExactPenalty"]
 
 #: Ratios of actual and predicted decrease from which on a step is taken, and the radius grows.
 _TAKEN, _GOOD = 0.1, 0.75
-#: What the radius is multiplied by after a bad and after a good step.
+#: Factors of the radius after a bad and after a good step.
 _SHRINK, _GROW = 0.5, 2.0
 #: Fraction of the possible reduction of the linearised violation that a step has to reach, or sigma grows.
 _STEERED = 0.1
-#: What sigma is multiplied by.
+#: Factor of sigma.
 _STEER = 10.0
 #: Sigma above which the objective is lost in rounding errors.
 _LARGEST = 1e10

@@ -14,7 +14,7 @@ from fairconstrained.solvers._spectral import descend
 
 __all__ = ["PER_ITERATION", "minimise"]
 
-#: What scipy's L-BFGS-B returns when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
+#: Status of scipy's L-BFGS-B when its iterations are used up. Otherwise it has reached the wanted slope, or rounding
 #: (or a kink of the objective) leaves its line search nothing to gain.
 _OUT_OF_ITERATIONS = 1
 #: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.

@@ -12,7 +12,7 @@ __all__ = ["ghost_direction", "least_violation"]
 #: Relative accuracy of the dual, in units of the constraints.
 _ACCURACY = 1e-12
 _MAX_ITER = 200
-#: What the diagonal of the Hessian is raised by, as a share of its largest possible trace.
+#: Number by which the diagonal of the Hessian is raised, as a share of its largest possible trace.
 _RAISE = 1e-12
 #: Entries of d that move by less than this share of the fastest one count as still along a ray.
 _STILL = 1e-15

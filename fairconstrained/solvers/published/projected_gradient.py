@@ -135,7 +135,7 @@ class _Projection:
 
     def __init__(self, quadratics: Quadratics) -> None:
         self.n_solved = 0
-        #: Of the components at the last projection.
+        #: Multipliers of the components at the last projection.
         self.multipliers = np.zeros(quadratics.c.size)
         self._which, self._c = quadratics.which, quadratics.c
         if not self._c.size:
