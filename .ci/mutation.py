@@ -1,0 +1,245 @@
+"""Measure how strong the fast tier is: the share of seeded random faults in the code that its tests notice.
+
+Run from the root of a checkout, in an environment with the package, its tests' requirements, ``cosmic-ray`` and
+``coverage``::
+
+    python .ci/mutation.py map MAP       # the fast tier once: which test runs which line, and for how long
+    python .ci/mutation.py run MAP LOG   # mutants one after the other; LOG has a line of JSON for each
+
+cosmic-ray writes the mutants. A place in the code is drawn, then one of its mutations, so that an operator with many
+substitutes weighs no more than others. Each mutant is a fork of a process that has imported numpy, torch and
+scikit-learn, and runs the tests of the mutated line until one fails: those of the package's own folder first, then
+those of less work, up to a budget of CPU seconds. A mutant that would have needed more than this counts as survived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import random
+import resource
+import sys
+import time
+from collections import Counter, defaultdict
+from importlib.machinery import PathFinder, SourceFileLoader
+from pathlib import Path
+
+import pytest
+
+PLACES = (
+    "constraints/*.py",
+    "terms.py",
+    "points.py",
+    "problem.py",
+    "estimators/_base.py",
+    "estimators/_outcome.py",
+    "certification/*.py",
+)
+ROOT = Path.cwd()
+FILES = sorted(path for place in PLACES for path in (ROOT / "fairconstrained").glob(place))
+
+
+class Recorder:
+    """Plugin of pytest: the coverage of each test as a context, and its CPU seconds."""
+
+    def __init__(self, coverage):
+        self.coverage, self.seconds = coverage, Counter()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item):
+        """Note the context and the CPU seconds of a test."""
+        self.coverage.switch_context(item.nodeid)
+        begin = time.process_time()
+        result = yield
+        self.seconds[item.nodeid] += time.process_time() - begin
+        self.coverage.switch_context("")
+        return result
+
+
+def record(where: Path) -> None:
+    """Run the fast tier once and write the tests of every line."""
+    from coverage import Coverage
+
+    coverage = Coverage(data_file=None, include=[str(path) for path in FILES])
+    recorder = Recorder(coverage)
+    with coverage.collect():
+        pytest.main(["-q", "-p", "no:cacheprovider", "--ignore=tests/benchmarks"], plugins=[recorder])
+    write_map(where, coverage.get_data(), recorder.seconds)
+
+
+def write_map(where: Path, data, seconds) -> None:
+    """Write the tests of every line, and the seconds of every test."""
+    lines = {str(p.relative_to(ROOT)): data.contexts_by_lineno(str(p)) for p in FILES}
+    where.write_text(json.dumps({"seconds": seconds, "lines": lines}))
+
+
+def candidates(path: Path):
+    """Yield the places of a file with their mutations: (line, column, family), [(operator, occurrence), ...]."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    nodes = list(ast_nodes(get_ast(path.read_text())))
+    found = defaultdict(list)
+    for name in sorted(operator_names()):
+        operator = get_operator(name)
+        if operator.arguments() or "NoOp" in name:
+            continue
+        positions = ((node, at) for node in nodes for at in operator().mutation_positions(node))
+        for occurrence, (node, (begin, _)) in enumerate(positions):
+            if not without_effect(node):
+                found[*begin, name.split("/")[1].split("_")[0]].append((name, occurrence))
+    yield from sorted(found.items())
+
+
+def without_effect(node) -> bool:
+    """Tell whether the node is part of a type annotation or a decorator that does nothing."""
+    if node.type == "decorator" and "override" in node.get_code():
+        return True
+    while node.parent is not None:
+        inside, node = node, node.parent
+        is_return = node.type == "funcdef" and node.annotation is inside
+        if is_return or (node.type in ("annassign", "tfpdef") and node.children[1] is inside):
+            return True
+    return False
+
+
+def chosen_tests(path: str, line: int, tests: dict, budget: float) -> list[str]:
+    """Return the tests to run for a line in their order, by file and by work, within the budget."""
+    by_line = tests["lines"][path]
+    covering = {name for name in by_line.get(str(line), []) if name}
+    if not covering and "" in by_line.get(str(line), []):  # runs at import
+        covering = {name for names in by_line.values() for name in names if name}
+    files = defaultdict(list)
+    for name in covering:
+        files[name.split("::")[0]].append((tests["seconds"][name], name))
+    own = path.split("/")[1].removesuffix(".py")
+    order = sorted(files, key=lambda file: (own not in file, min(files[file]), file))
+    chosen, spent = [], 0.0
+    for share in (0.25, 1.0):  # at first no file takes more than a quarter, then what is left
+        for file in order:
+            of_file = 0.0
+            for seconds, name in sorted(files[file]):
+                seconds += 0.01
+                of_file += seconds
+                if name not in chosen and of_file <= share * budget and spent + seconds <= budget:
+                    chosen.append(name)
+                    spent += seconds
+    return chosen
+
+
+class Chosen:
+    """Plugin of pytest: nothing but the chosen tests, in their order."""
+
+    def __init__(self, names):
+        self.rank = {name: i for i, name in enumerate(names)}
+        self.killer = ""
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        """Keep the chosen tests, file by file."""
+        files = {name.split("::")[0]: rank for name, rank in reversed(self.rank.items())}
+        items[:] = [item for item in items if item.nodeid in self.rank]
+        items.sort(key=lambda item: (files[item.nodeid.split("::")[0]], self.rank[item.nodeid]))
+
+    def pytest_runtest_logreport(self, report):
+        """Note the first test that fails."""
+        if report.failed and not self.killer:
+            self.killer = report.nodeid
+
+    def pytest_collectreport(self, report):
+        """Note a file that cannot be imported."""
+        if report.failed and not self.killer:
+            self.killer = f"collection of {report.nodeid}"
+
+
+def in_fork(path: Path, code: str, names: list[str], budget: float) -> dict:
+    """Run the tests with the code in the file's place, in a fork, and return which one failed ('' is none)."""
+    reader, writer = os.pipe()
+    if not (child := os.fork()):
+        os.setpgid(0, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (int(4 * budget) + 60,) * 2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        sys.meta_path.insert(0, Mutant(path, code))
+        chosen = Chosen(names)
+        try:
+            files = list(dict.fromkeys(name.split("::")[0] for name in names))
+            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[chosen])
+        finally:
+            os.write(writer, json.dumps({"killer": chosen.killer}).encode())
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(answer) if answer else {"killer": "time limit"}
+
+
+class Mutant(SourceFileLoader):
+    """Finder and loader of one module, with other code than its file has."""
+
+    def __init__(self, path, code):
+        self.name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        super().__init__(self.name, str(path))
+        self.code = code
+
+    def find_spec(self, name, path=None, target=None):
+        """Return the module of the mutant, and nothing for all others."""
+        if name != self.name:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        spec.loader = self
+        return spec
+
+    def get_code(self, fullname):
+        """Return the code of the mutant."""
+        return compile(self.code, self.path, "exec")
+
+
+def run(where: Path, log: Path, n_mutants: int, seed: int, budget: float) -> None:
+    """Draw the mutants and run those that the log has not yet."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    tests, rng = json.loads(where.read_text()), random.Random(seed)
+    places = [(path, *place) for path in FILES for place in candidates(path)]
+    drawn = [(path, at, *rng.choice(ways)) for path, at, ways in rng.sample(places, n_mutants)]
+    done = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    for number, (path, (line, column, _), operator, occurrence) in list(enumerate(drawn))[len(done) :]:
+        name = str(path.relative_to(ROOT))
+        code = mutate_code(path.read_text(), get_operator(operator)(), occurrence)
+        names = chosen_tests(name, line, tests, budget)
+        begin = time.monotonic()
+        result = in_fork(path, code, names, budget) if names else {"killer": ""}
+        place = {"number": number, "file": name, "line": line, "column": column}
+        mutation = {"operator": operator, "occurrence": occurrence, "n_tests": len(names)}
+        done.append(place | mutation | result | {"seconds": time.monotonic() - begin})
+        with log.open("a") as out:
+            print(json.dumps(done[-1]), file=out)
+    killed = sum(bool(one["killer"]) for one in done)
+    print(f"{killed} of {len(done)} mutants killed ({killed / len(done):.1%}), of {len(places)} places")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["map", "run"])
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--mutants", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds of tests for a mutant")
+    options = parser.parse_args()
+    sys.path.insert(0, str(ROOT))
+    sys.dont_write_bytecode = True
+    if options.what == "map":
+        record(*options.files)
+        return
+    for heavy in ("torch", "sklearn.utils.estimator_checks", "pandas", "scipy.stats", "scipy.optimize"):
+        importlib.import_module(heavy)
+    run(*options.files, options.mutants, options.seed, options.budget)
+
+
+if __name__ == "__main__":
+    main()
