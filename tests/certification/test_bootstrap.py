@@ -11,6 +11,7 @@ from scipy.stats import bootstrap, norm
 from fairconstrained import metrics
 from fairconstrained.certification import gap_interval
 from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.resampling import _JACKKNIFE_BLOCKS, acceleration, jackknife_blocks
 from fairconstrained.certification.sample import strata_of
 
 
@@ -199,3 +200,20 @@ def test_the_least_number_of_resamples_is_enough():
         "independence_gap", None, [0, 1, 1, 1] * 10, sensitive_features=groups, level=0.9, n_resamples=200
     )
     assert low <= high
+
+
+def test_acceleration_by_hand():
+    """Influences 2 (3 - (1, 2, 6)) and (2 - (1, 3)); a stratum of a single value has none."""
+    several = [np.array([1.0, 2.0, 6.0]), np.array([1.0, np.nan, 3.0]), np.array([4.0])]
+    cubes, squares = (64 + 8 - 216) / 27, (16 + 4 + 36) / 9 + (1 + 1) / 4
+    assert acceleration(several) == pytest.approx(cubes / (6 * squares**1.5))
+    assert acceleration([np.array([2.0, 2.0])]) == 0.0
+
+
+def test_blocks_of_the_jackknife():
+    few = np.array([0, 0, 0, 1, 2, 2])
+    assert jackknife_blocks(few) == [3, 0, 2]  # rows one by one; the only row of a stratum stays
+    sizes = [3 * _JACKKNIFE_BLOCKS, _JACKKNIFE_BLOCKS, 1, 2]
+    many = np.repeat(np.arange(4), sizes)
+    shares = [round(_JACKKNIFE_BLOCKS * size / many.size) for size in sizes[:2]]
+    assert jackknife_blocks(many) == [*shares, 0, 2]
