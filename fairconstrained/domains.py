@@ -276,7 +276,7 @@ class L1Ball(Domain):
 
     def polyhedron(self, n: int) -> Polyhedron:
         """The negative part ``u`` as further variables: ``u >= 0``, ``x + u >= 0`` and ``sum(x + 2 u) <= radius``."""
-        unit = sp.eye_array(n, format="csr")
+        unit = sp.csr_array(sp.eye(n))
         total = sp.csr_array(np.repeat([[1.0, 2.0]], n, axis=1))
         lower = np.concatenate([np.full(n, -np.inf), np.zeros(n)])
         return Polyhedron(
@@ -341,7 +341,7 @@ class Product(Domain):
         rows = [whole.A]
         for own, part, first, last in zip(entries, found, ends[:-1], ends[1:], strict=True):
             columns = np.append(own, np.arange(first, last))
-            rows.append(part.A @ sp.eye_array(ends[-1], format="csr")[columns])
+            rows.append(part.A @ sp.csr_array(sp.eye(ends[-1]))[columns])
             whole.lower[columns], whole.upper[columns] = part.lower, part.upper
         b = np.concatenate([np.empty(0), *(part.b for part in found)])
         return whole._replace(A=sp.vstack(rows, format="csr"), b=b)
