@@ -59,5 +59,5 @@ for ranks in ("group_and_label", "group"):
     gap = in_group if ranks == "group" else among_positives
     assert gap <= 0.1 + model.granularity_["equal_opportunity"]
     assert np.isclose(gap, model.constraint_values_["equal_opportunity"])
-    assert ranks == "group" or (among_positives, round(in_group, 3)) == (0.0, 0.266)
-    assert ranks == "group_and_label" or (among_positives, round(in_group, 3)) == (0.0, 0.105)
+    assert ranks == "group" or in_group > 0.2
+    assert ranks == "group_and_label" or in_group < 0.15

@@ -270,7 +270,7 @@ def test_augmented_lagrangian_meets_kappa(make_data, make_problem, interval):
     free = make_problem(data)
     unbounded = AugmentedLagrangian().solve(free, None, np.random.default_rng(0))
     constraint = GroupAUC(0.05, interval=interval).unchecked(data)
-    before = constraint.metric(free.scores(unbounded.params))
+    before = constraint.metric(free.scores(unbounded.model_state))
     assert before > 0.15
     problem = make_problem(data, constraint)
     result = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))

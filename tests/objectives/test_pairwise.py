@@ -290,7 +290,7 @@ def test_a_partial_area_is_larger_where_it_was_asked_for(make_data, make_problem
     interval, found = (0.0, 0.1), {}
     for name, objective in (("whole", PairwiseAUC()), ("partial", PairwiseAUC("logistic", interval))):
         problem = make_problem(data, loss=objective, alpha=1e-4)
-        params = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0)).params
+        params = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0)).model_state
         scores = torch.from_numpy(problem.scores(params))
         found[name] = PairwiseAUC("logistic", interval).bind(data).values(scores, column()).item()
     assert found["partial"] < found["whole"] - 1e-2

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from packaging.version import Version
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -305,6 +306,10 @@ def test_ranking(classes):
     assert model.score(classes.X, classes.y, qid=queries, sensitive_features=classes.groups) == expected
 
 
+@pytest.mark.skipif(
+    Version(sklearn.__version__) < Version("1.7"),
+    reason="cross_val_score of scikit-learn 1.6 passes a score nothing that the estimator itself requests",
+)
 @pytest.mark.usefixtures("routing")
 def test_what_the_estimator_requests_is_requested(classes):
     queries = np.repeat(np.arange(40), 10)

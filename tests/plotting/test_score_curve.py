@@ -14,7 +14,8 @@ def texts(ax):
 
 def spans(ax):
     """Extent of every band as (x0, x1, y0, y1), in the coordinates of the data across each band."""
-    boxes = [patch.get_bbox() for patch in ax.patches]
+    paths = [patch.get_path().transformed(patch.get_patch_transform()) for patch in ax.patches]
+    boxes = [path.get_extents() for path in paths]
     return [tuple(np.round([b.x0, b.x1, b.y0, b.y1], 6).tolist()) for b in boxes]
 
 

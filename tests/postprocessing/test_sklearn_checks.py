@@ -10,6 +10,7 @@ from fairconstrained.postprocessing import ScoreShiftPostprocessor
 
 # The checks pass no sensitive features, so there is one group, and each fit says so by a FairnessWarning.
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
+@pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
         ScoreShiftPostprocessor(LogisticRegression()),

@@ -203,8 +203,8 @@ def test_only_the_last_layer_changes_in_the_second_part(two_groups):
 def test_a_network_without_a_last_layer_is_trained_on_as_a_whole(two_groups):
     problem = problem_of(two_groups, LossParity(0.005), MODELS["no last layer"])
     first, whole = solve(problem, polish=False), solve(problem)
-    assert problem.model.last_layer(first.params, problem.data) is None
-    assert (first.params != whole.params).all()
+    assert problem.model.last_layer(first.model_state, problem.data) is None
+    assert (first.model_state != whole.model_state).all()
 
 
 def test_the_callback_gets_the_records_of_the_first_part(two_groups):

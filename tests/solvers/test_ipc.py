@@ -234,7 +234,7 @@ def test_the_random_output_is_one_of_the_iterates(known, oracle):
         assert len(result.history) == result.n_iter
         drawn.append(result.n_iter)
     again = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
-    np.testing.assert_array_equal(result.model_state, again.params)
+    np.testing.assert_array_equal(result.model_state, again.model_state)
     assert set(drawn) <= set(range(6))
     assert len(set(drawn)) >= 4
 
@@ -250,10 +250,10 @@ def test_the_proximity_is_twice_the_estimated_modulus(parity_problem):
     view, z = FullBatchView(problem), problem.fair_start(None, np.random.default_rng(0))
     rho = modulus(view, z, problem.project, np.random.default_rng(0))
     given = replace(options, proximity=2 * rho, weak_convexity=rho).solve(problem, None, np.random.default_rng(0))
-    np.testing.assert_array_equal(automatic.params, given.params)
+    np.testing.assert_array_equal(automatic.model_state, given.model_state)
     assert weak_convexity(problem, z[: problem.n_params]) == rho > 0.1
     other = replace(options, proximity=4 * rho).solve(problem, None, np.random.default_rng(0))
-    assert not np.allclose(other.params, given.params, atol=1e-4)
+    assert not np.allclose(other.model_state, given.model_state, atol=1e-4)
 
 
 @pytest.mark.parametrize(("precision", "n_steps"), [(1e-2, 10_000), (0.1, 100), (0.3, 12)])

@@ -96,9 +96,9 @@ def test_the_choice_among_iterates_by_the_exact_gap(make_auc_problem, name, opti
         seen.append((record["objective"], gap_of(record["params"])))
 
     plain = solve(problem, name=name, callback=keep, **options)
-    assert gap_of(plain.params) > 0.1  # the surrogate promises nothing about the gap
+    assert gap_of(plain.model_state) > 0.1  # the surrogate promises nothing about the gap
     within = solve(problem, name=name, choose_within="metric", **options)
-    assert gap_of(within.params) <= 0.1
+    assert gap_of(within.model_state) <= 0.1
     start = problem.view(FullBatch).at(problem.fair_start(None, np.random.default_rng(0)))
     kept = [objective for objective, gap in seen if gap <= 0.1]
     assert within.objective == pytest.approx(min([*kept, start.objective]), rel=1e-12)
@@ -186,11 +186,11 @@ def test_infeasible_where_constant_scores_are(make_auc_problem):
 def test_a_feasible_start_is_used_and_an_infeasible_one_is_not(make_auc_problem):
     problem = make_auc_problem()
     optimum = solve(problem, name="moments")
-    near = 0.95 * optimum.params
+    near = 0.95 * optimum.model_state
     warm = solve(problem, start=Start(near), max_iter=2)
     assert warm.history[0]["level"] == pytest.approx(problem.view(FullBatch).at(near).objective)
     assert warm.objective <= warm.history[0]["level"]
-    far = solve(problem, start=Start(10 * optimum.params), max_iter=2)
+    far = solve(problem, start=Start(10 * optimum.model_state), max_iter=2)
     assert far.history[0]["level"] == pytest.approx(0.5)
 
 
@@ -213,10 +213,10 @@ def test_history_counts_passes_over_the_data(make_auc_problem):
 def test_the_same_seed_gives_the_same_run(make_auc_problem):
     problem = make_auc_problem()
     one, other, third = (solve(problem, seed, max_iter=3) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one.params, other.params)
+    np.testing.assert_array_equal(one.model_state, other.model_state)
     assert one.history == other.history
     assert one.multipliers == other.multipliers
-    assert (one.params != third.params).any()
+    assert (one.model_state != third.model_state).any()
 
 
 def test_batches_that_miss_sets(make_auc_problem):

@@ -169,6 +169,7 @@ def by_slsqp(dual, objective):
 
 @each_c1
 @pytest.mark.parametrize("size", [0.5, 8.0], ids=["inside", "at the bounds"])
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")  # SciPy 1.11, on its way
 def test_dual_step_is_what_a_convex_solver_finds(make_auc_problem, c1, size):
     _, dual = forms(make_auc_problem(c1=c1, kappa=max(0.5, 2 * c1)))
     rng, (c1, component) = np.random.default_rng(4), (dual.form.c1, dual.form.component)
@@ -195,6 +196,7 @@ def test_dual_step_is_what_a_convex_solver_finds(make_auc_problem, c1, size):
 
 @each_c1
 @pytest.mark.parametrize("size", [0.5, 8.0], ids=["inside", "at the bounds"])
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")  # SciPy 1.11, on its way
 def test_upper_bound_is_the_maximum_over_the_dual_set(make_auc_problem, c1, size):
     _, dual = forms(make_auc_problem(c1=c1, kappa=max(0.5, 2 * c1)))
     rng = np.random.default_rng(5)

@@ -126,7 +126,7 @@ def test_the_bound_is_kept_about(overlapping):
     options = MultiplierModel(max_epochs=1000, batch_size=400, learning_rate=0.01, multiplier_rate=0.01, radius=50.0)
     free = options.solve(problem.without_constraints(), None, np.random.default_rng(0))
     result = options.solve(problem, None, np.random.default_rng(0))
-    unbounded = problem.constraints[0].metric(problem.scores(free.params))
+    unbounded = problem.constraints[0].metric(problem.scores(free.model_state))
     assert unbounded > 0.12
     assert result.constraint_values["intersectional"] < 0.08
     assert result.objective < np.log(2) - 0.01

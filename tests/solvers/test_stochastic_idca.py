@@ -203,7 +203,7 @@ def test_without_a_feasible_iterate_the_last_one_is_returned(parity_problem):
 @pytest.mark.slow
 def test_another_seed_draws_other_batches(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
-    one, same, other = (run(problem, seed=seed, max_outer=1).params for seed in (0, 0, 1))
+    one, same, other = (run(problem, seed=seed, max_outer=1).model_state for seed in (0, 0, 1))
     np.testing.assert_array_equal(one, same)
     assert (one != other).all()
 

@@ -74,6 +74,7 @@ def dual(data, kappa=0.2):
     return StochasticMirrorDescent().duals(SaddleForm.of(make_problem(data, kappa)))
 
 
+@pytest.mark.filterwarnings("ignore:Values in x were outside bounds:RuntimeWarning")  # SciPy 1.11, on its way
 def test_the_dual_step_is_the_best_one(data):
     """Against SLSQP on the definition: the gain of the step less the distance, over multipliers and alpha."""
     duals, rng = dual(data), np.random.default_rng(1)
