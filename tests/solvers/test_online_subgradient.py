@@ -83,7 +83,9 @@ def test_mini_batches(unequal):
     # 20 of 140 rows in every step, and a measurement in every third
     assert result.n_evaluations == pytest.approx(100 + 234, abs=5)
     short = OnlineSubgradient(max_iter=30, batch_size=20)
-    one, same, other = (short.solve(unequal.problem, None, np.random.default_rng(seed)).model_state for seed in (0, 0, 1))
+    one, same, other = (
+        short.solve(unequal.problem, None, np.random.default_rng(seed)).model_state for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
