@@ -7,7 +7,8 @@ Run from the root of a checkout, in an environment with the package, its tests' 
     python .ci/mutation.py run MAP LOG   # mutants one after the other; LOG has a line of JSON for each
 
 cosmic-ray writes the mutants. A place in the code is drawn, then one of its mutations, so that an operator with many
-substitutes weighs no more than others. Each mutant is a fork of a process that has imported numpy, torch and
+substitutes weighs no more than others. Annotations, decorators and flags that only declare something are no places, and
+what is no Python is not drawn. Each mutant is a fork of a process that has imported numpy, torch and
 scikit-learn, and runs the tests of the mutated line until one fails: those of the package's own folder first, then
 those of less work, up to a budget of CPU seconds. A mutant that would have needed more than this counts as survived.
 """
@@ -22,9 +23,11 @@ import random
 import resource
 import sys
 import time
+import warnings
 from collections import Counter, defaultdict
 from importlib.machinery import PathFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -93,16 +96,55 @@ def candidates(path: Path):
     yield from sorted(found.items())
 
 
+#: Decorators and flags that forbid something, or change what is printed, and nothing else.
+DECLARATIONS = ("override", "abstractmethod")
+FLAGS = ("frozen", "strict", "kw_only", "repr")
+#: Where in its parent a type annotation stands.
+ANNOTATIONS = {"annassign": 1, "tfpdef": 2}
+#: Parents of stars that neither multiply nor raise to a power.
+STARRED = ("parameters", "param", "argument", "arglist", "star_expr", "dictorsetmaker", "atom", "lambdef")
+
+
 def without_effect(node) -> bool:
-    """Tell whether the node is part of a type annotation or a decorator that does nothing."""
-    if node.type == "decorator" and "override" in node.get_code():
+    """Tell whether a mutation of the node can change nothing that a program does."""
+    if node.type == "decorator" and any(name in node.get_code() for name in DECLARATIONS):
+        return True
+    if node.type == "operator" and node.value in ("*", "**") and node.parent.type in STARRED:
         return True
     while node.parent is not None:
         inside, node = node, node.parent
-        is_return = node.type == "funcdef" and node.annotation is inside
-        if is_return or (node.type in ("annassign", "tfpdef") and node.children[1] is inside):
+        if node.type == "funcdef" and node.annotation is inside:
+            return True
+        if node.type in ANNOTATIONS and node.children[ANNOTATIONS[node.type]] is inside:
+            return True
+        if node.type == "argument" and getattr(node.children[0], "value", "") in FLAGS:
+            return True
+        if node.type == "classdef" and (bases := node.get_super_arglist()) and "Protocol" in bases.get_code():
             return True
     return False
+
+
+def drawn(seed: int, n_mutants: int):
+    """Yield mutants that can be compiled: file, line, column, operator, occurrence and compiled code."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    rng = random.Random(seed)
+    places = [(path, *place) for path in FILES for place in candidates(path)]
+    rng.shuffle(places)
+    for path, (line, column, _), ways in places:
+        operator, occurrence = rng.choice(ways)
+        text = mutate_code(path.read_text(), get_operator(operator)(), occurrence)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SyntaxWarning)  # which the tests would take for an error
+                code = compile(text, str(path), "exec")
+        except SyntaxError:
+            continue
+        if not n_mutants:
+            return
+        n_mutants -= 1
+        yield path, line, column, operator, occurrence, code
 
 
 def chosen_tests(path: str, line: int, tests: dict, budget: float) -> list[str]:
@@ -154,7 +196,7 @@ class Chosen:
             self.killer = f"collection of {report.nodeid}"
 
 
-def in_fork(path: Path, code: str, names: list[str], budget: float) -> dict:
+def in_fork(path: Path, code: CodeType, names: list[str], budget: float) -> dict:
     """Run the tests with the code in the file's place, in a fork, and return which one failed ('' is none)."""
     reader, writer = os.pipe()
     if not (child := os.fork()):
@@ -166,7 +208,9 @@ def in_fork(path: Path, code: str, names: list[str], budget: float) -> dict:
         chosen = Chosen(names)
         try:
             files = list(dict.fromkeys(name.split("::")[0] for name in names))
-            pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[chosen])
+            status = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *files], plugins=[chosen])
+            if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                chosen.killer = chosen.killer or status.name  # such as a conftest.py that cannot be imported
         finally:
             os.write(writer, json.dumps({"killer": chosen.killer}).encode())
             os._exit(0)
@@ -195,21 +239,17 @@ class Mutant(SourceFileLoader):
 
     def get_code(self, fullname):
         """Return the code of the mutant."""
-        return compile(self.code, self.path, "exec")
+        return self.code
 
 
 def run(where: Path, log: Path, n_mutants: int, seed: int, budget: float) -> None:
     """Draw the mutants and run those that the log has not yet."""
-    from cosmic_ray.mutating import mutate_code
-    from cosmic_ray.plugins import get_operator
-
-    tests, rng = json.loads(where.read_text()), random.Random(seed)
-    places = [(path, *place) for path in FILES for place in candidates(path)]
-    drawn = [(path, at, *rng.choice(ways)) for path, at, ways in rng.sample(places, n_mutants)]
+    tests = json.loads(where.read_text())
     done = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    for number, (path, (line, column, _), operator, occurrence) in list(enumerate(drawn))[len(done) :]:
+    for number, (path, line, column, operator, occurrence, code) in enumerate(drawn(seed, n_mutants)):
+        if number < len(done):
+            continue
         name = str(path.relative_to(ROOT))
-        code = mutate_code(path.read_text(), get_operator(operator)(), occurrence)
         names = chosen_tests(name, line, tests, budget)
         begin = time.monotonic()
         result = in_fork(path, code, names, budget) if names else {"killer": ""}
@@ -219,7 +259,7 @@ def run(where: Path, log: Path, n_mutants: int, seed: int, budget: float) -> Non
         with log.open("a") as out:
             print(json.dumps(done[-1]), file=out)
     killed = sum(bool(one["killer"]) for one in done)
-    print(f"{killed} of {len(done)} mutants killed ({killed / len(done):.1%}), of {len(places)} places")
+    print(f"{killed} of {len(done)} mutants killed ({killed / len(done):.1%})")
 
 
 def main() -> None:
