@@ -113,7 +113,7 @@ def _problem(X: Any, y: np.ndarray, groups: np.ndarray) -> Problem:
     return Problem(
         model=LinearModel(data.n_features),
         objective=PairwiseAUC("quadratic").bind(data),
-        constraints=(QuadraticAUCGap(QUADRATIC_KAPPA, metric="inter_group").bind(data),),
+        constraints=(QuadraticAUCGap(QUADRATIC_KAPPA, constraint="inter_group").bind(data),),
         data=data,
     )
 

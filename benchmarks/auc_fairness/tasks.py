@@ -134,7 +134,7 @@ def _granularity(metric: str, y: np.ndarray, groups: np.ndarray) -> float:
     """Change of the gap that one training row can make: by so much may the gap exceed its bound."""
     encoder = GroupEncoder(groups)
     data = FairData.from_arrays(np.zeros((y.size, 1)), y.astype(float), encoder.codes, encoder.labels)
-    return AUCGap(None, metric=metric).bind(data).granularity
+    return AUCGap(None, constraint=metric).bind(data).granularity
 
 
 def _undominated(models: list[tuple[Scores, Row]]) -> list[tuple[Scores, Row]]:

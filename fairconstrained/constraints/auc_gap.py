@@ -41,7 +41,7 @@ class AUCGap(Constraint):
     ----------
     kappa : float or None, default=0.05
         Bound on the exact difference, in [0, 1/2]. None is no bound: the metric is only reported.
-    metric : str, callable or sequence of four masks, default="inter_group"
+    constraint : str, callable or sequence of four masks, default="inter_group"
         With the protected group a and the other rows b, and their positives and negatives:
 
         ========================  ===========  ===========  ===========  ============
@@ -56,7 +56,7 @@ class AUCGap(Constraint):
         ========================  ===========  ===========  ===========  ============
 
         Or four boolean arrays with an entry for every row, which may overlap; or a function that returns them,
-        ``metric(positive, groups)``, of a boolean array and the array of the rows' groups, in the order of the rows
+        ``constraint(positive, groups)``, of a boolean array and the array of the rows' groups, in the order of the rows
         that are given, without those of weight zero.
     protected : object or None, default=None
         The label of the group a; b are all others. None compares every pair of groups ("group_auc", "inter_group",
@@ -75,13 +75,13 @@ class AUCGap(Constraint):
         self,
         kappa: float | None = 0.05,
         *,
-        metric: Any = "inter_group",
+        constraint: Any = "inter_group",
         protected: Hashable | None = None,
         surrogate: str = "ramp",
         surrogate_width: float | str = "auto",
     ) -> None:
         self.kappa = kappa
-        self.metric = metric
+        self.constraint = constraint
         self.protected = protected
         self.surrogate = surrogate
         self.surrogate_width = surrogate_width
@@ -91,7 +91,7 @@ class AUCGap(Constraint):
         kappa = check_kappa(self.kappa)
         if self.kappa is not None and kappa > 0.5:
             raise ValueError(f"kappa must be in [0, 0.5] or None (unconstrained), got {kappa}: it bounds an AUC gap.")
-        sets = AUCSets.of(data, self.metric, self.protected)
+        sets = AUCSets.of(data, self.constraint, self.protected)
         return BoundAUCGap(
             data=data,
             kappa=kappa,

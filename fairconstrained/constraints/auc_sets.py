@@ -39,12 +39,12 @@ class SetRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AUCSets:
-    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a metric compares with zero.
+    """The sets ``G1, G1', G2, G2'`` of every AUC difference that a constraint compares with zero.
 
     Attributes
     ----------
     data : FairData
-    metric : str or sequence of four masks
+    constraint : str or sequence of four masks
         A key of `AUC_METRICS`, or masks in the order of the caller's rows.
     protected : object or None
         Label of the protected group.
@@ -60,7 +60,7 @@ class AUCSets:
     """
 
     data: FairData
-    metric: Any
+    constraint: Any
     protected: Any
     codes: np.ndarray
     n_cells: int
@@ -69,56 +69,58 @@ class AUCSets:
     place: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
-        """The sets of ``data``; ``metric`` may also be a function that returns masks, see `AUCGap`.
+    def of(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
+        """The sets of ``data``; ``constraint`` may also be a function that returns masks, see `AUCGap`.
 
         Raises
         ------
         ValueError
-            If the metric or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
+            If the constraint or the protected group is unknown, masks do not fit the data, or targets are not -1 and +1
             where positives are told from negatives.
         """
-        return cls._find(data, _ask(metric, data) if callable(metric) else metric, protected)
+        return cls._find(data, _ask(constraint, data) if callable(constraint) else constraint, protected)
 
     @classmethod
-    def _find(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
-        return (cls._of_groups if isinstance(metric, str) else cls._of_masks)(data, metric, protected)
+    def _find(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
+        return (cls._of_groups if isinstance(constraint, str) else cls._of_masks)(data, constraint, protected)
 
     @classmethod
-    def _of_groups(cls, data: FairData, metric: str, protected: Hashable | None) -> Self:
-        if metric not in AUC_METRICS:
-            raise ValueError(f"metric must be one of {sorted(AUC_METRICS)} or four masks, got {metric!r}.")
-        if AUC_METRICS[metric].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
-            raise ValueError(f"metric={metric!r} compares positives with negatives and needs binary targets -1 / +1.")
+    def _of_groups(cls, data: FairData, constraint: str, protected: Hashable | None) -> Self:
+        if constraint not in AUC_METRICS:
+            raise ValueError(f"constraint must be one of {sorted(AUC_METRICS)} or four masks, got {constraint!r}.")
+        if AUC_METRICS[constraint].by_label and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
+            raise ValueError(
+                f"constraint={constraint!r} compares positives with negatives and needs binary targets -1 / +1."
+            )
         labels = [str(label) for label in data.labels]
         code = None if protected is None else protected_code(data.labels, protected)
-        pairs, differences = auc_differences(metric, data.n_groups, code)
+        pairs, differences = auc_differences(constraint, data.n_groups, code)
         sides = tuple((labels[a], "others" if b is None else labels[b]) for a, b in pairs)
         codes = data.codes + data.n_groups * (data.y.numpy() <= 0)
         # Cells without rows take no part: a group may lack positives where labels are not compared.
         present, codes = np.unique(codes, return_inverse=True)
         place = {int(cell): k for k, cell in enumerate(present)}
         renumbered = tuple(difference.renumbered(place) for difference in differences)
-        return cls(data, metric, protected, codes, present.size, renumbered, sides, place)
+        return cls(data, constraint, protected, codes, present.size, renumbered, sides, place)
 
     @classmethod
-    def _of_masks(cls, data: FairData, metric: Any, protected: Hashable | None) -> Self:
+    def _of_masks(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
         if protected is not None:
             raise ValueError("protected names a group for the metrics by name; masks say themselves what is compared.")
-        masks = _as_masks(metric)
+        masks = _as_masks(constraint)
         if masks.shape[1] <= data.order.max():
             raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
         codes, n_cells, difference = mask_cells(masks[:, data.order])
-        return cls(data, metric, protected, codes, n_cells, (difference,), (("first", "second"),))
+        return cls(data, constraint, protected, codes, n_cells, (difference,), (("first", "second"),))
 
     def on(self, data: FairData) -> Self:
         """Return these sets among other rows, where they may be empty."""
-        return self._find(data, self.metric, self.protected)
+        return self._find(data, self.constraint, self.protected)
 
     @property
     def name(self) -> str:
         """Name of the constraint."""
-        return self.metric if isinstance(self.metric, str) else MASKS_NAME
+        return self.constraint if isinstance(self.constraint, str) else MASKS_NAME
 
     @cached_property
     def mass(self) -> np.ndarray:
@@ -189,14 +191,14 @@ class AUCSets:
 
     def sizes(self) -> CellSizes:
         """Sizes of the sets that are compared; those that are compared with themselves count for nothing."""
-        return self._mask_sizes() if not isinstance(self.metric, str) else self._group_sizes()
+        return self._mask_sizes() if not isinstance(self.constraint, str) else self._group_sizes()
 
     def _group_sizes(self) -> CellSizes:
         """Sizes of the unions of groups' positives and negatives, which may be empty."""
         data, n_groups = self.data, self.data.n_groups
         code = None if self.protected is None else protected_code(data.labels, self.protected)
         cells = data.codes + n_groups * (data.y.numpy() <= 0)
-        unions = _compared(auc_differences(self.metric, n_groups, code)[1])
+        unions = _compared(auc_differences(self.constraint, n_groups, code)[1])
         members = [sorted({cell % n_groups for cell in union}) for union in unions]
         sides = [{cell // n_groups for cell in union} for union in unions]
         labels = [
@@ -239,12 +241,12 @@ def both_ways(sides: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, Any], ...]:
     return (*sides, *((b, a) for a, b in sides))
 
 
-def side_names(metric: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
+def side_names(name: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
     """Return the names of components that compare two sides."""
-    return tuple(f"{metric}[{a} - {b}]" for a, b in sides)
+    return tuple(f"{name}[{a} - {b}]" for a, b in sides)
 
 
-def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:
+def _ask(constraint: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:
     """The masks that a function returns, with an entry for every row of the caller.
 
     It is asked once, for all rows in the caller's order: of a mini-batch, or of sorted rows, it may know nothing.
@@ -254,21 +256,23 @@ def _ask(metric: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.
     rows = np.argsort(data.order)
     columns = data.y.numpy()[rows] > 0, labels[data.codes[rows]]
     check_arguments(
-        metric, "a constraint of AUCs by a function needs two arguments, (positive, groups), and four masks", *columns
+        constraint,
+        "a constraint of AUCs by a function needs two arguments, (positive, groups), and four masks",
+        *columns,
     )
-    found = _as_masks(metric(*columns))
+    found = _as_masks(constraint(*columns))
     if found.shape[1] != rows.size:
-        raise ValueError(f"metric was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
+        raise ValueError(f"constraint was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
     masks = np.zeros((4, data.order.max() + 1), dtype=bool)
     masks[:, data.order[rows]] = found
     return masks
 
 
-def _as_masks(metric: Any) -> np.ndarray:
+def _as_masks(constraint: Any) -> np.ndarray:
     """Four masks as a boolean ndarray of shape (4, n)."""
-    masks = [np.asarray(mask) for mask in metric] if isinstance(metric, Iterable) else []
+    masks = [np.asarray(mask) for mask in constraint] if isinstance(constraint, Iterable) else []
     if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
-        got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else metric
+        got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else constraint
         raise ValueError(
             "a constraint of AUCs by masks must be, or return, four boolean masks G1, G1', G2 and G2', with one entry "
             f"per row; got {shortened(got) if masks else repr(got)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints.auc_sets import AUCSets
@@ -12,26 +12,18 @@ from fairconstrained.constraints.base import check_bound
 from fairconstrained.constraints.quadratic_terms import BoundQuadratic, Term, pair_terms
 from fairconstrained.data import FairData
 
-__all__ = ["PAIRWISE_NOTIONS", "PairwiseParity"]
+__all__ = ["PAIRWISE_TERMS", "PairwiseParity"]
 
 
-class PairwiseNotion(NamedTuple):
-    """A notion of ranking parity, and the terms of its surrogate for the groups k and h."""
-
-    #: The metric of `AUCGap` that it bounds a surrogate of.
-    metric: str
-    #: From the positives and the negatives of k, then those of h, to the terms ``E sigma(s' - s)``.
-    terms: Callable[[Any, Any, Any, Any], list[Term]]
-
-
-#: Values of ``notion``. A second term stands for one minus the probability that the first is compared with.
-PAIRWISE_NOTIONS: dict[str, PairwiseNotion] = {
+#: The terms of each constraint's surrogate, ``E sigma(s' - s)``, for the groups k and h: from the positives and the
+#: negatives of k, then those of h. A second term stands for one minus the probability that the first is compared with.
+PAIRWISE_TERMS: dict[str, Callable[[Any, Any, Any, Any], list[Term]]] = {
     # eq. 102
-    "group_auc": PairwiseNotion("group_auc", lambda k, k_, h, h_: [(h + h_, k + k_)]),
+    "group_auc": lambda k, k_, h, h_: [(h + h_, k + k_)],
     # eqs. 104 and 105: a positive of k above a negative of h, and a negative of k above a positive of h
-    "inter_group": PairwiseNotion("inter_group", lambda k, k_, h, h_: [(h_, k), (h, k_)]),
+    "inter_group": lambda k, k_, h, h_: [(h_, k), (h, k_)],
     # eqs. 106 and 107: a positive of k above a negative of k, and a negative of h above a positive of h
-    "intra_group": PairwiseNotion("intra_group", lambda k, k_, h, h_: [(k_, k), (h, h_)]),
+    "intra_group": lambda k, k_, h, h_: [(k_, k), (h, h_)],
 }
 
 
@@ -58,7 +50,7 @@ class PairwiseParity(Constraint):
     kappa : float or None, default=1.0
         Bound on the *surrogate* above, at least 0 and in units of squared scores (the paper uses up to 15), not on
         the exact AUC gap, which is reported beside it. 0 leaves constant scores only. None is no bound.
-    notion : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
+    constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
         What the groups are compared by. The last two need binary targets -1 / +1.
 
     References
@@ -66,19 +58,19 @@ class PairwiseParity(Constraint):
     He, Huang, Yao, Lin, arXiv:2505.12530: section G.3.1, eqs. 102-107 (``k`` and ``k'`` are taken to differ).
     """
 
-    def __init__(self, kappa: float | None = 1.0, *, notion: str = "group_auc") -> None:
+    def __init__(self, kappa: float | None = 1.0, *, constraint: str = "group_auc") -> None:
         self.kappa = kappa
-        self.notion = notion
+        self.constraint = constraint
 
     def _bind(self, data: FairData) -> BoundQuadratic:
         """Implement `Constraint.bind`; also raises ValueError for other targets than -1 / +1 if labels are compared."""
         kappa = check_bound(self.kappa)
-        if self.notion not in PAIRWISE_NOTIONS:
-            raise ValueError(f"notion must be one of {sorted(PAIRWISE_NOTIONS)}, got {self.notion!r}.")
-        notion = PAIRWISE_NOTIONS[self.notion]
-        sets = AUCSets.of(data, notion.metric, None)
+        if self.constraint not in PAIRWISE_TERMS:
+            raise ValueError(f"constraint must be one of {sorted(PAIRWISE_TERMS)}, got {self.constraint!r}.")
+        terms = PAIRWISE_TERMS[self.constraint]
+        sets = AUCSets.of(data, self.constraint, None)
         pairs = list(permutations(range(data.n_groups), 2)) if self.kappa is not None else []
-        components = [notion.terms(*sets.group_cells(k), *sets.group_cells(h)) for k, h in pairs]
+        components = [terms(*sets.group_cells(k), *sets.group_cells(h)) for k, h in pairs]
         # every term is 1/2 where all scores are equal, and the bound is on what they exceed that by
         constant = -0.5 * len(components[0]) if components else 0.0
         return BoundQuadratic(
@@ -87,5 +79,5 @@ class PairwiseParity(Constraint):
             sets=sets,
             terms=pair_terms(components, sets.mass, constant, rows=sets.cell_rows, shares=sets.shares),
             sides=tuple((str(data.labels[k]), str(data.labels[h])) for k, h in pairs),
-            name=self.notion,
+            name=self.constraint,
         )

@@ -29,7 +29,7 @@ class QuadraticAUCGap(Constraint):
     ----------
     kappa : float or None, default=1.0
         Bound on the *surrogate*, at least 0 (the paper uses up to 10). None is no bound.
-    metric, protected
+    constraint, protected
         See `AUCGap`.
     c1 : float, default=0.5
         Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` a ``kappa`` below 1 asks for
@@ -44,12 +44,12 @@ class QuadraticAUCGap(Constraint):
         self,
         kappa: float | None = 1.0,
         *,
-        metric: Any = "inter_group",
+        constraint: Any = "inter_group",
         protected: Hashable | None = None,
         c1: float = 0.5,
     ) -> None:
         self.kappa = kappa
-        self.metric = metric
+        self.constraint = constraint
         self.protected = protected
         self.c1 = c1
 
@@ -58,7 +58,7 @@ class QuadraticAUCGap(Constraint):
         kappa = check_bound(self.kappa)
         if not self.c1 > 0:
             raise ValueError(f"c1 must be positive, got {self.c1!r}.")
-        sets = AUCSets.of(data, self.metric, self.protected)
+        sets = AUCSets.of(data, self.constraint, self.protected)
         bounded = self.kappa is not None
         components = quadratic_components(sets.differences if bounded else ())
         sides = sets.sides if bounded else ()

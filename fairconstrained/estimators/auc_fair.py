@@ -170,7 +170,7 @@ class AUCFairClassifier(
         return OBJECTIVES[self.objective](SURROGATES[self.surrogate][1])
 
     def _constraint_named(self, name: Any) -> Constraint:
-        return SURROGATES[self.surrogate][0](self.kappa, metric=name, protected=self.protected)
+        return SURROGATES[self.surrogate][0](self.kappa, constraint=name, protected=self.protected)
 
     def _other_sequence(self) -> None:
         """Masks, which the constraint checks."""

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import Constraint, DemographicParity, PairwiseParity, StatisticalParity
-from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
+from fairconstrained.constraints.pairwise_auc import PAIRWISE_TERMS
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import ChoosesObjective, OnRanks
 from fairconstrained.estimators._penalty import WeighsUnfairness
@@ -102,14 +102,14 @@ class PairwiseParityClassifier(
     """
 
     kappa: float | None = parameter(1.0, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
-    constraint: str = parameter("group_auc", [StrOptions(set(PAIRWISE_NOTIONS))])
+    constraint: str = parameter("group_auc", [StrOptions(set(PAIRWISE_TERMS))])
     solver: str = parameter("projected_gradient", [str])
     tol: float = parameter(1e-5, [Interval(Real, 0, None, closed="left")])
 
     _default_solver: ClassVar[str] = "projected_gradient"
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        return [PairwiseParity(self.kappa, notion=self.constraint)]
+        return [PairwiseParity(self.kappa, constraint=self.constraint)]
 
 
 @with_parameters

@@ -88,7 +88,7 @@ def data(make_data):
 def test_metric_is_scikit_learn_on_the_sets_of_the_paper(make_data, draw_scores, metric, counts, protected):
     data = make_data(counts=counts, weighted=True)
     sets, _ = sets_of(metric, data, protected)
-    constraint = AUCGap(0.1, metric=metric, protected=protected).unchecked(data)
+    constraint = AUCGap(0.1, constraint=metric, protected=protected).unchecked(data)
     for decimals in (8, 1):  # without and with ties
         scores = draw_scores(data, decimals).round(decimals)
         expected = np.abs(exact_gaps(data, scores, sets)).max()
@@ -101,7 +101,7 @@ def test_metric_is_scikit_learn_on_the_sets_of_the_paper(make_data, draw_scores,
 @each_protected
 def test_names_of_the_components(make_data, metric, counts, protected):
     data = make_data(counts=counts)
-    constraint = AUCGap(0.1, metric=metric, protected=protected).unchecked(data)
+    constraint = AUCGap(0.1, constraint=metric, protected=protected).unchecked(data)
     _, names = sets_of(metric, data, protected)
     expected = [f"{metric}[{a} - {b}]" for a, b in names] + [f"{metric}[{b} - {a}]" for a, b in names]
     assert list(constraint.component_names) == expected
@@ -124,7 +124,7 @@ def test_by_hand(make_data):
 def test_constant_scores_are_fair_to_the_last_bit(make_data, evaluate, metric):
     data = make_data(counts=(7, 9, 12), weighted=True)
     scores = np.full(data.n_samples, 0.3)
-    constraint = AUCGap(0.2, metric=metric).unchecked(data)
+    constraint = AUCGap(0.2, constraint=metric).unchecked(data)
     for each in (constraint, constraint.refined(scores, blur=0.1, margin=0.0)):
         assert each.metric(scores) == 0.0
         np.testing.assert_allclose(evaluate(each, "values", scores), -0.2, atol=1e-9)
@@ -141,7 +141,7 @@ def test_granularity_is_what_a_pair_of_rows_counts(data, metric):
 
     sets, _ = sets_of(metric, data, "a")
     (expected,) = signed_gaps(lambda a, b: heaviest(a, b), sets) + 2 * np.array([heaviest(*sets[0][2:])])
-    constraint = AUCGap(0.1, metric=metric, protected="a").unchecked(data)
+    constraint = AUCGap(0.1, constraint=metric, protected="a").unchecked(data)
     assert constraint.granularity == pytest.approx(expected)
     assert 0 < constraint.granularity < 0.1
 
@@ -172,7 +172,7 @@ def caller():
 
 def test_masks_are_in_the_order_of_the_caller(caller):
     data, weights, masks, scores = caller
-    constraint = AUCGap(0.05, metric=masks).unchecked(data)
+    constraint = AUCGap(0.05, constraint=masks).unchecked(data)
     aucs = [auc(scores, weights, *pair) for pair in (masks[:2], masks[2:])]
     assert constraint.metric(scores[data.order]) == pytest.approx(abs(aucs[0] - aucs[1]), abs=1e-12)
     assert constraint.name == "subset_auc"
@@ -182,7 +182,7 @@ def test_masks_are_in_the_order_of_the_caller(caller):
 @pytest.mark.parametrize("convert", [np.array, lambda masks: [m.tolist() for m in masks]], ids=["array", "lists"])
 def test_formats_of_masks(caller, convert):
     data, _, masks, scores = caller
-    one, other = (AUCGap(0.05, metric=metric).unchecked(data) for metric in (masks, convert(masks)))
+    one, other = (AUCGap(0.05, constraint=metric).unchecked(data) for metric in (masks, convert(masks)))
     assert one.metric(scores[data.order]) == other.metric(scores[data.order])
 
 
@@ -194,17 +194,17 @@ def test_a_function_gets_the_rows_with_weight_as_the_caller_has_them(caller):
         asked.append((positive, groups))
         return [mask[there] for mask in masks]  # knows the rows by their place
 
-    constraint = AUCGap(0.05, metric=metric).unchecked(data)
+    constraint = AUCGap(0.05, constraint=metric).unchecked(data)
     places = np.argsort(data.order)
     ((positive, groups),) = asked
     np.testing.assert_array_equal(positive, data.y.numpy()[places] > 0)
     assert groups.tolist() == [data.labels[code] for code in data.codes[places]]
-    expected = AUCGap(0.05, metric=masks).unchecked(data).metric(scores[data.order])
+    expected = AUCGap(0.05, constraint=masks).unchecked(data).metric(scores[data.order])
     assert constraint.metric(scores[data.order]) == pytest.approx(expected)
     # asked no more for a mini-batch, whose rows a function that knows all rows by their place knows nothing of
     batch = constraint.on(next(Sampler.of(data, 40).batches(np.random.default_rng(0), 1)))
     assert len(asked) == 1
-    by_array = AUCGap(0.05, metric=masks).unchecked(data).on(batch.data)
+    by_array = AUCGap(0.05, constraint=masks).unchecked(data).on(batch.data)
     assert batch.metric(scores[batch.data.order]) == by_array.metric(scores[batch.data.order])
 
 
@@ -214,7 +214,7 @@ def test_a_function_of_labels_and_groups_is_a_metric_by_name(data, draw_scores, 
         return a & positive, ~a & ~positive, ~a & positive, a & ~positive
 
     scores = draw_scores(data)
-    one, other = AUCGap(0.1, metric=xauc).unchecked(data), AUCGap(0.1, protected="a").unchecked(data)
+    one, other = AUCGap(0.1, constraint=xauc).unchecked(data), AUCGap(0.1, protected="a").unchecked(data)
     assert one.metric(scores) == pytest.approx(other.metric(scores))
     assert one.granularity == pytest.approx(other.granularity)
     np.testing.assert_allclose(evaluate(one, "values", scores), evaluate(other, "values", scores), atol=1e-12)
@@ -231,7 +231,7 @@ def test_values_are_means_over_pairs(make_data, draw_scores, evaluate, metric, c
     scores = draw_scores(data)
     sets, _ = sets_of(metric, data, protected)
     for surrogate in SURROGATES:
-        options = {"metric": metric, "protected": protected, "surrogate": surrogate, "surrogate_width": 0.6}
+        options = {"constraint": metric, "protected": protected, "surrogate": surrogate, "surrogate_width": 0.6}
         constraint = AUCGap(0.1, **options).unchecked(data)
         gaps = signed_gaps(lambda a, b, constraint=constraint: smooth_auc(constraint, scores, a, b), sets)
         np.testing.assert_allclose(evaluate(constraint, "values", scores), np.append(gaps, -gaps) - 0.1, atol=1e-6)
@@ -239,7 +239,7 @@ def test_values_are_means_over_pairs(make_data, draw_scores, evaluate, metric, c
 
 def test_values_with_masks(caller, evaluate):
     data, _, masks, scores = caller
-    constraint = AUCGap(0.1, metric=masks, surrogate_width=0.6).unchecked(data)
+    constraint = AUCGap(0.1, constraint=masks, surrogate_width=0.6).unchecked(data)
     own = scores[data.order]
     (gap,) = signed_gaps(lambda a, b: smooth_auc(constraint, own, a, b), [[mask[data.order] for mask in masks]])
     np.testing.assert_allclose(evaluate(constraint, "values", own), [gap - 0.1, -gap - 0.1], atol=1e-9)
@@ -249,7 +249,7 @@ def test_values_with_masks(caller, evaluate):
 @pytest.mark.parametrize("surrogate", sorted(SURROGATES))
 def test_a_narrow_surrogate_is_the_metric(data, draw_scores, evaluate, metric, surrogate):
     scores = draw_scores(data)
-    constraint = AUCGap(0.2, metric=metric, surrogate=surrogate, surrogate_width=1e-9).unchecked(data)
+    constraint = AUCGap(0.2, constraint=metric, surrogate=surrogate, surrogate_width=1e-9).unchecked(data)
     gaps = exact_gaps(data, scores, sets_of(metric, data, None)[0])
     np.testing.assert_allclose(evaluate(constraint, "values", scores), np.append(gaps, -gaps) - 0.2, atol=1e-6)
     assert evaluate(constraint, "values", scores).max() == pytest.approx(constraint.exact(scores), abs=1e-6)
@@ -260,7 +260,7 @@ def test_a_narrow_surrogate_is_the_metric(data, draw_scores, evaluate, metric, s
 def test_refined_values_are_the_exact_signed_gaps(data, draw_scores, evaluate, metric, surrogate):
     scores = draw_scores(data).round(1)
     gaps = exact_gaps(data, scores, sets_of(metric, data, None)[0])
-    constraint = AUCGap(0.25, metric=metric, surrogate=surrogate).unchecked(data)
+    constraint = AUCGap(0.25, constraint=metric, surrogate=surrogate).unchecked(data)
     for blur, margin in [(1.0, 0.0), (0.05, 0.1)]:
         refined = constraint.refined(scores, blur=blur, margin=margin)
         expected = np.append(gaps, -gaps) - (0.25 - margin)
@@ -286,14 +286,14 @@ def test_a_margin_above_kappa_leaves_no_tolerance(data, draw_scores, evaluate):
 @pytest.mark.parametrize("surrogate", sorted(SURROGATES))
 def test_gradients(make_data, draw_scores, metric, surrogate):
     data = make_data(counts=(5, 6), weighted=True, seed=1)
-    constraint = AUCGap(0.1, metric=metric, surrogate=surrogate, surrogate_width=0.7).unchecked(data)
+    constraint = AUCGap(0.1, constraint=metric, surrogate=surrogate, surrogate_width=0.7).unchecked(data)
     scores = torch.from_numpy(draw_scores(data, shift=0.2)).requires_grad_()
     assert torch.autograd.gradcheck(lambda s: constraint.values(s, NO_AUX), (scores,), atol=1e-6)
 
 
 def test_granularity_among_many_rows_is_a_small_constant_and_never_more_than_a_row(make_data):
     assert AUCGap(0.1).unchecked(make_data(counts=(900, 1100))).granularity == RESOLUTION
-    few = AUCGap(0.1, metric="group_auc").unchecked(make_data(counts=(1, 1)))
+    few = AUCGap(0.1, constraint="group_auc").unchecked(make_data(counts=(1, 1)))
     assert few.granularity == 1.0  # one row decides
 
 
@@ -326,7 +326,10 @@ def test_integer_weights_are_repeated_rows(make_data, draw_scores, evaluate):
     repeated = FairData.from_arrays(*columns[:3], data.labels)
     for metric in (*PAPER, masks):
         again = metric if isinstance(metric, str) else [np.repeat(mask, repeats) for mask in metric]
-        one, other = AUCGap(0.3, metric=metric).unchecked(weighted), AUCGap(0.3, metric=again).unchecked(repeated)
+        one, other = (
+            AUCGap(0.3, constraint=metric).unchecked(weighted),
+            AUCGap(0.3, constraint=again).unchecked(repeated),
+        )
         assert one.metric(scores) == pytest.approx(other.metric(columns[3]))
         first, second = evaluate(one, "values", scores), evaluate(other, "values", columns[3])
         np.testing.assert_allclose(first, second, atol=1e-9)
@@ -346,7 +349,7 @@ def test_the_mean_over_mini_batches_is_the_value(make_data, draw_scores, metric)
     scores = draw_scores(data)
     if metric == "masks":
         metric = draw_masks(np.random.default_rng(1), data.n_samples)
-    constraint = AUCGap(0.3, metric=metric, surrogate_width=0.3).unchecked(data)
+    constraint = AUCGap(0.3, constraint=metric, surrogate_width=0.3).unchecked(data)
     constraint = constraint.refined(scores, blur=0.1, margin=0.05)
     full = constraint.values(torch.from_numpy(scores), NO_AUX).numpy()
     position = np.argsort(data.order)
@@ -400,8 +403,8 @@ def test_kappa_above_one_half(data):
 
 
 def test_an_unknown_metric_lists_the_names(data):
-    with pytest.raises(ValueError, match=r"metric must be one of \[.*'inter_group'.*\] or four masks, got 'xauc'"):
-        AUCGap(metric="xauc").unchecked(data)
+    with pytest.raises(ValueError, match=r"constraint must be one of \[.*'inter_group'.*\] or four masks, got 'xauc'"):
+        AUCGap(constraint="xauc").unchecked(data)
 
 
 def test_protected_must_be_a_group(data):
@@ -411,10 +414,10 @@ def test_protected_must_be_a_group(data):
 
 def test_labels_are_needed_where_they_are_compared(make_data, draw_scores):
     data = make_data(classes=False)
-    assert AUCGap(metric="group_auc").unchecked(data).metric(draw_scores(data)) > 0
+    assert AUCGap(constraint="group_auc").unchecked(data).metric(draw_scores(data)) > 0
     for metric in set(PAPER) - {"group_auc"}:
-        with pytest.raises(ValueError, match=rf"metric='{metric}' compares positives with negatives"):
-            AUCGap(metric=metric).unchecked(data)
+        with pytest.raises(ValueError, match=rf"constraint='{metric}' compares positives with negatives"):
+            AUCGap(constraint=metric).unchecked(data)
 
 
 def test_a_group_of_one_class_is_named_with_the_counts():
@@ -423,22 +426,22 @@ def test_a_group_of_one_class_is_named_with_the_counts():
     for metric in ("inter_group", "intra_group", "negative_equality", "bpsn_bnsp"):
         message = rf"{metric} compares .*these have no rows: \{{'a, y=-1': 0\}}. Set small_groups='merge' or 'ignore'"
         with pytest.raises(ValueError, match=message):
-            AUCGap(None, metric=metric).bind(data)
+            AUCGap(None, constraint=metric).bind(data)
     # only the sets that are compared have to have rows
     for metric in ("group_auc", "positive_equality"):
-        assert AUCGap(None, metric=metric).bind(data).metric(np.arange(7.0)) > 0
+        assert AUCGap(None, constraint=metric).bind(data).metric(np.arange(7.0)) > 0
     # here the set is of all other groups
     with pytest.raises(ValueError, match=r"intra_group compares .* these have no rows: \{'a, y=-1': 0\}"):
-        AUCGap(None, metric="intra_group", protected="b").bind(data)
+        AUCGap(None, constraint="intra_group", protected="b").bind(data)
 
 
 def test_an_empty_mask_is_named_with_the_counts(caller):
     data, weights, masks, _ = caller
     gone = [*masks[:3], weights == 0]  # rows without weight are not there
     with pytest.raises(ValueError, match=r"these have no rows: \{\"mask G2'\": 0\}. Merge small sets of rows"):
-        AUCGap(None, metric=gone).bind(data)
+        AUCGap(None, constraint=gone).bind(data)
     with pytest.raises(ValueError, match=r"at least 20 rows of equal weight .* \{\"mask G2'\": 0, "):
-        AUCGap(0.05, metric=gone).bind(data)
+        AUCGap(0.05, constraint=gone).bind(data)
 
 
 WRONG = {
@@ -456,13 +459,13 @@ WRONG = {
 def test_masks_that_do_not_fit(caller, change, message):
     data, _, masks, _ = caller
     with pytest.raises(ValueError, match=message):
-        AUCGap(metric=change(masks)).unchecked(data)
+        AUCGap(constraint=change(masks)).unchecked(data)
 
 
 def test_protected_with_masks(caller):
     data, _, masks, _ = caller
     with pytest.raises(ValueError, match="masks say themselves what is compared"):
-        AUCGap(metric=masks, protected="a").unchecked(data)
+        AUCGap(constraint=masks, protected="a").unchecked(data)
 
 
 def test_surrogate_out_of_range(data):

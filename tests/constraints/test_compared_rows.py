@@ -33,7 +33,7 @@ CONSTRAINTS = {
     "odds": EqualizedOdds(0.1),
     "group_auc": GroupAUC(0.1),
     "top": GroupAUC(0.1, interval=(0.0, 0.5)),
-    "auc": AUCGap(0.1, metric="bpsn_bnsp"),
+    "auc": AUCGap(0.1, constraint="bpsn_bnsp"),
     "quadratic": QuadraticAUCGap(0.5),
     "pairwise": PairwiseParity(0.5),
     "loss": LossParity(0.1, constraint="equalized_odds", reference="overall"),

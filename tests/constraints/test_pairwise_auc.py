@@ -8,7 +8,7 @@ import torch
 from scipy.optimize import approx_fprime
 
 from fairconstrained.constraints import PairwiseParity
-from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
+from fairconstrained.constraints.pairwise_auc import PAIRWISE_TERMS
 from fairconstrained.metrics import inter_group_auc_gap, intra_group_auc_gap, partial_group_auc_gap
 from fairconstrained.views import Stochastic
 
@@ -17,7 +17,7 @@ METRICS = {
     "inter_group": inter_group_auc_gap,
     "intra_group": intra_group_auc_gap,
 }
-each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_NOTIONS))
+each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_TERMS))
 each_count = pytest.mark.parametrize("counts", [(23, 31), (12, 20, 17)], ids=["two groups", "three groups"])
 
 
@@ -44,7 +44,7 @@ def by_pairs(notion, data, scores):
 def test_values_are_the_means_over_pairs(make_data, draw_scores, evaluate, notion, counts, weighted):
     data = make_data(counts=counts, weighted=weighted)
     scores = draw_scores(data) + 3.0
-    constraint = PairwiseParity(0.7, notion=notion).unchecked(data)
+    constraint = PairwiseParity(0.7, constraint=notion).unchecked(data)
     values = evaluate(constraint, "values", scores)
     np.testing.assert_allclose(values, np.array(by_pairs(notion, data, scores)) - 0.7, atol=1e-12)
     np.testing.assert_array_equal(evaluate(constraint, "plus", scores), values)
@@ -65,7 +65,7 @@ def test_by_hand(make_data, evaluate):
 @each_notion
 def test_gradient(make_data, draw_scores, notion):
     data = make_data(counts=(9, 8), weighted=True)
-    constraint, scores = PairwiseParity(notion=notion).unchecked(data), draw_scores(data)
+    constraint, scores = PairwiseParity(constraint=notion).unchecked(data), draw_scores(data)
     tensor = torch.from_numpy(scores).requires_grad_()
     (gradient,) = torch.autograd.grad(constraint.values(tensor, torch.empty(0))[0], tensor)
     numeric = approx_fprime(scores, lambda s: float(constraint.values(torch.from_numpy(s), torch.empty(0))[0]), 1e-7)
@@ -80,7 +80,7 @@ def test_metric_is_the_exact_gap(make_data, draw_scores, notion, counts):
     arguments = {"sensitive_features": data.codes, "sample_weight": data.weights.numpy()}
     expected = METRICS[notion](data.y.numpy(), scores, **arguments)
     assert expected > 0.01
-    assert PairwiseParity(notion=notion).unchecked(data).metric(scores) == pytest.approx(expected)
+    assert PairwiseParity(constraint=notion).unchecked(data).metric(scores) == pytest.approx(expected)
 
 
 def test_the_bound_is_on_the_surrogate_and_the_margin_tightens_it(make_data, draw_scores, evaluate):
@@ -97,7 +97,7 @@ def test_the_bound_is_on_the_surrogate_and_the_margin_tightens_it(make_data, dra
 @each_notion
 def test_constant_scores_are_fair(make_data, evaluate, notion):
     data = make_data()
-    constraint = PairwiseParity(0, notion=notion).unchecked(data)
+    constraint = PairwiseParity(0, constraint=notion).unchecked(data)
     np.testing.assert_allclose(evaluate(constraint, "values", np.full(data.n_samples, 7.0)), 0, atol=1e-12)
 
 
@@ -122,18 +122,18 @@ def test_kappa_out_of_range(make_data, kappa):
 
 
 def test_unknown_notion(make_data):
-    with pytest.raises(ValueError, match=r"notion must be one of \['group_auc', .*\], got 'xauc'"):
-        PairwiseParity(notion="xauc").unchecked(make_data())
+    with pytest.raises(ValueError, match=r"constraint must be one of \['group_auc', .*\], got 'xauc'"):
+        PairwiseParity(constraint="xauc").unchecked(make_data())
 
 
 def test_labels_are_needed_where_they_are_compared(make_data):
     data = make_data(classes=False)
-    PairwiseParity(notion="group_auc").unchecked(data)
+    PairwiseParity(constraint="group_auc").unchecked(data)
     with pytest.raises(ValueError, match="needs binary targets"):
-        PairwiseParity(notion="inter_group").unchecked(data)
+        PairwiseParity(constraint="inter_group").unchecked(data)
 
 
 def test_an_empty_cell_prints_the_counts(make_data):
     data = make_data(counts=(1, 30))
     with pytest.raises(ValueError, match=r"intra_group compares .* no rows: \{'a, y=[+-]1': 0\}.*or merge groups"):
-        PairwiseParity(notion="intra_group").bind(data)
+        PairwiseParity(constraint="intra_group").bind(data)

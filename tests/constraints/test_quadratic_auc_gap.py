@@ -63,7 +63,7 @@ def test_values_are_equation_6(make_data, draw_scores, evaluate, metric, counts,
     scores = draw_scores(data) + 3.0
     differences = sets_of(metric, data, protected)
     for c1 in (0.5, 1, 2):
-        constraint = QuadraticAUCGap(0.7, metric=metric, protected=protected, c1=c1).unchecked(data)
+        constraint = QuadraticAUCGap(0.7, constraint=metric, protected=protected, c1=c1).unchecked(data)
         values = evaluate(constraint, "values", scores)
         np.testing.assert_allclose(values, by_pairs(data, scores, differences, c1) - 0.7, atol=1e-12)
         np.testing.assert_array_equal(evaluate(constraint, "plus", scores), values)
@@ -75,7 +75,7 @@ def test_masks(make_data, draw_scores, evaluate):
     data, rng = make_data(weighted=True), np.random.default_rng(0)
     scores = draw_scores(data)
     masks = [rng.random(data.n_samples) < 0.4 for _ in range(4)]
-    constraint = QuadraticAUCGap(0.3, metric=masks).unchecked(data)
+    constraint = QuadraticAUCGap(0.3, constraint=masks).unchecked(data)
     rows = [np.flatnonzero(mask[data.order]) for mask in masks]
     np.testing.assert_allclose(
         evaluate(constraint, "values", scores), by_pairs(data, scores, [rows], 0.5) - 0.3, atol=1e-12
@@ -87,7 +87,10 @@ def test_masks(make_data, draw_scores, evaluate):
 def test_metric_is_the_exact_gap_and_the_bound_is_on_the_surrogate(make_data, draw_scores, evaluate, metric):
     data = make_data(weighted=True)
     scores = draw_scores(data).round(1)
-    constraint, exact = QuadraticAUCGap(0.5, metric=metric).unchecked(data), AUCGap(0.5, metric=metric).unchecked(data)
+    constraint, exact = (
+        QuadraticAUCGap(0.5, constraint=metric).unchecked(data),
+        AUCGap(0.5, constraint=metric).unchecked(data),
+    )
     assert constraint.metric(scores) == exact.metric(scores) > 0.01
     assert constraint.name == exact.name == metric
     assert constraint.component_names == exact.component_names
@@ -104,8 +107,8 @@ def test_agrees_with_the_partial_fairness_paper(make_data, draw_scores, evaluate
     """Both papers have the same surrogate of these notions; only the order of the components differs."""
     data = make_data(counts=counts, weighted=True)
     scores = draw_scores(data)
-    one = QuadraticAUCGap(0.4, metric=notion).unchecked(data)
-    other = PairwiseParity(0.4, notion=notion).unchecked(data)
+    one = QuadraticAUCGap(0.4, constraint=notion).unchecked(data)
+    other = PairwiseParity(0.4, constraint=notion).unchecked(data)
     values, others = (
         dict(zip(constraint.component_names, evaluate(constraint, "values", scores).tolist(), strict=True))
         for constraint in (one, other)
@@ -117,14 +120,16 @@ def test_agrees_with_the_partial_fairness_paper(make_data, draw_scores, evaluate
 @pytest.mark.parametrize("c1", [0.5, 1.0])
 def test_constant_scores(make_data, evaluate, metric, c1):
     data = make_data()
-    values = evaluate(QuadraticAUCGap(0, metric=metric, c1=c1).unchecked(data), "values", np.full(data.n_samples, 7.0))
+    values = evaluate(
+        QuadraticAUCGap(0, constraint=metric, c1=c1).unchecked(data), "values", np.full(data.n_samples, 7.0)
+    )
     np.testing.assert_allclose(values, 2 * c1 - 1, atol=1e-12)
 
 
 @each_metric
 def test_gradient(make_data, draw_scores, metric):
     data = make_data(counts=(9, 8), weighted=True)
-    constraint, scores, none = QuadraticAUCGap(metric=metric).unchecked(data), draw_scores(data), torch.empty(0)
+    constraint, scores, none = QuadraticAUCGap(constraint=metric).unchecked(data), draw_scores(data), torch.empty(0)
     tensor = torch.from_numpy(scores).requires_grad_()
     for j in range(len(constraint.component_names)):
         (gradient,) = torch.autograd.grad(constraint.values(tensor, none)[j], tensor)
@@ -135,7 +140,7 @@ def test_gradient(make_data, draw_scores, metric):
 @each_metric
 def test_convex_and_said_so_by_the_quadratics(make_data, draw_scores, evaluate, metric):
     data = make_data(counts=(12, 20, 17), weighted=True)
-    constraint = QuadraticAUCGap(metric=metric).unchecked(data)
+    constraint = QuadraticAUCGap(constraint=metric).unchecked(data)
     first, second = draw_scores(data), draw_scores(data, 1)
     ends = [evaluate(constraint, "values", scores) for scores in (first, second)]
     assert (sum(ends) / 2 - evaluate(constraint, "values", (first + second) / 2) > 1e-3).all()
@@ -179,14 +184,14 @@ def test_c1_out_of_range(make_data, c1):
 
 def test_sets_that_are_wrong_or_empty(make_data):
     data = make_data()
-    with pytest.raises(ValueError, match=r"metric must be one of \[.*\] or four masks, got 'xauc'"):
-        QuadraticAUCGap(metric="xauc").unchecked(data)
+    with pytest.raises(ValueError, match=r"constraint must be one of \[.*\] or four masks, got 'xauc'"):
+        QuadraticAUCGap(constraint="xauc").unchecked(data)
     with pytest.raises(ValueError, match=r"protected must be one of the groups \['a', 'b'\].* got 'c'"):
         QuadraticAUCGap(protected="c").unchecked(data)
     with pytest.raises(ValueError, match="needs binary targets"):
         QuadraticAUCGap().unchecked(make_data(classes=False))
     with pytest.raises(ValueError, match=r"these have no rows: \{'a, y=[+-]1': 0\}"):
-        QuadraticAUCGap(metric="intra_group").bind(make_data(counts=(1, 30)))
+        QuadraticAUCGap(constraint="intra_group").bind(make_data(counts=(1, 30)))
     empty = np.zeros(data.n_samples, dtype=bool)
     with pytest.raises(ValueError, match=r"these have no rows: \{'mask G1': 0\}"):
-        QuadraticAUCGap(metric=[empty, ~empty, ~empty, ~empty]).bind(data)
+        QuadraticAUCGap(constraint=[empty, ~empty, ~empty, ~empty]).bind(data)

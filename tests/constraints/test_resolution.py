@@ -31,9 +31,9 @@ OF_GROUPS = {
     "statistical_parity": StatisticalParity,
     "demographic_parity": DemographicParity,
     "group_auc": GroupAUC,
-    "auc_group": lambda kappa: AUCGap(kappa, metric="group_auc"),
-    "quadratic": lambda kappa: QuadraticAUCGap(kappa, metric="group_auc"),
-    "pairwise": lambda kappa: PairwiseParity(kappa, notion="group_auc"),
+    "auc_group": lambda kappa: AUCGap(kappa, constraint="group_auc"),
+    "quadratic": lambda kappa: QuadraticAUCGap(kappa, constraint="group_auc"),
+    "pairwise": lambda kappa: PairwiseParity(kappa, constraint="group_auc"),
     "loss": LossParity,
     "rate": RateGap,
     "sigmoid": lambda kappa: RateGap(kappa, rate="sigmoid"),
@@ -44,10 +44,10 @@ OF_GROUPS = {
 #: Constraints that compare the positives and the negatives of the groups.
 OF_BOTH_LABELS = {
     "equalized_odds": EqualizedOdds,
-    "auc": lambda kappa: AUCGap(kappa, metric="inter_group"),
-    "auc_of_a": lambda kappa: AUCGap(kappa, metric="intra_group", protected="a"),
-    "quadratic": lambda kappa: QuadraticAUCGap(kappa, metric="inter_group"),
-    "pairwise": lambda kappa: PairwiseParity(kappa, notion="intra_group"),
+    "auc": lambda kappa: AUCGap(kappa, constraint="inter_group"),
+    "auc_of_a": lambda kappa: AUCGap(kappa, constraint="intra_group", protected="a"),
+    "quadratic": lambda kappa: QuadraticAUCGap(kappa, constraint="inter_group"),
+    "pairwise": lambda kappa: PairwiseParity(kappa, constraint="intra_group"),
     "losses": lambda kappa: LossParity(kappa, constraint="equalized_odds"),
     "rates": lambda kappa: RateGap(kappa, constraint="equalized_odds"),
 }
@@ -212,20 +212,20 @@ def test_overlapping_groups_have_their_own_rows():
 
 def test_unions_of_groups_are_called_what_they_are():
     data = cells_of((30, 1), (20, 60), (20, 60))
-    message = refusal(AUCGap(0.05, metric="bpsn_bnsp", protected="a"), data)
+    message = refusal(AUCGap(0.05, constraint="bpsn_bnsp", protected="a"), data)
     assert "{'a, y=-1': 1}" in message
-    message = refusal(AUCGap(0.02, metric="inter_group", protected="a"), data)
+    message = refusal(AUCGap(0.02, constraint="inter_group", protected="a"), data)
     assert "'b or c, y=+1': 40" in message
     assert "'a, y=+1': 30" in message
     many = cells_of((60, 60), *[(1, 60)] * 5)
-    assert "{'b or c or d ..., y=+1': 5}" in refusal(AUCGap(0.1, metric="inter_group", protected="a"), many)
+    assert "{'b or c or d ..., y=+1': 5}" in refusal(AUCGap(0.1, constraint="inter_group", protected="a"), many)
 
 
 def test_masks_have_no_groups_to_merge():
     data = cells_of((40, 40), (40, 40))
     masks = np.zeros((4, 160), dtype=bool)
     masks[0, :9] = masks[1, 20:60] = masks[2, 60:90] = masks[3, 90:] = True
-    message = refusal(AUCGap(0.1, metric=list(masks)), data)
+    message = refusal(AUCGap(0.1, constraint=list(masks)), data)
     assert "{'mask G1': 9}. Merge small sets of rows, or raise kappa." in message
     assert "small_groups" not in message
 

@@ -26,7 +26,7 @@ QUICK = {"inner_iter": 150, "batch_size": 50, "max_iter": 12}
 def make_auc_problem(make_data):
     def make(kappa=0.3, c1=0.5, metrics=("inter_group",), alpha=0.05, model=None, **data):
         rows = make_data(**{"counts": (90, 120), "weighted": True, "shift": 0.8, **data})
-        bounds = tuple(QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(rows) for metric in metrics)
+        bounds = tuple(QuadraticAUCGap(kappa, constraint=metric, c1=c1).unchecked(rows) for metric in metrics)
         model = model or LinearModel(rows.n_features, alpha=alpha)
         return Problem(PairwiseAUC(loss="quadratic").bind(rows), bounds, rows, model=model)
 

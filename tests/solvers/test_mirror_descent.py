@@ -25,7 +25,7 @@ def make_auc_problem(make_data, make_problem):
 
     def make(kappa=0.5, c1=0.5, metrics=("inter_group",), alpha=0.05, **data):
         rows = make_data(**{"counts": (23, 31), "weighted": True, "shift": 0.8, **data})
-        bounds = [QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(rows) for metric in metrics]
+        bounds = [QuadraticAUCGap(kappa, constraint=metric, c1=c1).unchecked(rows) for metric in metrics]
         return make_problem(rows, *bounds, loss=PairwiseAUC(loss="quadratic"), alpha=alpha)
 
     return make

@@ -33,7 +33,7 @@ def auc_problem(make_data):
         return Problem(
             model=LinearModel(data.n_features, **model),
             objective=PairwiseAUC("quadratic").bind(data),
-            constraints=(QuadraticAUCGap(kappa, metric=metric, c1=c1).unchecked(data),),
+            constraints=(QuadraticAUCGap(kappa, constraint=metric, c1=c1).unchecked(data),),
             data=data,
         )
 
@@ -141,7 +141,7 @@ def test_masks(auc_problem):
 @pytest.mark.parametrize("metric", ["group_auc", "intra_group"])
 def test_several_constraints(auc_problem, metric):
     problem = auc_problem(0.2)
-    other = QuadraticAUCGap(0.1, metric=metric).unchecked(problem.data)
+    other = QuadraticAUCGap(0.1, constraint=metric).unchecked(problem.data)
     check_known_optimum(replace(problem, constraints=(*problem.constraints, other)), active=True)
 
 

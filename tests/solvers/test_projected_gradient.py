@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 
 from fairconstrained.constraints import PairwiseParity, StatisticalParity
-from fairconstrained.constraints.pairwise_auc import PAIRWISE_NOTIONS
+from fairconstrained.constraints.pairwise_auc import PAIRWISE_TERMS
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import ModuleModel, mlp
 from fairconstrained.objectives import Logistic
@@ -18,7 +18,7 @@ from fairconstrained.solvers.published.projected_gradient import _Projection
 from fairconstrained.solvers.quadratics import parameter_quadratics
 from fairconstrained.views import FullBatch
 
-each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_NOTIONS))
+each_notion = pytest.mark.parametrize("notion", sorted(PAIRWISE_TERMS))
 each_model = pytest.mark.parametrize(
     ("counts", "n_copies"), [((23, 31), 1), ((23, 31), 2), ((23, 31, 19), 1), ((23, 31, 19), 3)]
 )
@@ -28,7 +28,7 @@ each_model = pytest.mark.parametrize(
 def pairwise_problem(make_data, make_problem):
     def make(kappa=0.1, notion="group_auc", counts=(23, 31), n_copies=1, sparse=False, **model):
         data = make_data(counts=counts, weighted=True, shift=0.8, sparse=sparse)
-        constraint = PairwiseParity(kappa, notion=notion).unchecked(data)
+        constraint = PairwiseParity(kappa, constraint=notion).unchecked(data)
         return make_problem(data, constraint, n_copies=n_copies, **model)
 
     return make
@@ -99,7 +99,7 @@ def test_units_of_the_features_do_not_matter(pairwise_problem, units):
 def test_quadratics_of_several_constraints_follow_each_other(pairwise_problem):
     problem = pairwise_problem()
     both = tuple(
-        PairwiseParity(kappa, notion=n).unchecked(problem.data)
+        PairwiseParity(kappa, constraint=n).unchecked(problem.data)
         for kappa, n in [(0.2, "group_auc"), (0.4, "intra_group")]
     )
     problem = replace(problem, constraints=both)

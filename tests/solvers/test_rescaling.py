@@ -80,7 +80,7 @@ def entropy(data):
     return -share * np.log(share) - (1 - share) * np.log(1 - share), logit(share)
 
 
-@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group_auc")])
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, constraint="group_auc")])
 def test_half_the_scores_are_better_where_only_their_order_counts(data, notion):
     problem = problem_of(data, notion(0.9 if notion is StatisticalParity else 0.5))  # more than the gap there is
     direction = np.array([1.0, 0.3, -0.2, 0.0])
@@ -96,7 +96,7 @@ def test_half_the_scores_are_better_where_only_their_order_counts(data, notion):
         assert is_within(problem, found)
 
 
-@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, metric="group_auc")])
+@pytest.mark.parametrize("notion", [StatisticalParity, GroupAUC, lambda kappa: AUCGap(kappa, constraint="group_auc")])
 def test_an_inverted_feature_ends_as_a_constant(make_data, notion):
     """One feature, whose order no multiple but zero makes fair; with the right sign it would be a good model."""
     data = make_data((60, 50), n_features=1, shift=1.5)
@@ -336,7 +336,7 @@ AT_CUTS = {
     "odds": EqualizedOdds(0.1),
     "group_auc": GroupAUC(0.1),
     "top auc": GroupAUC(0.1, interval=(0.0, 0.5)),
-    "auc": AUCGap(0.1, metric="intra_group"),
+    "auc": AUCGap(0.1, constraint="intra_group"),
     "rate": RateGap(0.1),
     "rates": RateGap(0.1, constraint="equalized_odds"),
     "intersectional": RateGap(0.1, constraint="intersectional"),
