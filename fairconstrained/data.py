@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fairconstrained.groups import Unions
+from fairconstrained.groups import Unions, cell_sums
 
 __all__ = ["Cells", "FairData", "Rows", "rows_within"]
 
@@ -244,6 +244,11 @@ class FairData:
     def group_weights(self) -> torch.Tensor:
         """Sample weights normalised to sum to one *within every group*; Tensor of shape (n_samples,)."""
         return self.groups.weights
+
+    def sums(self, values: np.ndarray | None = None) -> np.ndarray:
+        """Return the weighted sums of the rows' values in every group, or its weight; ndarray of shape (n_groups,)."""
+        weights = self.weights.numpy()
+        return cell_sums(self.codes, self.n_groups, weights if values is None else weights * values)
 
     def counts(self) -> dict[Hashable, int]:
         """Rows per group, for messages."""

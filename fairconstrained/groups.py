@@ -14,7 +14,17 @@ import scipy.sparse as sp
 from fairconstrained.checks.inputs import as_table
 from fairconstrained.checks.messages import shortened
 
-__all__ = ["MERGED", "GroupEncoder", "Groups", "Membership", "Unions", "is_membership", "threshold_groups"]
+__all__ = [
+    "MERGED",
+    "GroupEncoder",
+    "Groups",
+    "Membership",
+    "Unions",
+    "cell_maxima",
+    "cell_sums",
+    "is_membership",
+    "threshold_groups",
+]
 
 #: Name of small groups that are put together.
 MERGED = "(small groups)"
@@ -194,6 +204,21 @@ class Groups(NamedTuple):
         """Sum of the rows' values in every group; ndarray of shape (n_groups,)."""
         by_part = np.bincount(self.codes, values, minlength=len(self.labels))
         return by_part if self.unions is None else self.unions.members @ by_part
+
+
+def cell_sums(cells: np.ndarray, n_cells: int, values: np.ndarray | None = None) -> np.ndarray:
+    """Return the sum of the rows' values in every cell, or the number of rows; ndarray of shape (n_cells,).
+
+    Rows whose cell is ``n_cells`` are in none.
+    """
+    return np.bincount(cells, values, minlength=n_cells + 1)[:n_cells]
+
+
+def cell_maxima(cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarray:
+    """Return the largest of the rows' non-negative values in every cell, 0 without rows; see `cell_sums`."""
+    largest = np.zeros(n_cells + 1)
+    np.maximum.at(largest, cells, values)
+    return largest[:n_cells]
 
 
 def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:

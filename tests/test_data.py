@@ -55,6 +55,14 @@ def test_weights_sum_to_one_over_all_rows_and_within_every_group(table):
         np.testing.assert_allclose(np.sort(data.group_weights[rows].numpy()), np.sort(own / own.sum()))
 
 
+def test_sums_by_group_are_weighted(table):
+    X, y, weights = table
+    data = FairData.from_arrays(X, y, CODES, LABELS, weights)
+    members = np.equal.outer(range(3), CODES)
+    np.testing.assert_allclose(data.sums(), members @ weights / weights.sum())
+    np.testing.assert_allclose(data.sums(data.y.numpy()), members @ (weights * y) / weights.sum())
+
+
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_rows_of_weight_zero_are_as_if_never_given(table, convert):
     X, y, weights = table

@@ -6,7 +6,15 @@ import pytest
 import scipy.sparse as sp
 
 from fairconstrained import groups
-from fairconstrained.groups import GroupEncoder, Groups, Membership, is_membership, threshold_groups
+from fairconstrained.groups import (
+    GroupEncoder,
+    Groups,
+    Membership,
+    cell_maxima,
+    cell_sums,
+    is_membership,
+    threshold_groups,
+)
 
 
 @pytest.mark.parametrize(
@@ -250,3 +258,10 @@ def test_threshold_groups_that_cannot_be(options, message):
     frame = pd.DataFrame({"u": [0.0, 1.0], "v": [0.0, np.nan]})
     with pytest.raises(ValueError, match=message):
         threshold_groups(frame, **options)
+
+
+def test_cells_leave_out_the_rows_of_the_number_after_the_last():
+    cells, values = np.array([0, 2, 3, 0, 3]), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    np.testing.assert_array_equal(cell_sums(cells, 3), [2, 0, 1])
+    np.testing.assert_array_equal(cell_sums(cells, 3, values), [9.0, 0.0, 2.0])
+    np.testing.assert_array_equal(cell_maxima(cells, 3, values), [8.0, 0.0, 2.0])

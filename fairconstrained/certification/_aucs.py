@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairconstrained.certification.sample import Sample
+from fairconstrained.groups import cell_sums
 from fairconstrained.metrics.auc_gaps import GroupComparison, compare_groups, difference_aucs
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, mask_cells
 from fairconstrained.metrics.comparisons import AUCDifferences
@@ -46,7 +47,7 @@ class ComparedAUCs:
     @property
     def counts(self) -> np.ndarray:
         """Rows of the cells."""
-        return np.bincount(self.cells, minlength=self.n_cells + 1)[: self.n_cells]
+        return cell_sums(self.cells, self.n_cells)
 
     @property
     def pairs(self) -> list[tuple[Set, Set]]:

@@ -16,6 +16,7 @@ from fairconstrained.checks.messages import check_arguments, shortened
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
+from fairconstrained.groups import cell_maxima, cell_sums
 from fairconstrained.metrics.auc_gaps import difference_aucs
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
 
@@ -125,7 +126,7 @@ class AUCSets:
     @cached_property
     def mass(self) -> np.ndarray:
         """Weight of every cell; ndarray of shape (n_cells,)."""
-        return np.bincount(self.codes, self.data.weights.numpy(), minlength=self.n_cells)[: self.n_cells]
+        return cell_sums(self.codes, self.n_cells, self.data.weights.numpy())
 
     @cached_property
     def cell_rows(self) -> tuple[Rows, ...]:
@@ -170,8 +171,7 @@ class AUCSets:
         A sum over two sets counts a pair ``1 / (n m)``, which is 1e-8 for some thousand rows, and one row ``1 / n``:
         a difference of AUCs that is far below what a single row makes is zero for every purpose.
         """
-        heaviest = np.zeros(self.n_cells + 1)
-        np.maximum.at(heaviest, self.codes, self.data.weights.numpy())
+        heaviest = cell_maxima(self.codes, self.n_cells, self.data.weights.numpy())
 
         def shares(cells: Sequence[int]) -> float:
             return float(heaviest[list(cells)].max() / self.mass[list(cells)].sum())
@@ -213,7 +213,7 @@ class AUCSets:
     def _mask_sizes(self) -> CellSizes:
         """Sizes of the sets that masks mark."""
         unions = [cells for difference in self.differences for cells in difference]
-        sizes = _sizes(self.codes, self.data, self.n_cells + 1, unions)
+        sizes = _sizes(self.codes, self.data, self.n_cells, unions)
         return CellSizes.of_rows([f"mask {name}" for name in _SET_NAMES], *sizes)
 
 
@@ -228,9 +228,8 @@ def _sizes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Rows of every union of cells, and the share of its heaviest row, 1 where there is none; shapes (n_unions,)."""
     weights = data.weights.numpy()
-    counts, mass = np.bincount(codes, minlength=n_cells), np.bincount(codes, weights, minlength=n_cells)
-    heaviest = np.zeros(n_cells)
-    np.maximum.at(heaviest, codes, weights)
+    counts, mass = cell_sums(codes, n_cells), cell_sums(codes, n_cells, weights)
+    heaviest = cell_maxima(codes, n_cells, weights)
     rows = [list(union) for union in unions]
     shares = [float(heaviest[cells].max() / mass[cells].sum()) if counts[cells].any() else 1.0 for cells in rows]
     return np.array([int(counts[cells].sum()) for cells in rows], dtype=int), np.array(shares)

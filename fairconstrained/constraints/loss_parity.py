@@ -6,22 +6,19 @@ from collections.abc import Mapping
 from typing import ClassVar, cast
 
 from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._row_functions import RowFunction
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.mean_gaps import (
-    AUTO,
-    BoundMeanGaps,
-    ComparedGroups,
-    Comparisons,
-    GroupLimits,
-    RowFunction,
-    check_options,
-)
+from fairconstrained.constraints.compared_groups import AUTO, ComparedGroups, GroupLimits, check_options
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps, Comparisons
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 
 __all__ = ["LossParity"]
+
+#: Excess of a gap over ``kappa`` that counts as met. Mean losses are continuous, and solvers settle them to this.
+_TOLERANCE = 1e-9
 
 _CHOICES = {
     "constraint": list(LOSS_NOTIONS),
@@ -110,6 +107,7 @@ class LossParity(Constraint):
             limit=limits.share,
             name="loss_parity",
             function=RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss]),
+            tolerance=_TOLERANCE,
             notion=notion,
             groups=groups,
             comparisons=Comparisons.of(groups, notion, bounded=self.kappa is not None),

@@ -10,16 +10,15 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.checks.protected import named_code
-from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, TOLERANCE
 from fairconstrained.constraints.base import check_kappa
-from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.shares import POSITIVE_RATES, share_of_first
 from fairconstrained.metrics.validation import check_option
-from fairconstrained.objectives import PositiveRate
 
 __all__ = ["MinorityShare"]
 
@@ -76,8 +75,7 @@ class MinorityShare(Constraint):
         check_option("rate", self.rate, POSITIVE_RATES)
         if data.unions is not None:
             raise ValueError("the minority must be one of several groups that do not overlap.")
-        counts = dict(zip(data.labels, np.bincount(data.codes, minlength=data.n_groups).tolist(), strict=True))
-        counts = {label: count for label, count in counts.items() if label not in self.ignored_groups}
+        counts = {label: count for label, count in data.counts().items() if label not in self.ignored_groups}
         names = tuple(counts)
         code = int(np.argmin(list(counts.values())))
         if self.minority is not None:
@@ -85,14 +83,13 @@ class MinorityShare(Constraint):
         minority = names[code]
         takes_part = np.array([label in counts for label in data.labels])
         weights = data.weights.numpy() * takes_part[data.codes]
-        mass, is_sharp = float(weights.sum()), self.rate == "indicator"
+        mass, function = float(weights.sum()), RATE_FUNCTIONS[self.rate]
         return BoundMinorityShare(
             data=data,
             kappa=check_kappa(self.kappa),
             name="majority_share",
-            function=RowFunction(PositiveRate(), RATES[self.rate], None if is_sharp else RATES["indicator"]),
-            is_sharp=is_sharp,
-            tolerance=float(weights.max() / mass) if is_sharp else TOLERANCE,
+            function=function,
+            tolerance=float(weights.max() / mass) if function.is_step else TOLERANCE,
             takes_part=takes_part / mass,
             is_minority=np.array([label == minority for label in data.labels]),
             minority=minority,
@@ -158,7 +155,7 @@ class BoundMinorityShare(BoundCellSums):
 
     def of_predictions(self, scores: np.ndarray) -> float:
         """The metric of the predictions, whatever the rate is."""
-        return self.of_sums(self._sums(RATES["indicator"](scores, self.data.y.numpy())))
+        return self.metric_of_values(RATES["indicator"](scores, self.data.y.numpy()))
 
     @override
     def complaint_about_decisions(self, value: float) -> str:

@@ -18,8 +18,8 @@ from fairconstrained.constraints._blur import blurred, is_constant
 from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.constraints._row_functions import RowFunction
 from fairconstrained.constraints.base import BoundConstraint, check_bound, check_kappa
-from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
 from fairconstrained.objectives import Loss, PositiveRate
 from fairconstrained.views import FullBatch, Stochastic
@@ -29,8 +29,7 @@ __all__ = ["ClassError", "ClassLoss", "class_factors"]
 
 def class_factors(data: FairData) -> np.ndarray:
     """Factors from weighted sums over the margins of every class to means over its samples; shape (n_classes,)."""
-    shares = np.bincount(data.codes, data.weights.numpy(), minlength=data.n_groups)
-    return (data.n_groups - 1) / shares
+    return (data.n_groups - 1) / data.sums()
 
 
 class ClassLoss(Constraint):

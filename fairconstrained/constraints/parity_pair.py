@@ -9,16 +9,14 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.constraints._cell_sums import TOLERANCE, BoundCellSums
+from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, TOLERANCE
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.mean_gaps import RowFunction
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.shares import POSITIVE_RATES, parity_pair_of_rates
 from fairconstrained.metrics.validation import check_option
-from fairconstrained.objectives import PositiveRate
 
 __all__ = ["ParityPair"]
 
@@ -63,16 +61,14 @@ class ParityPair(Constraint):
         check_option("rate", self.rate, POSITIVE_RATES)
         if data.unions is not None:
             raise ValueError("parity pairs need groups that do not overlap.")
-        weights = data.weights.numpy()
-        mass = np.bincount(data.codes, weights, minlength=data.n_groups)
-        is_sharp = self.rate == "indicator"
+        function, mass = RATE_FUNCTIONS[self.rate], data.sums()
+        share = float((data.weights.numpy() / mass[data.codes]).max())
         return BoundParityPair(
             data=data,
             kappa=check_bound(self.kappa),
             name="parity_pair",
-            function=RowFunction(PositiveRate(), RATES[self.rate], None if is_sharp else RATES["indicator"]),
-            is_sharp=is_sharp,
-            tolerance=max(self.beta, 1.0) * float((weights / mass[data.codes]).max()) if is_sharp else TOLERANCE,
+            function=function,
+            tolerance=max(self.beta, 1.0) * share if function.is_step else TOLERANCE,
             mass=mass,
             beta=float(self.beta),
         )
@@ -99,10 +95,7 @@ class BoundParityPair(BoundCellSums):
 
     def compared_cells(self) -> CellSizes:
         """Sizes of the groups."""
-        data, unit = self.data, max(self.beta, 1.0)
-        counts, shares = np.bincount(data.codes, minlength=data.n_groups), self.heaviest_shares(self.mass)
-        sizes = CellSizes.of_rows(data.groups.labels, counts, shares, np.arange(data.n_groups))
-        return sizes._replace(units=np.full(data.n_groups, unit))
+        return CellSizes.of_blocks((self.data.groups,), np.array([1 / max(self.beta, 1.0)]))
 
     @property
     def _pairs(self) -> np.ndarray:

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.constraints._cell_sums import TOLERANCE, sharpened
 from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.mean_gaps import (
-    AUTO,
-    BoundMeanGaps,
-    ComparedGroups,
-    Comparisons,
-    GroupLimits,
-    RowFunction,
-    check_options,
-)
+from fairconstrained.constraints.compared_groups import AUTO, ComparedGroups, GroupLimits, check_options
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps, Comparisons
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, ROW_LOSSES, by_group, rate_notion
-from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, PositiveRate
+from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, by_group, rate_notion
 
 __all__ = ["RateGap"]
 
@@ -108,42 +100,29 @@ class RateGap(Constraint):
                 raise ValueError("agg='mean' is for constraint='intersectional' with rate='hinge'; set agg='max'.")
             notion = notion._replace(agg="mean")
         kappa = check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa)
-        limits = GroupLimits.of(self, kappa, counts_rows=self.rate == "indicator")
+        function = RATE_FUNCTIONS[self.rate]
+        limits = GroupLimits.of(self, kappa, counts_rows=function.is_step)
         groups = ComparedGroups.of(data, notion, limits, self)
-        common: dict[str, Any] = {
-            "data": data,
-            "kappa": kappa,
-            "limit": limits.share,
-            "name": self.constraint,
-            "notion": notion,
-            "groups": groups,
-            "comparisons": Comparisons.of(groups, notion, bounded=self.kappa is not None),
-        }
-        return _BOUND[self.rate](common)
+        return (BoundIndicatorGaps if function.is_step else BoundMeanGaps)(
+            data=data,
+            kappa=kappa,
+            limit=limits.share,
+            name=self.constraint,
+            function=function,
+            notion=notion,
+            groups=groups,
+            comparisons=Comparisons.of(groups, notion, bounded=self.kappa is not None),
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class BoundIndicatorGaps(BoundMeanGaps):
-    """Gaps between shares of positive scores, with sigmoids for their slopes.
-
-    Attributes
-    ----------
-    correction : ndarray of shape (n_components,), or 0
-        Added to the components. Refinement sets it to what the exact ones exceed the smooth ones by, so that the
-        surrogate takes its values from the metric and only its slopes from the smoothing.
-    """
-
-    correction: Any = 0.0
+    """Gaps between shares of positive scores, with sigmoids for their slopes."""
 
     @property
     def granularity(self) -> float:
         """Largest share of a cell that one row stands for."""
         return float(self.compared_cells().steps.max(initial=0.0))
-
-    @property
-    @override
-    def decision_threshold(self) -> float | None:
-        return 0.0
 
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
@@ -159,28 +138,3 @@ class BoundIndicatorGaps(BoundMeanGaps):
         mass = self._mass.reshape(n_blocks, -1)
         means = (by_group(total.reshape(self._shape), self.groups.unions) / mass for total in totals)
         return np.array([self._gap_of_means(of_cut, whole) for of_cut, whole in zip(means, overall, strict=True)])
-
-    @override
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        return sharpened(self, scores, blur, margin)
-
-    @override
-    def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        return super().of_losses(losses, aux) + self.correction
-
-
-def _sigmoid(common: dict[str, Any]) -> BoundMeanGaps:
-    function = RowFunction(PositiveRate(), RATES["sigmoid"], RATES["indicator"])
-    return BoundMeanGaps(**common, function=function, tolerance=TOLERANCE)
-
-
-def _hinge(common: dict[str, Any]) -> BoundMeanGaps:
-    function = RowFunction(ROW_LOSS_OBJECTIVES["hinge"], ROW_LOSSES["hinge"])
-    return BoundMeanGaps(**common, function=function, tolerance=TOLERANCE)
-
-
-def _indicator(common: dict[str, Any]) -> BoundMeanGaps:
-    return BoundIndicatorGaps(**common, function=RowFunction(PositiveRate(), RATES["indicator"]))
-
-
-_BOUND = {"sigmoid": _sigmoid, "hinge": _hinge, "indicator": _indicator}

@@ -15,7 +15,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
-from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
+from fairconstrained.constraints.compared_groups import AUTO
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly

@@ -18,7 +18,8 @@ from fairconstrained.constraints import (
     EqualOpportunity,
     RateGap,
 )
-from fairconstrained.constraints.mean_gaps import AUTO, BoundMeanGaps
+from fairconstrained.constraints.compared_groups import AUTO
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES

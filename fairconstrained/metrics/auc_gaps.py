@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.checks.protected import protected_code
-from fairconstrained.groups import Groups
+from fairconstrained.groups import Groups, cell_sums
 from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences
 from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, pair_aucs
 from fairconstrained.metrics.intervals import PercentileIntervals
@@ -192,7 +192,7 @@ def difference_aucs(
     aucs : ndarray of shape (n_differences, 2)
         NaN if a set has no weight. O(n log n + n n_cells^2) time, whatever the sets.
     """
-    mass = np.bincount(cells, weights, minlength=n_cells + 1)[:n_cells]
+    mass = cell_sums(cells, n_cells, weights)
     # Centred, so that the AUC of a constant score, or of a set with itself, is 1/2 without rounding. Cells without
     # weight add nothing to a union, which is what their zeros say.
     centred = np.zeros((n_cells, n_cells))

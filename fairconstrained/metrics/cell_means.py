@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from fairconstrained.groups import Unions
+from fairconstrained.groups import Unions, cell_sums
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate, AggregateLabels, aggregate_pairs
 
 __all__ = [
@@ -150,8 +150,7 @@ def mean_by_cell(
     """
     n_cells = shape[0] * shape[1]
     mass, total = (
-        by_group(np.bincount(cells, of_rows, minlength=n_cells + 1)[:n_cells].reshape(shape), unions)
-        for of_rows in (weights, weights * values)
+        by_group(cell_sums(cells, n_cells, of_rows).reshape(shape), unions) for of_rows in (weights, weights * values)
     )
     return np.divide(total, mass, out=np.full(total.shape, np.nan), where=mass > 0)
 

@@ -8,6 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from fairconstrained.groups import cell_maxima, cell_sums
+
 __all__ = [
     "AGGREGATES",
     "OVER_LABELS",
@@ -55,16 +57,14 @@ def conditional_rates(
     """
     cells = codes * n_conditions + condition
     shape, size = (n_groups, n_conditions), n_groups * n_conditions
-    mass = np.bincount(cells, weights, minlength=size).reshape(shape)
-    hits = np.bincount(cells, weights * event, minlength=size).reshape(shape)
+    mass = cell_sums(cells, size, weights).reshape(shape)
+    hits = cell_sums(cells, size, weights * event).reshape(shape)
     return np.divide(hits, mass, out=np.full(shape, np.nan), where=mass > 0)
 
 
 def largest_row_shares(codes: np.ndarray, weights: np.ndarray, n_groups: int) -> np.ndarray:
     """Share of its group that the heaviest row holds, of shape (n_groups,): the resolution of a rate."""
-    heaviest = np.zeros(n_groups)
-    np.maximum.at(heaviest, codes, weights)
-    return heaviest / np.bincount(codes, weights, minlength=n_groups)
+    return cell_maxima(codes, n_groups, weights) / cell_sums(codes, n_groups, weights)
 
 
 def pair_differences(rates: np.ndarray) -> np.ndarray:

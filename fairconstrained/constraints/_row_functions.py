@@ -1,0 +1,124 @@
+"""Bounds on sums or means of a function of every row, such as a loss or a rate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self, cast
+
+import numpy as np
+import torch
+from typing_extensions import override
+
+from fairconstrained.constraints._blur import blurred
+from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.metrics.cell_means import RATES
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss, PositiveRate
+from fairconstrained.views import RowLosses, Stochastic
+
+__all__ = ["RATE_FUNCTIONS", "TOLERANCE", "BoundRowFunction", "RowFunction"]
+
+#: Tolerance of a smooth metric above ``kappa``; the augmented Lagrangian comes that close.
+TOLERANCE = 1e-6
+
+
+class RowFunction(NamedTuple):
+    """Function of a row's score and target.
+
+    Attributes
+    ----------
+    smooth : Loss
+        The function that solvers see.
+    exact : callable
+        The function that the metric takes, of two arrays of shape (n_samples,).
+    decisions : callable, optional
+        The decisions that ``exact`` is a smooth stand-in for, if it is one.
+    is_step : bool, default=False
+        Whether ``exact`` is a step. Solvers then see it blurred, corrected to the exact values at the scores of the
+        last refinement.
+    """
+
+    smooth: Loss
+    exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    decisions: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    is_step: bool = False
+
+
+#: Rates of positive predictions, or stand-ins for them, by name.
+RATE_FUNCTIONS: dict[str, RowFunction] = {
+    "indicator": RowFunction(PositiveRate(), RATES["indicator"], is_step=True),
+    "sigmoid": RowFunction(PositiveRate(), RATES["sigmoid"], decisions=RATES["indicator"]),
+    "hinge": RowFunction(ROW_LOSS_OBJECTIVES["hinge"], RATES["hinge"]),
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
+    """Bound on a metric that is read from the values of a function of every row.
+
+    Attributes
+    ----------
+    function : RowFunction
+    tolerance : float
+        Excess over ``kappa`` that counts as met; for a step, the change that one row makes.
+    margin : float
+        Difference between ``kappa`` and the tighter bound that solvers see.
+    correction : ndarray of shape (n_components,), or 0
+        Amounts added to the components, so that those of a step are exact at the scores of the last refinement.
+    """
+
+    data: FairData
+    kappa: float
+    name: str
+    function: RowFunction
+    tolerance: float = TOLERANCE
+    margin: float = 0.0
+    correction: Any = 0.0
+
+    @abstractmethod
+    def metric_of_values(self, values: np.ndarray) -> float:
+        """Return the metric for values of the function; ndarray of shape (n_samples,)."""
+
+    @property
+    def granularity(self) -> float:
+        """Granularity of the metric; that of a smooth one is its ``tolerance``."""
+        return self.tolerance
+
+    @override
+    def metric(self, scores: np.ndarray) -> float:
+        return self.metric_of_values(self._exact_values(scores))
+
+    @override
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        decisions = self.function.decisions
+        return None if decisions is None else self.metric_of_values(decisions(scores, self.data.y.numpy()))
+
+    @property
+    @override
+    def decision_threshold(self) -> float | None:
+        return 0.0 if self.function.is_step else None
+
+    @property
+    @override
+    def row_loss(self) -> Loss:
+        return self.function.smooth
+
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        """Implement `Exact.refined`; a smooth function stays as it is, so only the margin changes."""
+        if not self.function.is_step:
+            return replace(self, margin=margin)
+        y, weights, aux = self.data.y, self.data.weights.numpy(), np.zeros(self.n_aux)
+        smooth = blurred(cast(PositiveRate, self.function.smooth), scores, weights, blur)
+        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
+        exact = refined.of_losses(self._exact_values(scores), aux)
+        values = smooth.of(torch.from_numpy(scores), y).numpy()
+        return replace(refined, correction=exact - refined.of_losses(values, aux))
+
+    @override
+    def on(self, data: FairData) -> Self:
+        return replace(self, data=data)
+
+    def _exact_values(self, scores: np.ndarray) -> np.ndarray:
+        return self.function.exact(scores, self.data.y.numpy())

@@ -1,0 +1,203 @@
+"""Groups that a constraint compares, of which small ones may be merged or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairconstrained.constraints._resolution import CellSizes, resolution
+from fairconstrained.data import FairData
+from fairconstrained.groups import MERGED, Unions, cell_maxima, cell_sums
+from fairconstrained.metrics.cell_means import Notion, by_group, cells_of
+
+__all__ = ["AUTO", "ComparedGroups", "GroupLimits", "check_options"]
+
+#: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
+AUTO = "auto"
+#: Small groups that a message lists.
+_SHOWN = 10
+
+
+class GroupLimits(NamedTuple):
+    """How small a compared group may be.
+
+    Attributes
+    ----------
+    min_size : int
+        Rows that it needs in every cell.
+    share : float
+        The largest share of a cell that one row may have.
+    """
+
+    min_size: int
+    share: float
+
+    @classmethod
+    def of(cls, constraint: Any, kappa: float, counts_rows: bool) -> Self:
+        """The limits of a constraint with ``kappa`` and ``min_group_size``.
+
+        Where a gap moves with single rows, the rule of `resolution` holds whatever the user says. A mean of losses or
+        of probabilities is met exactly, so there a size that the user gives takes the rule's place.
+        """
+        by_rule = constraint.kappa is not None and (constraint.min_group_size == AUTO or counts_rows)
+        min_size = 1 if constraint.min_group_size == AUTO else int(constraint.min_group_size)
+        return cls(min_size, resolution(kappa) if by_rule else 1.0)
+
+
+def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None:
+    """Raise ValueError for a parameter that is none of its choices, or ``min_group_size`` out of range."""
+    for name, known in choices.items():
+        if getattr(constraint, name) not in known:
+            raise ValueError(f"{name} must be one of {sorted(known)}, got {getattr(constraint, name)!r}.")
+    least = constraint.min_group_size
+    is_size = isinstance(least, Integral) and not isinstance(least, bool) and int(least) >= 0
+    if least != AUTO and not is_size:
+        raise ValueError(f"min_group_size must be {AUTO!r} or an integer of at least 0, got {least!r}.")
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedGroups:
+    """The groups that a constraint compares.
+
+    Attributes
+    ----------
+    labels : tuple of str
+    names : tuple of str or None
+        What every group of the user is called here; None for one that is left out.
+    place : ndarray of shape (n_codes,)
+        Part that every code of the data stands for; ``n_parts`` for one that is left out.
+    n_parts : int
+        The number of groups, unless they overlap.
+    unions : Unions, optional
+        What the groups are made of, if they overlap.
+    """
+
+    labels: tuple[str, ...]
+    names: tuple[str | None, ...]
+    place: np.ndarray
+    n_parts: int
+    unions: Unions | None = None
+
+    @classmethod
+    def of(cls, data: FairData, notion: Notion, limits: GroupLimits, constraint: Any) -> Self:
+        """The groups that a constraint compares: as it was told, or those that are large enough.
+
+        Raises
+        ------
+        ValueError
+            See `found`.
+        """
+        if constraint.compared_as is None:
+            return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)
+        everything = cls.all(data)
+        told = np.array([label in constraint.compared_as for label in everything.labels])
+        merged = {name for name in constraint.compared_as.values() if name is not None}
+        return everything._without(told, next(iter(merged), None)) if told.any() else everything
+
+    @classmethod
+    def all(cls, data: FairData) -> Self:
+        """The user's groups, every one by itself."""
+        labels = tuple(str(label) for label in (data.unions or data).labels)
+        return cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
+
+    @classmethod
+    def found(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
+        """Find the groups that are large enough, and do with the others as ``small`` says.
+
+        Parameters
+        ----------
+        data : FairData
+        notion : Notion
+        min_size : int
+            Rows that a group needs in every cell.
+        small : {"error", "merge", "ignore"}
+        limit : float, default=1.0
+            The largest share of a cell that one row may have, see `fairconstrained.constraints._resolution`. A group
+            that breaks this rule is small too; where ``small`` is "error", it is for
+            `BoundConstraint.check_resolution` to say so.
+
+        Raises
+        ------
+        ValueError
+            If a group has fewer rows and ``small`` is "error", or all small ones together have fewer.
+        """
+        everything = cls.all(data)
+        labels = everything.labels
+        sizes = everything.sizes(data, notion).min(axis=0)
+        is_small = sizes < min_size
+        if small != "error" and limit < 1:
+            is_small |= everything.cell_sizes(data, notion).is_small(limit)
+        if not is_small.any():
+            return everything
+        counts = {label: int(size) for label, size, few in zip(labels, sizes, is_small, strict=True) if few}
+        shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
+        if small == "error":
+            raise ValueError(
+                f"these groups have fewer than min_group_size={min_size} rows (of a label that is compared, if any "
+                f"are): {shown}. Set small_groups='merge' or 'ignore', lower min_group_size, or merge groups."
+            )
+        if small == "ignore":
+            return everything._without(is_small, None)
+        merged = everything._without(is_small, MERGED)
+        if merged.sizes(data, notion)[:, -1].min() < max(min_size, 1):
+            raise ValueError(
+                f"all small groups together still have fewer than min_group_size={min_size} rows: {shown}. Set "
+                "small_groups='ignore' or lower min_group_size."
+            )
+        return merged
+
+    def _without(self, is_small: np.ndarray, merged: str | None) -> Self:
+        """Without the small groups, or with all of them as one."""
+        kept = np.flatnonzero(~is_small)
+        names = tuple(merged if small else label for label, small in zip(self.labels, is_small, strict=True))
+        labels = tuple(self.labels[g] for g in kept) + (() if merged is None else (merged,))
+        if self.unions is None:
+            place = np.full(is_small.size, kept.size)
+            place[kept] = np.arange(kept.size)
+            return type(self)(labels, names, place, len(labels))
+        members = [self.unions.members[kept]]
+        if merged is not None:
+            members.append(sp.csr_array(self.unions.members[is_small].max(axis=0)).reshape(1, -1))
+        return replace(self, labels=labels, names=names, unions=Unions(labels, sp.csr_array(sp.vstack(members))))
+
+    @property
+    def are_all(self) -> bool:
+        """Whether these are the user's groups, none of them merged or left out."""
+        return self.names == self.labels
+
+    def differ(self, notion: Notion) -> bool:
+        """Whether there is anything to compare: two groups, or one that is not all rows and these."""
+        return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
+
+    def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
+        """Rows of every cell; ndarray of shape (n_blocks, n_groups)."""
+        shape = notion.n_blocks, self.n_parts
+        counts = cell_sums(self.cells(data, notion), shape[0] * shape[1])
+        return by_group(counts.reshape(shape), self.unions)
+
+    def cell_sizes(self, data: FairData, notion: Notion) -> CellSizes:
+        """Sizes of the groups' cells of every target, the groups of the first one first."""
+        shape = notion.signs.shape[1], self.n_parts
+        cells, weights = self.cells(data, notion), data.weights.numpy()
+        n_cells = shape[0] * shape[1]
+        mass = cell_sums(cells, n_cells, weights).reshape(shape)
+        by_part = cell_maxima(cells, n_cells, weights).reshape(shape)
+        if self.unions is not None:
+            members = self.unions.members
+            by_part = np.stack([members.multiply(row).tocsr().max(axis=1).toarray().ravel() for row in by_part])
+        of_groups = by_group(mass, self.unions)
+        shares = np.divide(by_part, of_groups, out=np.ones_like(of_groups), where=of_groups > 0)
+        targets = [""] if notion.targets is None else [f", y={target:+g}" for target in notion.targets]
+        labels = [f"{label}{target}" for target in targets for label in self.labels]
+        counts = self.sizes(data, notion).astype(int)
+        groups = np.tile(np.arange(len(self.labels)), shape[0])
+        return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups)
+
+    def cells(self, data: FairData, notion: Notion) -> np.ndarray:
+        """Cells of the rows by group and label."""
+        return cells_of(self.place[data.codes], self.n_parts, data.y.numpy(), notion)
