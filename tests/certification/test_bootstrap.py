@@ -11,6 +11,7 @@ from scipy.stats import bootstrap, norm
 from fairconstrained import metrics
 from fairconstrained.certification import gap_interval
 from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.evidence import evidence_of
 from fairconstrained.certification.resampling import _JACKKNIFE_BLOCKS, acceleration, jackknife_blocks
 from fairconstrained.certification.sample import strata_of
 
@@ -185,6 +186,9 @@ def test_bad_arguments():
         gap_interval("independence_gap", None, [0, 1] * 10, level=1.0, **arguments)
     with pytest.raises(ValueError, match=r"n_resamples=100 are too few for a quantile of 0\.025"):
         gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=100, **arguments)
+    for unfit in (0, 2.5, "many"):
+        with pytest.raises(ValueError, match="The 'n_resamples' parameter of gap_interval must be an int"):
+            gap_interval("independence_gap", None, [0, 1] * 10, n_resamples=unfit, **arguments)
     with pytest.raises(ValueError, match=r"metric must be one of .*got 'gap'"):
         gap_interval("gap", None, [0, 1] * 10, **arguments)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[10, 20\]"):
@@ -217,3 +221,10 @@ def test_blocks_of_the_jackknife():
     many = np.repeat(np.arange(4), sizes)
     shares = [round(_JACKKNIFE_BLOCKS * size / many.size) for size in sizes[:2]]
     assert jackknife_blocks(many) == [*shares, 0, 2]
+
+
+def test_the_bound_of_other_numbers_of_rows_is_as_near_as_their_root_says(draw, sample):
+    y, scores, groups = draw()
+    evidence = evidence_of(sample("independence_gap", {}, y, scores, groups, n_resamples=200), "bootstrap")
+    assert evidence.upper(0.1) == evidence.replicates.upper(0.9) > evidence.gap
+    assert evidence.upper(0.1, 4.0) - evidence.gap == pytest.approx((evidence.upper(0.1) - evidence.gap) / 2)

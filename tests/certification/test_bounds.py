@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 from scipy.stats import binom, binomtest, entropy, multinomial
 
 from fairconstrained.certification._bernstein import bernstein_margin
@@ -89,6 +90,7 @@ def test_bernstein_margin_by_hand():
     expected = np.sqrt(2 * 0.04 * np.log(40) / 100) + 7 * np.log(40) / (3 * 99)
     assert bernstein_margin(np.array(0.04), np.array(100), 0.05) == pytest.approx(expected)
     assert bernstein_margin(np.array(0.0), np.array(1), 0.05) == np.inf
+    assert bernstein_margin(np.array(0.0), np.array(2), 0.05) == pytest.approx(7 * np.log(40) / 3)
 
 
 def test_band_width_by_hand():
@@ -178,6 +180,7 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
         ("statistical_parity_gap", {}, "dkw", 2),
         ("partial_statistical_parity_gap", {"normalize": False}, "dkw", 4),
         ("wasserstein_gap", {}, "dkw", 4),
+        ("wasserstein_gap", {"agg": "mean"}, "dkw", 12),
         ("group_auc_gap", {}, "ustatistic", 1),
         ("group_auc_gap", {}, "dkw", 2),
         ("intra_group_auc_gap", {"agg": "mean"}, "ustatistic", 6),
@@ -227,6 +230,56 @@ def test_the_larger_of_two_labels_is_bounded_label_by_label(draw, sample):
     assert both.upper(0.05) == pytest.approx(max(part.upper(0.05) for part in (positives, negatives)), abs=1e-9)
     with pytest.raises(ValueError, match="agg_labels='sum'"):
         evidence_of(sample("separation_gap", {}, y, scores, groups), "hoeffding")
+
+
+def test_means_of_losses_by_hand(draw, sample):
+    """Margins of the cells from numpy's variances, each at a half of delta."""
+    y, scores, groups = draw()
+    evidence = evidence_of(sample("loss_parity_gap", {"loss": "log_loss"}, y, scores, groups, loss_bound=(0.0, 8.0)))
+    losses, table = np.log1p(np.exp(np.where(y == 1, -scores, scores))), evidence.cells(0.1)
+    for group in "abc":
+        own = losses[groups == group]
+        margin = 8 * bernstein_margin(own.var(ddof=1) / 64, own.size, 0.05)
+        assert table.loc[group, "estimate"] == pytest.approx(own.mean())
+        assert table.loc[group, "upper"] == pytest.approx(own.mean() + margin)
+
+
+def test_distance_of_quantile_bands_by_hand(sample):
+    """All scores are 0.2 in one group and 0.6 in the other; the bands are a tenth of the levels wide."""
+    n_rows, delta = 200, 4 * np.exp(-2 * 200 * 0.01)
+    scores, groups = np.repeat([0.2, 0.6], n_rows), np.repeat(["a", "b"], n_rows)
+    evidence = evidence_of(sample("wasserstein_gap", {}, None, special.logit(scores), groups), "dkw")
+    # quantiles of the lowest tenth may be 0, those of the highest one 1
+    assert evidence.gap == pytest.approx(0.16)
+    assert evidence.upper(delta) == pytest.approx(0.1 * 0.6**2 + 0.8 * 0.4**2 + 0.1 * 0.8**2)
+
+
+@pytest.mark.parametrize(
+    ("name", "protected", "expected"),
+    [
+        ("group_auc_gap", None, [("a", "b")]),
+        ("group_auc_gap", "b", [("b", "a")]),
+        ("inter_group_auc_gap", None, [("a, positive", "b, negative"), ("b, positive", "a, negative")]),
+        ("intra_group_auc_gap", None, [("a, positive", "a, negative"), ("b, positive", "b, negative")]),
+        ("negative_equality_gap", "b", [("b, negative", "all, negative")]),
+        ("positive_equality_gap", None, [("a, positive", "all, positive"), ("b, positive", "all, positive")]),
+    ],
+)
+def test_aucs_are_named_after_the_rows_that_they_rank(name, protected, expected, draw, sample):
+    y, scores, groups = draw()
+    y, scores, groups = (column[groups != "c"] for column in (y, scores, groups))
+    table = evidence_of(sample(name, {"protected": protected}, y, scores, groups), "ustatistic").cells(0.1)
+    assert list(zip(table["above"], table["below"], strict=True)) == expected
+
+    def rows_of(cell):
+        group, *sign = cell.split(", ")
+        of_sign = y == (sign == ["positive"]) if sign else np.full(y.size, True)
+        return scores[of_sign & ((groups == group) | (group == "all"))]
+
+    for row in table.itertuples():
+        above, below = rows_of(row.above), rows_of(row.below)
+        assert (row.n_above, row.n_below) == (above.size, below.size)
+        assert row.estimate == pytest.approx((np.sign(above[:, None] - below) + 1).mean() / 2)
 
 
 def test_difference_of_aucs_by_hand(draw, sample):

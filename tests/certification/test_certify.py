@@ -216,6 +216,25 @@ def test_rows_that_repeat_by_chance_are_no_training_data():
     assert found.share_seen == 0
 
 
+def test_many_rows_seen_are_more_than_chance_where_few_would_be():
+    """90 % of the rows are one of three kinds, the others differ from all: 4 standard errors reach up to 100 %."""
+    rng = np.random.default_rng(0)
+
+    def draw(n_rows):
+        own = rng.random(n_rows)
+        return np.where(np.arange(n_rows) % 10 == 0, own, np.floor(3 * own))[:, None]
+
+    known, new = draw(1000), draw(1000)
+    model = SimpleNamespace(_rows_seen=RowSketch.of(known))
+    assert overlap_with_fit(model, new).share == 0.0
+    # 5 % of the rows in addition: 4 standard errors are sqrt(0.9 * 0.1 * 2 / 1000) * 4 = 0.054, and 1 % is tolerated
+    place = np.arange(0, 1000, 10)
+    for n_more, is_noticed in ((50, False), (80, True)):
+        mixed = new.copy()
+        mixed[place[:n_more]] = known[place[:n_more]]
+        assert (overlap_with_fit(model, mixed).share > 0) == is_noticed
+
+
 def test_the_very_rows_of_the_fit_are_known_even_if_they_repeat():
     """Three binary features: a row says nothing, but how often each of eight kinds occurs does."""
     rng = np.random.default_rng(0)

@@ -27,7 +27,8 @@ from fairconstrained import (
 )
 from fairconstrained.certification import certify
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._planning import Ladder, calibration_rows
+from fairconstrained.certification._planning import Ladder, Part, calibration_rows
+from fairconstrained.certification._planning import fitted as fit_with_metadata
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import independence_gap
 
@@ -125,8 +126,16 @@ def test_a_pipeline_of_others_is_tightened_too():
 
 def test_given_inner_bounds():
     model = fitted(dialled(3000), estimator=Dial(), kappas=[0.01, 0.3, 0.05])
-    assert model.plan_["kappa"].tolist() == [0.3, 0.05, 0.01]
+    plan = model.plan_
+    assert plan["kappa"].tolist() == [0.3, 0.05, 0.01]
     assert model.kappa_ in (0.05, 0.01)
+    # rates of 0.4 and 0.4 + kappa, of 60 % and 40 % of the 2,100 rows that the plan is made from
+    deviations = [np.sqrt(0.24 / 1260 + (0.4 + kappa) * (0.6 - kappa) / 840) for kappa in plan["kappa"]]
+    np.testing.assert_allclose(plan["std"], deviations, rtol=0.35)
+    # 80 % of a normal distribution; variances of the gap on 900 rows, and twice on 2,100
+    np.testing.assert_allclose(
+        plan["planned"] - plan["bound"], 0.8416 * np.sqrt(2100 / 900 + 2) * plan["std"], rtol=1e-3
+    )
 
 
 @pytest.mark.slow
@@ -269,6 +278,25 @@ def test_weights_are_for_the_fit():
     model.fit(X, y, sensitive_features=groups, sample_weight=weights)
     np.testing.assert_array_equal(model.estimator_.weights_, weights[model.estimator_.rows_])
     assert model.certificate_.n_samples == model.calibration_rows_.size
+
+
+@pytest.mark.parametrize("column", ["sensitive_features", "sample_weight"])
+def test_columns_of_other_lengths_are_refused_before_anything_is_fitted(column):
+    X, y, groups = dialled(100)
+    columns = {"sensitive_features": groups, "sample_weight": np.ones(100)}
+    columns[column] = columns[column][:90]
+    model = CertifiedFairClassifier(Dial(), kappa=0.1, metric="independence_gap")
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[90, 100\]"):
+        model.fit(X, y, **columns)
+
+
+def test_weights_that_a_step_of_a_pipeline_requests_reach_it_with_routing_off(data):
+    X, y, _ = data
+    weights = np.random.default_rng(0).random(y.size)
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(FunctionTransformer(), LogisticRegression().set_fit_request(sample_weight=True))
+    found = fit_with_metadata(model, Part(X, y, weights=weights))
+    np.testing.assert_allclose(found[-1].coef_, LogisticRegression().fit(X, y, weights).coef_)
 
 
 def test_without_groups_nothing_is_certified(data):

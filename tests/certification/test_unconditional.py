@@ -38,7 +38,13 @@ def test_unconditional_bounds_hold_exactly(counts, sample):
 
 
 @pytest.mark.parametrize(
-    ("hits", "counts", "delta"), [((5, 3), (9, 14), 0.1), ((11, 0), (12, 3), 0.05), ((100, 50), (100, 100), 0.2)]
+    ("hits", "counts", "delta"),
+    [
+        ((5, 3), (9, 14), 0.1),
+        ((11, 0), (12, 3), 0.05),
+        ((100, 50), (100, 100), 0.2),
+        ((1, 38), (30, 40), 0.1),  # the bound is negative
+    ],
 )
 def test_unconditional_bounds_against_all_rates_by_brute_force(hits, counts, delta):
     """The largest difference that is not rejected, over a fine grid of both rates, is never above the bound."""
@@ -67,3 +73,10 @@ def test_unconditional_bounds_are_narrower_than_two_intervals():
         wald = norm.ppf(0.95) * np.sqrt((rates * (1 - rates) / counts).sum())
         margin = difference_upper(hits, counts, 0.05) - (rates[0] - rates[1])
         assert wald < margin < 0.75 * (high[0] - low[1] - (rates[0] - rates[1]))
+
+
+def test_of_very_many_rows_the_bound_is_that_of_two_normal_intervals():
+    count = 20_000_000
+    margin = norm.isf(0.025) * (np.sqrt(0.5 * 0.5 / count) + np.sqrt(0.3 * 0.7 / count))
+    found = difference_upper((0.5 * count, 0.3 * count), (count, count), 0.05)
+    assert found - 0.2 == pytest.approx(margin, rel=1e-3)

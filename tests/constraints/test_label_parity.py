@@ -92,6 +92,17 @@ def test_the_ends_of_the_interval_matter_to_the_gradient(data, draw_scores):
     assert np.abs(scores.grad.numpy()[data.y.numpy() < 0]).max() > 1e-4
 
 
+def test_scores_at_the_ends_are_means_of_the_rows_around_them(make_data):
+    """Of rows in falling order: 0.25 reaches from 0.20 to 0.30, 0.98 only from 0.96 to 1, and 0 nowhere."""
+    data = make_data(counts=(100, 50))
+    scores = np.random.default_rng(0).normal(size=150)
+    constraint = bound(data, interval={"a": (0.25, 0.98), "b": (0.0, 0.5)})
+    first, second = (np.sort(scores[rows])[::-1] for rows in data.slices)
+    middle = (second[22] / 2 + second[23:27].sum() + second[27] / 2) / 5
+    expected = [[first[20:30].mean(), first[96:].mean()], [0.0, middle]]
+    np.testing.assert_allclose(constraint._scores_at_ends(torch.from_numpy(scores)).numpy(), expected)
+
+
 def test_on_the_whole_interval_it_is_equal_opportunity(data, draw_scores, evaluate):
     plain = EqualOpportunity(0.2, threshold=0.2, surrogate_width=0.3).unchecked(data)
     constraint = bound(data, surrogate_width=0.3)

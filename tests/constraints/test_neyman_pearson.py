@@ -120,6 +120,33 @@ def test_mini_batches_are_unbiased(notion):
     assert np.mean(values) == pytest.approx(whole, abs=1e-10)
 
 
+def test_sizes_of_the_classes_are_numbers_of_samples():
+    _, own, weights, data, _ = draw()
+    for k, label in enumerate(LABELS):
+        for notion in (ClassLoss, ClassError):
+            cells = notion(label, 0.3, Logistic()).unchecked(data).compared_cells()
+            assert cells.counts.tolist() == [(own == k).sum()]
+            assert cells.shares[0] == pytest.approx(weights[own == k].max() / weights[own == k].sum())
+
+
+def test_errors_at_cuts_are_those_of_moved_outputs():
+    """Two classes: with the cut the outputs of the first one are larger by it."""
+    rng = np.random.default_rng(0)
+    own, outputs = np.repeat([0.0, 1.0], [20, 30]), np.round(rng.normal(size=(50, 2)), 1)
+    outputs[20:, 1] += 1.0
+    items = FairData.from_arrays(outputs, own, np.zeros(50, dtype=int), (None,), rng.uniform(0.5, 2, 50))
+    data = MarginData.of(items, ("a", "b"))
+    rows, rivals = data.X.T
+    classes = own[rows].astype(int)
+    scores = outputs[rows, classes] - outputs[rows, rivals]
+    cuts = np.array([-9.0, -0.35, 0.05, 0.75, 9.0])
+    for k, label in enumerate("ab"):
+        bound, mass = ClassError(label, 0.1, Logistic()).unchecked(data), items.weights.numpy() * (own == k)
+        moved = (outputs[:, 1] - outputs[:, 0])[:, None] > cuts
+        expected = mass @ (moved != k) / mass.sum()
+        np.testing.assert_allclose(bound.values_at_cuts((2 * classes - 1) * scores, cuts), expected)
+
+
 def test_complaints_name_the_class():
     *_, data, _ = draw()
     for notion, what in ((ClassLoss, "loss"), (ClassError, "error rate")):

@@ -42,6 +42,24 @@ def with_kappa(kappa, data, interval, normalize, n_levels):
     return replace(constraint.unchecked(data), kappa=kappa)
 
 
+def test_levels_beyond_the_reach_of_the_interval_keep_their_windows(make_data):
+    """Windows of length 0.1 may start at ranks 0.1 to 0.5; those of cuts do outside as well."""
+    constraint = with_kappa(0.1, make_data(), (0.2, 0.5), False, 5)
+    starts = np.array([0.02, 0.1, 0.3, 0.5, 0.62, 0.9])
+    levels, _ = constraint._levels_from(starts)
+    assert levels.min() < 0
+    assert levels.max() > 1
+    centres, width, _ = replace(constraint, levels=levels)._window
+    np.testing.assert_allclose(centres, starts + 0.05)
+    assert width == 0.1
+
+
+def test_thresholds_of_two_distinct_scores_lie_between_them(make_data):
+    data = make_data()
+    constraint = with_kappa(0.1, data, (0.0, 1.0), True, 3)
+    np.testing.assert_array_equal(constraint.initial_aux(np.where(np.arange(data.n_samples) % 2, 1.0, 3.0)), 2.0)
+
+
 # --- layout
 
 

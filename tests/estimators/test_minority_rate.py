@@ -291,3 +291,10 @@ def test_nobody_is_predicted_positive(rate, min_share):
         model.fit(X, y, sensitive_features=group)
     assert not model.predict(X).any()
     assert model.exact_share_ == share_of(model, X, group, rate="indicator") == 1.0
+
+
+def test_the_minority_of_the_predictions_is_complained_about_by_its_share(make_data):
+    constraint = MinorityShare(0.3, minority="b").unchecked(make_data())
+    message = constraint.complaint_about_decisions(0.75)
+    assert "min_share=0.3 bounds the share of the minority 'b' in the probabilities" in message
+    assert "in the positive predictions it is 0.25 on the training data" in message

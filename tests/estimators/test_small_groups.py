@@ -256,6 +256,31 @@ def test_groups_are_small_if_one_of_the_constraints_says_so(sample):
     assert model.constraint_values_all_groups_["fine"] > model.constraint_values_["fine"]
 
 
+def test_rates_have_small_groups_of_their_own():
+    """Group c has enough rows and two positives: its rate is compared, its true positive rate is not."""
+    sample = draw({"a": 200, "b": 180, "c": 40})
+    y = sample.y.copy()
+    y[np.flatnonzero((sample.groups == "c") & (y == 1))[2:]] = 0
+    sample = sample._replace(y=y)
+    names = ["demographic_parity", "equal_opportunity"]
+    model = fitted(RateParityClassifier(constraint=names, kappa=[KAPPA, 0.2]), sample, small_groups="ignore")
+    scores = model.decision_function(sample.X)
+    kept = sample.groups != "c"
+    both = rate_gap(sample.y[kept], scores[kept], sensitive_features=sample.groups[kept], constraint=names[1])
+    assert model.constraint_values_ == {
+        names[0]: pytest.approx(rate_gap(sample.y, scores, sensitive_features=sample.groups, constraint=names[0])),
+        names[1]: pytest.approx(both),
+    }
+
+
+def test_rates_of_decisions_compare_merged_groups_as_one(sample):
+    model = fitted(RateParityClassifier(KAPPA, rate="indicator"), sample, small_groups="merge")
+    predicted = model.predict(sample.X)
+    rates = [predicted[merged(sample.groups) == group].mean() for group in ("a", "b", MERGED)]
+    assert model.constraint_values_ == {"demographic_parity": pytest.approx(np.ptp(rates))}
+    assert model.groups_.tolist() == ["a", "b", "c", "d", "e"]
+
+
 @pytest.mark.slow
 def test_labels_count_where_they_are_compared():
     sample = draw({"a": 200, "b": 180, "c": 30})

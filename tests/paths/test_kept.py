@@ -161,3 +161,15 @@ def test_the_table_of_classes_has_the_bounds_of_the_looser_fit():
     np.testing.assert_array_equal(model.class_table_["loss"], tight.class_table_["loss"])
     assert (model.bounds, model.violation_) == ({0: 0.6}, 0.0)
     assert tight.bounds == {0: 0.5}
+
+
+def test_a_model_that_stands_in_for_a_looser_one_tells_how_that_fit_ended(noisy):
+    X, y, groups = noisy
+    loose, tight = (PartialParityClassifier(kappa).fit(X, y, sensitive_features=groups) for kappa in (0.3, 0.2))
+    model = tight.under_bounds_of(loose, {"statistical_parity": -0.1})
+    assert (model.kappa, model.violation_, model.objective_) == (0.3, 0.0, tight.objective_)
+    assert (model.status_, model.multipliers_, model.prices_) == (loose.status_, loose.multipliers_, loose.prices_)
+    loose.status_ = "infeasible"
+    model = tight.under_bounds_of(loose, {"statistical_parity": 0.1})
+    assert (model.status_, model.multipliers_, model.violation_) == (tight.status_, None, 0.1)
+    assert np.isnan(model.prices_["statistical_parity"])
