@@ -129,6 +129,7 @@ class BoundGroupRanks(BoundThresholdParity):
             columns.append(sums / torch.from_numpy(np.where(reach > 0, 2 * reach, 1.0)))
         return torch.stack(columns, dim=1)
 
+    @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
         rates = self.exact_rates(scores, np.array([self.threshold]))
         ends = [np.concatenate([own.alpha, own.beta]).T for own in self._intervals_at(scores)]

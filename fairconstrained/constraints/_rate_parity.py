@@ -13,7 +13,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._rates import BoundParity, BoundSplitParity, make_surrogate
+from fairconstrained.constraints._rates import BoundParity, BoundSplitParity
+from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import group_offsets, shared_offset
 from fairconstrained.data import FairData
@@ -62,8 +63,7 @@ class RateParity(Constraint):
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
             normalize=self.normalize,
-            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
-            fixed_width=self.surrogate_width != "auto",
+            **surrogate_options(self),
             targets=self._targets,
             name=self._name,
             threshold=float(self.threshold),

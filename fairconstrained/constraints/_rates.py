@@ -3,48 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints._resolution import CellSizes
-from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.data import Cells, FairData
 from fairconstrained.metrics.intervals import RANK_TOLERANCE, PercentileIntervals
-from fairconstrained.surrogates import SURROGATES, Surrogate
-from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+from fairconstrained.views import DifferenceOfConvex, Stochastic
 
-__all__ = ["BoundParity", "BoundSplitParity", "make_surrogate"]
-
-#: Width of "auto" surrogates before a solver refines them: that of the paper's experiments.
-PAPER_WIDTH = 1.0
+__all__ = ["BoundParity", "BoundSplitParity"]
 
 
-def make_surrogate(name: str, width: float | str) -> Surrogate:
-    """The surrogate of that name; ``width="auto"`` starts at the paper's width of 1.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name (the message lists the known ones) or a width that is not positive.
-    """
-    if name not in SURROGATES:
-        raise ValueError(f"surrogate must be one of {sorted(SURROGATES)}, got {name!r}.")
-    if width == "auto":
-        return SURROGATES[name].with_width(PAPER_WIDTH)
-    if isinstance(width, str) or not width > 0:
-        raise ValueError(f"surrogate_width must be 'auto' or a positive number, got {width!r}.")
-    return SURROGATES[name].with_width(float(width))
-
-
-@dataclass(frozen=True, eq=False)
-class BoundParity(BoundConstraint, FullBatch):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundParity(BoundSmoothed):
     """A bound ``kappa`` on a gap between the ranks that thresholds have in cells of rows.
 
     Attributes
@@ -53,27 +31,13 @@ class BoundParity(BoundConstraint, FullBatch):
         The ranks that count, for all groups or for each.
     targets : tuple of float, or None
         Only rows with the same target are compared, for every one of these; None compares whole groups.
-    margin : float
-        What the surrogate's tolerance falls short of ``kappa``.
-    fixed_width : bool
-        Whether the user chose the surrogate's width, so that refinement leaves it alone.
-    correction : Tensor of shape (n_cells, n_thresholds) or (1, 1)
-        Added to the surrogate's rates. Refinement sets it to what the exact rates exceed the smooth ones by, so
-        that the surrogate takes its values from the metric and only its slopes from the smoothing.
     """
 
     counts_rows: ClassVar[bool] = True
 
-    data: FairData
-    kappa: float
     intervals: PercentileIntervals
     normalize: bool
-    surrogate: Surrogate
-    fixed_width: bool
     targets: tuple[float, ...] | None = None
-    margin: float = 0.0
-    name: str = "parity"
-    correction: Tensor = field(default_factory=lambda: torch.zeros(1, 1, dtype=torch.float64))
 
     @cached_property
     def blocks(self) -> tuple[Cells, ...]:
@@ -93,11 +57,6 @@ class BoundParity(BoundConstraint, FullBatch):
         return float(self.lengths.min())
 
     @property
-    def allowed_gap(self) -> float:
-        """Tolerance of the surrogate, as a difference of rates: ``(kappa - margin) scale``, at least 0."""
-        return max(self.kappa - self.margin, 0.0) * self.scale
-
-    @property
     def granularity(self) -> float:
         """Largest share of a cell that one row stands for, as a gap."""
         return float(self.compared_cells().steps.max())
@@ -110,14 +69,6 @@ class BoundParity(BoundConstraint, FullBatch):
     def _cell_sizes(self) -> CellSizes:
         return CellSizes.of_blocks(self.blocks, self.lengths)
 
-    @override
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        surrogate = (
-            self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data.weights.numpy(), blur)
-        )
-        refined = replace(self, surrogate=surrogate, margin=margin, **self._more(scores))
-        return replace(refined, correction=refined._correction_at(scores))
-
     def rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         """Corrected smooth share of every cell above every threshold; shape (n_cells, n_thresholds)."""
         return self._smooth_rates(scores, thresholds) + self.correction
@@ -125,15 +76,11 @@ class BoundParity(BoundConstraint, FullBatch):
     def _smooth_rates(self, scores: Tensor, thresholds: Tensor) -> Tensor:
         return torch.cat([self.surrogate.rates(scores, thresholds, cells) for cells in self.blocks])
 
+    @override
     def _correction_at(self, scores: np.ndarray) -> Tensor:
-        """By how much the exact rates exceed the smooth ones."""
         thresholds = self._thresholds(scores)
         smooth = self._smooth_rates(torch.from_numpy(scores), thresholds)
         return torch.from_numpy(self.exact_rates(scores, thresholds.numpy())) - smooth
-
-    def _more(self, scores: np.ndarray) -> dict[str, Any]:
-        """Return the other fields that a refinement changes."""
-        return {}
 
     @abstractmethod
     def _thresholds(self, scores: np.ndarray) -> Tensor:

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._blur import blurred
-from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.constraints._smoothed import BoundSmoothed
 from fairconstrained.constraints.offsets import free_offset
-from fairconstrained.data import FairData
-from fairconstrained.surrogates import Surrogate
-from fairconstrained.views import FullBatch
 
 __all__ = ["BoundSignedGaps"]
 
 
-@dataclass(frozen=True, eq=False)
-class BoundSignedGaps(BoundConstraint, FullBatch):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundSignedGaps(BoundSmoothed):
     """``|gap_j(scores)| <= kappa`` for signed gaps that do not change when all scores move alike.
 
     Components: every gap, then every gap with the other sign.
-
-    Attributes
-    ----------
-    surrogate : Surrogate
-    fixed_width : bool
-        Whether the user chose the surrogate's width, so that refinement leaves it alone.
-    margin : float
-        What the surrogate's tolerance falls short of ``kappa``.
-    correction : Tensor of shape (n_gaps,) or (1,)
-        Added to the smooth gaps. Refinement sets it to what the exact gaps exceed the smooth ones by, so that the
-        surrogate takes its values from the metric and only its slopes from the smoothing.
     """
-
-    data: FairData
-    kappa: float
-    surrogate: Surrogate
-    fixed_width: bool
-    name: str
-    margin: float = field(default=0.0, kw_only=True)
-    correction: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.float64), kw_only=True)
 
     @abstractmethod
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
@@ -54,11 +30,6 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
     @abstractmethod
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
         """Gaps with the surrogate in place of the indicator, without the correction; Tensor of shape (n_gaps,)."""
-
-    @property
-    def allowed_gap(self) -> float:
-        """Tolerance of the surrogate, ``kappa - margin``, at least 0."""
-        return max(self.kappa - self.margin, 0.0)
 
     def metric(self, scores: np.ndarray) -> float:
         """The largest gap."""
@@ -69,13 +40,8 @@ class BoundSignedGaps(BoundConstraint, FullBatch):
         return np.full(cuts.size, self.metric(scores))
 
     @override
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        surrogate = (
-            self.surrogate if self.fixed_width else blurred(self.surrogate, scores, self.data.weights.numpy(), blur)
-        )
-        refined = replace(self, surrogate=surrogate, margin=margin)
-        exact = torch.from_numpy(self._exact_gaps(scores))
-        return replace(refined, correction=exact - refined._smooth_gaps(torch.from_numpy(scores)))
+    def _correction_at(self, scores: np.ndarray) -> Tensor:
+        return torch.from_numpy(self._exact_gaps(scores)) - self._smooth_gaps(torch.from_numpy(scores))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """Implement `BoundConstraint.offsets`; the gap does not change when all scores move alike."""

@@ -13,9 +13,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
@@ -95,8 +95,7 @@ class AUCGap(Constraint):
         return BoundAUCGap(
             data=data,
             kappa=kappa,
-            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
-            fixed_width=self.surrogate_width != "auto",
+            **surrogate_options(self),
             name=sets.name,
             sets=sets,
         )

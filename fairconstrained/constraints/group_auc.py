@@ -12,9 +12,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._rates import make_surrogate
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
+from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_aucs import pair_aucs
@@ -84,8 +84,7 @@ class GroupAUC(Constraint):
             data=data,
             kappa=kappa,
             intervals=intervals,
-            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
-            fixed_width=self.surrogate_width != "auto",
+            **surrogate_options(self),
         )
 
 

@@ -13,7 +13,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.constraints._constraint import Constraint
-from fairconstrained.constraints._rates import BoundSplitParity, make_surrogate
+from fairconstrained.constraints._rates import BoundSplitParity
+from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
@@ -93,8 +94,7 @@ class StatisticalParity(Constraint):
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
             normalize=self.normalize,
-            surrogate=make_surrogate(self.surrogate, self.surrogate_width),
-            fixed_width=self.surrogate_width != "auto",
+            **surrogate_options(self),
             name="statistical_parity",
             levels=(np.arange(n_levels) + 0.5) / n_levels,
         )
@@ -205,9 +205,11 @@ class BoundStatisticalParity(BoundSplitParity):
         plus, minus = self.split_rates(scores, aux)
         return _by_level(plus, minus)
 
-    def _more(self, scores: np.ndarray) -> dict[str, Any]:
-        """Where the metric exceeds kappa most between two levels, a level is added."""
-        return {"levels": np.concatenate([self.levels, self._cuts(scores)])}
+    @override
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        # a level is added where the metric exceeds kappa most between two levels
+        finer = replace(self, levels=np.concatenate([self.levels, self._cuts(scores)]))
+        return super(BoundStatisticalParity, finer).refined(scores, blur=blur, margin=margin)
 
     def _thresholds(self, scores: np.ndarray) -> Tensor:
         return torch.from_numpy(self.initial_aux(scores))
