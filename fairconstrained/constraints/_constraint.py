@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 
+from fairconstrained.checks.docstrings import completed_documentation
 from fairconstrained.constraints._compared_rows import compared_rows_only
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 
 __all__ = ["Constraint"]
+
+#: Parameters that several constraints have, with the documentation that they share.
+_PARAMETERS = r"""Parameters
+----------
+kappa : float or None, default=0.05
+    Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
+interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+    Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is the top of a
+    group.
+threshold : float, default=0.0
+    The threshold :math:`\hat\theta`, in units of the scores.
+surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+surrogate_width : float or "auto", default="auto"
+    Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+min_group_size : int or "auto", default="auto"
+    Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as it
+    takes for no row to count more than ``max(kappa, 0.02)``.
+small_groups : {"error", "merge", "ignore"}, default="error"
+    Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group named
+    "(small groups)", and "ignore" leaves them out of the constraint.
+compared_as : mapping, optional
+    Names under which groups are compared, whatever their sizes, by label: one common name for those that are merged,
+    and None for those that are left out. It serves for other rows than those that told which groups are small.
+"""
 
 
 class Constraint(BaseEstimator, ABC):
@@ -23,6 +49,11 @@ class Constraint(BaseEstimator, ABC):
 
     #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
     is_of_classes: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        defaults = {name: known.default for name, known in inspect.signature(cls).parameters.items()}
+        cls.__doc__ = completed_documentation(cls.__doc__, [_PARAMETERS], defaults)
 
     def bind(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data, of which it compares the groups that are not ignored.

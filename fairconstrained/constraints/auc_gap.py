@@ -62,8 +62,6 @@ class AUCGap(Constraint):
         The label of the group a; b are all others. None compares every pair of groups ("group_auc", "inter_group",
         "intra_group"), or takes every group for a in turn.
     surrogate : {"ramp", "smoothstep", "logistic"}, default="ramp"
-    surrogate_width : float or "auto", default="auto"
-        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
 
     References
     ----------

@@ -20,20 +20,10 @@ class DemographicParity(RateParity):
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
-        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
-        the top of a group.
-    threshold : float, default=0.0
-        The threshold :math:`\hat\theta`, in units of the scores.
     normalize : bool, default=True
         False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
         The surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval plays
         no part in training.
-    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-    surrogate_width : float or "auto", default="auto"
-        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
 
     References
     ----------

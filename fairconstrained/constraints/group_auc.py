@@ -44,12 +44,6 @@ class GroupAUC(Constraint):
     ----------
     kappa : float or None, default=0.05
         Bound on the metric, in [0, 1/2]. None is no bound: the metric is only reported.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
-        the top of a group.
-    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-    surrogate_width : float or "auto", default="auto"
-        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
 
     References
     ----------

@@ -53,15 +53,6 @@ class LossParity(Constraint):
     reference : {"pairwise", "overall"}, default="pairwise"
     agg_labels : {"max", "sum"}, default="max"
         What is bounded in "equalized_odds": the larger of the gaps of the two labels, or their sum as in the paper.
-    min_group_size : int or "auto", default="auto"
-        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
-        it takes for no row to count more than ``max(kappa, 0.02)``.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
-        named "(small groups)", and "ignore" leaves them out of the constraint.
-    compared_as : mapping, optional
-        What groups are compared as, whatever their sizes: one common name for those that are merged, by label, and None
-        for those that are left out. For other rows than those that told which groups are small.
 
     References
     ----------

@@ -59,10 +59,6 @@ class RateGap(Constraint):
     min_group_size : int or "auto", default="auto"
         Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
         it takes for no row to count more than ``max(kappa, 0.02)``. The indicator needs these whatever is given.
-    small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of groups with smaller cells, see `LossParity`.
-    compared_as : mapping, optional
-        What groups are compared as, whatever their sizes, see `LossParity`.
 
     References
     ----------

@@ -48,17 +48,9 @@ class StatisticalParity(Constraint):
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
-        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is
-        the top of a group.
     normalize : bool, default=True
         False bounds the rank gap instead: :math:`|\bar F_g(\theta) - \bar F_{g'}(\theta)| \le \kappa` wherever
         one of the two ranks lies in the interval.
-    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-    surrogate_width : float or "auto", default="auto"
-        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
     n_levels : int or "auto", default="auto"
         Number of levels to begin with.
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
-import re
-from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.checks.docstrings import entries, inherited_documentation
 
 __all__ = [
     "SMALL_GROUPS",
@@ -23,17 +22,11 @@ __all__ = [
     "HasThreshold",
     "Iterates",
     "Reports",
-    "inherited_documentation",
     "parameter",
     "with_parameters",
 ]
 
 _T = TypeVar("_T")
-
-#: The head of a section of a docstring, such as "Parameters" and its underline.
-_HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
-#: An entry of a section: a line that is not indented, and the indented ones below it.
-_ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
 
 
 def parameter(
@@ -64,7 +57,7 @@ def with_parameters(cls: type[_T]) -> type[_T]:
     declared = {known.name: known for known in fields(made)}
     order = [
         *(name for name in declared if not declared[name].kw_only),
-        *(name for names, _ in _entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters") for name in names),
+        *(name for names, _ in entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters") for name in names),
         *(name for kind in made.__mro__ for name in inspect.get_annotations(kind)),  # the nearest base's first
     ]
     order = [name for name in dict.fromkeys(order) if name in declared]
@@ -75,74 +68,6 @@ def with_parameters(cls: type[_T]) -> type[_T]:
     made._parameter_checks = {name: c["check"] for name, c in checks.items() if c["check"] is not None}
     made.__doc__ = inherited_documentation(made, {name: declared[name].default for name in order})
     return made
-
-
-def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
-    """Complete the docstring of a class by what its bases say of its parameters and attributes.
-
-    Parameters
-    ----------
-    cls : type
-    parameters : mapping
-        Defaults of the parameters that it has, in the order in which they are to be documented.
-
-    Returns
-    -------
-    doc : str or None
-        None where there is no docstring.
-    """
-    doc = inspect.cleandoc(cls.__doc__ or "")
-    bases = [inspect.cleandoc(base.__dict__.get("__doc__") or "") for base in cls.__mro__[1:]]
-    for section in ("Parameters", "Attributes"):
-        own = [*_entries(doc, section)]
-        documented = {name for names, _ in own for name in names}
-        for base in bases:
-            for names, text in _entries(base, section):
-                new = [name for name in names if name not in documented]
-                if new and (section == "Attributes" or new[0] in parameters):
-                    own.append((names, text))
-                documented.update(names)
-        if section == "Parameters":
-            places = {name: place for place, name in enumerate(parameters)}
-            own.sort(key=lambda entry: places.get(entry[0][0], 0))
-            own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
-        doc = _replaced(doc, section, [text.rstrip("\n") for _, text in own])
-    return doc or None
-
-
-def _with_default(entry: str, default: Any) -> str:
-    """The entry of a parameter with the default that the class has, where a base names another one."""
-    named = re.search(r"(?<=default=).*", entry.split("\n", 1)[0])
-    if named is None or literal_eval(named.group()) == default:
-        return entry
-    return entry[: named.start()] + repr(default) + entry[named.end() :]
-
-
-def _span(doc: str, section: str) -> tuple[int, int] | None:
-    """Where the entries of a section begin and end."""
-    heads = [*_HEAD.finditer(doc)]
-    for head, following in pairwise([*heads, None]):
-        if head is not None and head.group(1) == section:
-            return head.end(), len(doc) if following is None else following.start()
-    return None
-
-
-def _entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
-    """The names and the text of every entry."""
-    span = _span(doc, section)
-    for found in _ENTRY.finditer(doc[slice(*span)] if span else ""):
-        text = found.group()
-        names = text.split("\n", 1)[0].split(" : ")[0]
-        yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
-
-
-def _replaced(doc: str, section: str, entries: list[str]) -> str:
-    """The docstring with these entries in a section, if it has that section."""
-    span = _span(doc, section)
-    if span is None:
-        return doc
-    rest = doc[span[1] :]
-    return doc[: span[0]] + "\n".join(entries) + ("\n\n" + rest if rest else "")
 
 
 class CheckedParameters:

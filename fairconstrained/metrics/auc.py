@@ -51,21 +51,9 @@ def partial_group_auc_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is
         the top: ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -144,21 +132,9 @@ def group_auc_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     protected : object, default=None
         A group, to be compared with all other rows together, as if there were two groups; None compares every
         pair of groups.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -229,25 +205,11 @@ def inter_group_auc_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     protected : object, default=None
         A group, to be compared with all other rows together, as if there were two groups; None compares every
         pair of groups.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -315,25 +277,13 @@ def intra_group_auc_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``. Only their order within each group matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     protected : object, default=None
         A group, to be compared with all other rows together, as if there were two groups; None compares every
         pair of groups.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------

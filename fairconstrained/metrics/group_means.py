@@ -134,8 +134,6 @@ def loss_parity_gap(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
         See above.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
@@ -153,8 +151,6 @@ def loss_parity_gap(
         The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
         Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -238,8 +234,6 @@ def rate_gap(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     constraint : str, default="demographic_parity"
         See above.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
@@ -251,8 +245,6 @@ def rate_gap(
         The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
         Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------

@@ -74,14 +74,6 @@ def partial_statistical_parity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
         default compares the whole distributions.
@@ -89,8 +81,6 @@ def partial_statistical_parity_gap(
         Divide by the length of the interval (of each group's own, if they differ); False for the rank gap.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -184,14 +174,8 @@ def partial_demographic_parity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
         default gives the demographic parity gap at ``threshold``.
@@ -200,10 +184,6 @@ def partial_demographic_parity_gap(
         probabilities.
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ).
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------

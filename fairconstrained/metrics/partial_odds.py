@@ -116,14 +116,8 @@ def partial_equal_opportunity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
         group. The default gives the equal opportunity gap at ``threshold``.
@@ -134,15 +128,9 @@ def partial_equal_opportunity_gap(
         Divide by the length of the interval (of each group's own, if they differ).
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the positives of its group, or the one among all rows of its group.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives, or with ``ranks="group"`` none at ranks in the interval: raise, or
         return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -234,14 +222,8 @@ def partial_equalized_odds_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
         group. The default gives the equalized-odds difference at ``threshold``.
@@ -252,15 +234,9 @@ def partial_equalized_odds_gap(
         Divide by the length of the interval (of each group's own, if they differ).
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the rows of its group and label, or the one among all rows of its group.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives, or with ``ranks="group"`` none at ranks in the
         interval: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------

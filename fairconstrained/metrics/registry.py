@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from fairconstrained.checks.docstrings import completed_documentation
 from fairconstrained.metrics.comparisons import Compared
 
 __all__ = ["METRICS", "UNITS", "MetricInfo", "find_metric", "info_of", "metric_names", "register"]
 
 #: Units of the metrics, in the order of a report.
 UNITS = ("rate", "AUC", "squared probability", "loss")
+#: Parameters that several metrics have, with the documentation that they share.
+_PARAMETERS = """Parameters
+----------
+y_true : array-like of shape (n_samples,)
+    Labels: 0/1, -1/1, booleans, strings, ...
+y_pred : array-like of shape (n_samples,)
+    Predicted labels, in the same encoding.
+y_score : array-like of shape (n_samples,)
+    Scores, e.g. from ``decision_function``. Only their order matters.
+sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
+    Group of every row; several columns are combined.
+sample_weight : array-like of shape (n_samples,), default=None
+    Non-negative; a weight of 2 stands for the same row twice.
+pos_label : object, default=None
+    The positive label; None for the larger of the two.
+agg : {"max", "mean"}, default="max"
+    How the gaps of the pairs of groups become one number.
+return_groups : bool, default=False
+    Whether to return the table by group as well.
+"""
+_IGNORED_LABELS = """Parameters
+----------
+y_true : array-like of shape (n_samples,) or None
+    Ignored; present so that all metrics share one signature.
+"""
 Response = Literal["predict", "decision_function", "predict_proba"]
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
@@ -126,7 +153,7 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
     Returns
     -------
     decorator : callable
-        It returns the function as it is.
+        It returns the function, with the documentation of the parameters that several metrics have.
 
     Raises
     ------
@@ -144,6 +171,11 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
         _ENTRIES[info.name] = info
         if info.is_gap:
             METRICS[info.name] = info
+        parameters = inspect.signature(function).parameters
+        needs_labels = "None" not in str(parameters.get("y_true"))
+        shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
+        defaults = {name: known.default for name, known in parameters.items()}
+        function.__doc__ = completed_documentation(function.__doc__, shared, defaults)
         return function
 
     return add

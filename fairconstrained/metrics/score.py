@@ -49,18 +49,8 @@ def statistical_parity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     agg : {"max", "mean"}, default="max"
         How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -121,21 +111,13 @@ def wasserstein_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Predicted probabilities of the positive class.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     n_bins : int, default=None
         None is exact. Otherwise the probabilities are first moved to the centres of ``n_bins`` equal bins of
         [0, 1], closed on the left, the last one closed on both sides.
     agg : {"max", "mean"}, default="max"
         How the distances of the pairs of groups become one number.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------

@@ -81,8 +81,6 @@ def minority_share(
         Group of every row.
     minority : object
         The group M; a tuple where several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     rate : {"indicator", "sigmoid"}, default="indicator"
         The function r: 1 for a positive score and 0 otherwise, or :math:`1 / (1 + e^{-s})`.
 
@@ -150,10 +148,6 @@ def parity_pair(
         Not read.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     beta : float, default=1.0
         What turning down counts, positive.
     rate : {"indicator", "sigmoid"}, default="indicator"

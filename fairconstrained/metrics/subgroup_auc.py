@@ -60,24 +60,14 @@ def positive_equality_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``. Only their order among the positives matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
         How the gaps of the groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -149,24 +139,14 @@ def negative_equality_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``. Only their order among the negatives matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
         How the gaps of the groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no negatives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -241,24 +221,12 @@ def bpsn_bnsp_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
         How the gaps of the groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -331,19 +299,13 @@ def subset_auc_gap(
     ----------
     y_true : array-like of shape (n_samples,) or None
         Labels: 0/1, -1/1, booleans, strings, ... Only a callable needs them.
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
     subsets : array-like of bool, of shape (4, n_samples), or callable
         Which rows are in :math:`G_1, G_1', G_2` and :math:`G_2'`; they may overlap. A callable
         ``subsets(positive, groups)`` returns these masks for the rows it is given, which is what cross-validation
         needs: ``positive`` is boolean of shape (n_samples,), and ``groups`` holds the labels of the groups in
         shape (n_samples,), or (n_samples, n_features) for several columns; None without ``sensitive_features``.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Group of every row, for a callable.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a subset has no rows: raise, or return NaN.
 

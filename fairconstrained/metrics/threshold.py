@@ -121,16 +121,6 @@ def independence_gap(
         Tells which labels exist, when ``y_pred`` is constant; otherwise ignored.
     y_pred : array-like of shape (n_samples,)
         Predicted labels: 0/1, -1/1, booleans, strings, ...
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -191,25 +181,11 @@ def separation_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels, in the same encoding.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     agg_labels : {"max", "sum"}, default="max"
         How the differences of a pair in the two rates become one: the larger of them, as in Fairlearn's
         ``equalized_odds_difference``, or their sum, which papers report as separation, "Sp".
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -265,22 +241,8 @@ def equal_opportunity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels, in the same encoding.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -333,22 +295,8 @@ def sufficiency_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Labels: 0/1, -1/1, booleans, strings, ...
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels, in the same encoding.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-    pos_label : object, default=None
-        The positive label; None for the larger of the two.
-    agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if one of the labels is never predicted in a group: raise, or return NaN.
-    return_groups : bool, default=False
-        Whether to return the table by group as well.
 
     Returns
     -------
@@ -401,12 +349,8 @@ def inaccuracy(
     ----------
     y_true : array-like of shape (n_samples,)
         Labels; two or more.
-    y_pred : array-like of shape (n_samples,)
-        Predicted labels, in the same encoding.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Group of every row; changes nothing but the table by group.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
     return_groups : bool, default=False
         Whether to return the table by group as well; needs ``sensitive_features``.
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 
+from fairconstrained.checks.docstrings import inherited_documentation
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
-from fairconstrained.estimators.parameters import inherited_documentation
 from fairconstrained.paths._path_cv import CHOICE_PARAMETERS, FairnessPathCV, choose, kappa_of
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]

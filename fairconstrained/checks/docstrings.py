@@ -1,0 +1,104 @@
+"""Parameters that are documented once, for all functions and classes that have them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from ast import literal_eval
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+__all__ = ["completed_documentation", "entries", "inherited_documentation"]
+
+#: The head of a section of a docstring, such as "Parameters" and its underline.
+_HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
+#: An entry of a section: a line that is not indented, and the indented ones below it.
+_ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
+
+
+def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
+    """Complete the docstring of a class by what its bases say of its parameters and attributes.
+
+    Parameters
+    ----------
+    cls : type
+    parameters : mapping
+        Defaults of the parameters that it has, in the order in which they are to be documented.
+
+    Returns
+    -------
+    doc : str or None
+        None where there is no docstring.
+    """
+    bases = [inspect.cleandoc(base.__dict__.get("__doc__") or "") for base in cls.__mro__[1:]]
+    return completed_documentation(cls.__doc__, bases, parameters)
+
+
+def completed_documentation(doc: str | None, others: Sequence[str], parameters: Mapping[str, Any]) -> str | None:
+    """Complete a docstring by the entries that others have of the same parameters, and of further attributes.
+
+    Parameters
+    ----------
+    doc : str or None
+    others : sequence of str
+        Docstrings, of which the first with an entry counts.
+    parameters : mapping
+        Defaults of the parameters, in the order in which they are to be documented.
+
+    Returns
+    -------
+    doc : str or None
+        None where there is no docstring.
+    """
+    doc = inspect.cleandoc(doc or "")
+    for section in ("Parameters", "Attributes"):
+        own = [*entries(doc, section)]
+        documented = {name for names, _ in own for name in names}
+        for other in others:
+            for names, text in entries(other, section):
+                new = [name for name in names if name not in documented]
+                if new and (section == "Attributes" or new[0] in parameters):
+                    own.append((names, text))
+                documented.update(names)
+        if section == "Parameters":
+            places = {name: place for place, name in enumerate(parameters)}
+            own.sort(key=lambda entry: places.get(entry[0][0], 0))
+            own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
+        doc = _replaced(doc, section, [text.rstrip("\n") for _, text in own])
+    return doc or None
+
+
+def _with_default(entry: str, default: Any) -> str:
+    """The entry of a parameter with the default that the class has, where a base names another one."""
+    named = re.search(r"(?<=default=).*", entry.split("\n", 1)[0])
+    if named is None or literal_eval(named.group()) == default:
+        return entry
+    return entry[: named.start()] + repr(default) + entry[named.end() :]
+
+
+def _span(doc: str, section: str) -> tuple[int, int] | None:
+    """Where the entries of a section begin and end."""
+    heads = [*_HEAD.finditer(doc)]
+    for head, following in pairwise([*heads, None]):
+        if head is not None and head.group(1) == section:
+            return head.end(), len(doc) if following is None else following.start()
+    return None
+
+
+def entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
+    """The names and the text of every entry."""
+    span = _span(doc, section)
+    for found in _ENTRY.finditer(doc[slice(*span)] if span else ""):
+        text = found.group()
+        names = text.split("\n", 1)[0].split(" : ")[0]
+        yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
+
+
+def _replaced(doc: str, section: str, texts: list[str]) -> str:
+    """The docstring with these entries in a section, if it has that section."""
+    span = _span(doc, section)
+    if span is None:
+        return doc
+    rest = doc[span[1] :]
+    return doc[: span[0]] + "\n".join(texts) + ("\n\n" + rest if rest else "")
