@@ -35,7 +35,7 @@ class Cells:
     weights : Tensor of shape (n_samples,)
         Weights that sum to one within every cell; zero for rows in no cell.
     labels : tuple of str
-        What to call the cells in messages.
+        Names of the cells in messages.
     """
 
     slices: tuple[slice, ...]
@@ -127,7 +127,7 @@ class FairData:
         sample_weight : ndarray of shape (n_samples,), optional
             Non-negative. Rows of weight zero are dropped: they are as if they had never been given.
         unions : Unions, optional
-            Of the groups; then a group may be without rows.
+            Groups that may overlap, of which the groups here are the parts; then a part may be without rows.
         clusters : ndarray of shape (n_samples,), optional
         n_ignored : int, default=0
             The number of groups, the last ones, that constraints leave out.
@@ -187,7 +187,7 @@ class FairData:
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:
-        """Where the rows of every group stand."""
+        """Places of the rows of every group."""
         ends = np.searchsorted(self.codes, np.arange(self.n_groups + 1)).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
@@ -288,7 +288,7 @@ class FairData:
         rows : ndarray of shape (size,)
             Numbers in the internal order, ascending; a row may come several times.
         weights : Tensor of shape (size,), optional
-            None: all count alike.
+            Weights of the rows; None: all alike.
         """
         weights = _alike(rows.size) if weights is None else weights
         return replace(
@@ -333,7 +333,7 @@ class FairData:
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
-    """Those of the rows that stand in a part, and the same counted from its beginning."""
+    """Return the rows that stand in a part, and their numbers counted from its beginning."""
     if isinstance(rows, slice):
         start, stop = max(rows.start, part.start), max(min(rows.stop, part.stop), part.start)
         start = min(start, stop)

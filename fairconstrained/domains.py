@@ -332,7 +332,7 @@ class Product(Domain):
         return all(domain.is_polyhedral for _, domain in self.parts)
 
     def polyhedron(self, n: int) -> Polyhedron:
-        """Those of the parts, with the further variables of one after those of the other."""
+        """The polyhedron of all parts, with the further variables of one after those of the other."""
         entries = [np.arange(n)[part] for part, _ in self.parts]
         found = [domain.polyhedron(own.size) for own, (_, domain) in zip(entries, self.parts, strict=True)]
         extra = [part.lower.size - own.size for own, part in zip(entries, found, strict=True)]

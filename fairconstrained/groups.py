@@ -109,7 +109,7 @@ class Unions(NamedTuple):
     Attributes
     ----------
     labels : tuple
-        Of the groups.
+        Names of the groups.
     members : csr_array of shape (n_groups, n_parts)
         1 where a part belongs to a group.
     """
@@ -118,12 +118,12 @@ class Unions(NamedTuple):
     members: sp.csr_array
 
     def of_rows(self, codes: np.ndarray) -> sp.csr_array:
-        """Which rows belong to which groups, by the rows' parts; of shape (n_samples, n_groups)."""
+        """Return the membership of the rows in the groups, by the rows' parts; of shape (n_samples, n_groups)."""
         return sp.csr_array(self.members.T)[codes]
 
 
 class Membership:
-    """Which rows belong to which of several groups, which may overlap, and a row to none.
+    """Membership of the rows in several groups, which may overlap; a row may be in none.
 
     Rows that belong to the same groups make up a *part*. What holds for rows is summed up by part, once, and then by
     group, so that many groups cost little more than few.
@@ -175,7 +175,7 @@ class Groups(NamedTuple):
     codes : ndarray of shape (n_samples,)
         Group, or part of groups, of every row.
     labels : tuple
-        Of the codes.
+        Names of the codes.
     unions : Unions, optional
         The groups, if they overlap.
     """
@@ -312,8 +312,8 @@ def threshold_groups(
     Returns
     -------
     members : DataFrame of bool, of shape (n_samples, n_groups)
-        For ``sensitive_features``; the names say what the groups have, such as ``"income>=0.5 & age>=30"``. Groups of
-        the same rows appear once, under the first of their names.
+        Table for ``sensitive_features``; names say the conditions of the groups, such as ``"income>=0.5 & age>=30"``.
+        Groups of the same rows appear once, under the first of their names.
 
     Raises
     ------

@@ -68,7 +68,7 @@ class ModelPoint:
     terms : TermsPoint
         The terms at the model's scores.
     pullback : callable
-        That of the model at ``params``, see `ParametricModel.forward`.
+        Pullback of the model at ``params``, see `ParametricModel.forward`.
     """
 
     def __init__(self, model: ParametricModel, params: np.ndarray, terms: TermsPoint, pullback: Pullback) -> None:

@@ -33,22 +33,22 @@ Forward = tuple[Tensor, Pullback]
 
 @dataclass(frozen=True)
 class Start:
-    """Where a solver begins: a state of the model, and what an earlier run learnt about the constraints.
+    """Start of a solver: a state of the model, and multipliers and components of an earlier run.
 
     It holds no data, so it carries over to another ``kappa`` and, as far as `on` says, to other rows.
 
     Attributes
     ----------
     model_state : object
-        What the model's scores depend on; the parameters, an ndarray of shape (n_params,), if it is parametric.
+        State that the model's scores depend on; the parameters, an ndarray of shape (n_params,), if it is parametric.
     components, multipliers : tuple of ndarray, one for each constraint, or empty
-        What `BoundConstraint.with_components` takes, and the multiplier of every component.
+        Keys for `BoundConstraint.with_components`, and the multiplier of every component.
     previous : ndarray of shape (n_params,), optional
         Parameters that the run which ended here was itself warm-started from, for a solver that follows a path.
     fingerprint : int, optional
-        That of the data which components and multipliers are about; None for any.
+        Fingerprint of the data that components and multipliers belong to; None for any data.
     solver_state : object, optional
-        What only the solver that it comes from can go on from.
+        Further state, for the solver that it comes from.
     """
 
     model_state: Any
@@ -75,7 +75,7 @@ class Problem(Terms):
     threshold : float
         Score above which a row is predicted positive.
     model : Model
-        What the scores ``h_w(X)`` come from.
+        Source of the scores ``h_w(X)``.
     domain : Domain, optional
         The set of the parameters ``w``; None is the whole space.
     """
@@ -199,7 +199,7 @@ class Problem(Terms):
         terms_at : callable
             Such as `Terms.at_scores`.
         forward : tuple of Tensor and callable, optional
-            What the model's ``forward`` gives at ``z``, where it is known.
+            Result of the model's ``forward`` at ``z``, where it is known.
         """
         params = z[: self.n_params]
         scores, pullback = forward or self.parametric.forward(params, self.data)

@@ -44,7 +44,7 @@ class Sampler:
     size : int
         Rows of a batch.
     factors : ndarray of shape (n_samples,)
-        How many times as often as its weight says a row is drawn; its weight in the batch makes up for it.
+        Ratio of the probability of a row to its weight; the weights in the batch make up for it.
     order : ndarray of shape (n_samples,), optional
         The rows by stratum and target. None: as they are.
     """
@@ -64,7 +64,7 @@ class Sampler:
         size : int
             At least 1.
         balance : float, default=0.0
-            What becomes of the groups' shares: they stay as they are at 0 and are equal at 1.
+            Mix of the groups' shares: as they are at 0, and equal at 1.
         strata : ndarray of shape (n_samples,), optional
             Numbers from 0 on that stand for the groups here.
         """
@@ -82,7 +82,7 @@ class Sampler:
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """Where the part of every row of ``order`` ends, in rows of the batch; ndarray of shape (n_samples,)."""
+        """Ends of the parts of the rows of ``order``, in rows of the batch; ndarray of shape (n_samples,)."""
         lengths = self.data.weights.numpy() * self.factors
         ends = np.cumsum(lengths if self.order is None else lengths[self.order])
         return ends * (self.size / ends[-1])

@@ -313,7 +313,7 @@ class Surrogate:
         Standard deviation of the steep part of the density ``sigma'`` at width 1. Surrogates of equal
         ``width * spread`` blur the scores alike, whatever their shape.
     width : float
-        In units of the scores; the narrower, the closer to the indicator.
+        Width in units of the scores; the narrower, the closer to the indicator.
     """
 
     name: str

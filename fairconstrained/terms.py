@@ -80,11 +80,11 @@ class Terms:
         Parameters
         ----------
         scores : Tensor of shape (n_samples,)
-            In the order of the data, without a graph.
+            Scores in the order of the data, without a graph.
         aux : ndarray of shape (n_aux,)
-            See `initial_aux`. It may go on with variables of constraints that these terms are without.
+            Auxiliary variables, see `initial_aux`; those of constraints that these terms leave out may follow.
         row_losses : RowLossTerms, optional
-            Those of these terms, where they are known.
+            Losses of the rows for these terms, where they are known.
 
         Returns
         -------
@@ -169,7 +169,7 @@ def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "v
     ----------
     terms : Terms
     scores, aux
-        As in `Terms.at_scores`.
+        Arguments of `Terms.at_scores`.
     part : {"values", "plus", "minus"}
         Method of the terms that is evaluated; the last two are those of `DifferenceOfConvex`.
     """

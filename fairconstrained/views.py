@@ -141,7 +141,7 @@ class Exact(ABC):
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
-            In the order of the data.
+            Scores in the order of the data.
 
         Returns
         -------
@@ -165,7 +165,7 @@ class Exact(ABC):
         blur : float
             Standard deviation by which the new surrogate blurs the scores, in standard deviations of the scores.
         margin : float
-            What the new surrogate's tolerance falls short of ``kappa`` (negative: exceeds it by).
+            Difference of ``kappa`` and the new surrogate's bound; negative for a looser bound.
         """
 
 

@@ -35,7 +35,7 @@ def auc_of_curves(above: np.ndarray, below: np.ndarray) -> float:
     Parameters
     ----------
     above, below : ndarray of shape (n_thresholds,)
-        Where the first one does not begin with zero, the rest lies above all thresholds.
+        Curves. Where the first value is not zero, the rest lies above all thresholds.
     """
     middle = (below[1:] + below[:-1]) / 2
     return float(above[0] + np.diff(above) @ (1 - middle))
@@ -53,9 +53,9 @@ class AUCBands(Cells):
     pairs : ndarray of int, of shape (n_differences, 2, 2)
         The set above and the set below, of both AUCs. It is 1/2 where they are the same.
     names : tuple of str
-        Of the sets.
+        Names of the sets.
     intervals : PercentileIntervals
-        What part of the ranks counts.
+        Ranks that count.
     """
 
     ranks: np.ndarray

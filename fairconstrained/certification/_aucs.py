@@ -1,4 +1,4 @@
-"""Which AUCs a metric compares in a sample, and the sets of rows behind them."""
+"""AUCs that a metric compares in a sample, and the sets of rows behind them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ComparedAUCs:
     ----------
     scores : ndarray of shape (n_samples,)
     cells : ndarray of int, of shape (n_samples,)
-        In ``0 .. n_cells``; the rows of cell ``n_cells`` are in no set.
+        Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are in no set.
     n_cells : int
     differences : tuple of AUCDifference
-        Those that count.
+        Differences that count.
     names : dict of tuple to str
-        Of the sets.
+        Names of the sets.
     """
 
     scores: np.ndarray
@@ -64,7 +64,7 @@ class ComparedAUCs:
         return float(difference_aucs(self.scores, self.cells, np.ones(self.scores.size), self.n_cells, [sets])[0, 0])
 
     def table(self, lower: np.ndarray, upper: np.ndarray, estimates: Sequence[float]) -> pd.DataFrame:
-        """One row for every AUC that is not 1/2 by definition."""
+        """Return one row for every AUC that is not 1/2 by definition."""
         rows = [
             {
                 "above": self.names[above],

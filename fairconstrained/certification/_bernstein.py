@@ -62,7 +62,7 @@ class BoundedMeans(Cells):
 
     @classmethod
     def evidence(cls, sample: Sample, found: Comparison, low: float, high: float) -> CellEvidence:
-        """That of a comparison whose values lie between ``low`` and ``high``."""
+        """Return the evidence of a comparison whose values lie between ``low`` and ``high``."""
         counts = found.counts
         means = found.sums(found.values) / counts
         # around the mean of all, lest squares of a large mean hide the variance

@@ -77,7 +77,7 @@ class Proportions(Cells):
 
     @classmethod
     def evidence(cls, sample: Sample, found: Comparison) -> CellEvidence:
-        """That of a comparison whose values are 0 and 1."""
+        """Return the evidence of a comparison whose values are 0 and 1."""
         cells = cls(found.sums(found.values), found.counts, found.index)
         return CellEvidence(sample.gap, sample.n_samples, cells, found.contrast)
 

@@ -60,21 +60,21 @@ class Certificate(PlainState):
     Attributes
     ----------
     metric : str
-        What is bounded; ``"1 - minority_share"`` for a share that is to be large.
+        Name of the number that is bounded; ``"1 - minority_share"`` for a share that is to be large.
     gap : float
-        In the sample.
+        Value of the metric in the sample.
     upper_bound : float
         Exceeded by the gap in the population with probability at most ``delta``, over the draw of the sample.
     delta : float
     kappa : float or None
-        What was to be certified.
+        Value that the metric was to be certified not to exceed.
     method : {"hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
         Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.
     n_samples : int
     n_events : int
-        How many events the union is over; the probabilities with which they fail add up to at most ``delta``.
+        Number of events in the union; the probabilities with which they fail add up to at most ``delta``.
     union : str
         These events in words.
     cells : DataFrame
@@ -123,7 +123,8 @@ class Certificate(PlainState):
         Returns
         -------
         n_samples : int or None
-            None if the estimate is not below ``kappa``, or so little that it would take 1e8 times the rows.
+            Number of rows; None if the estimate is not below ``kappa``, or so close to it that more than 1e8 times the
+            rows are needed.
         """
         scale = self._evidence.sufficient_scale(self.delta, kappa)
         return None if scale is None else int(np.ceil(scale * self.n_samples - 1e-9))
@@ -227,19 +228,19 @@ def certify(
     metric_params : dict, default=None
         Further arguments of the metric, such as ``interval``; no ``sample_weight``.
     kappa : float, default=None
-        What the bound is compared with. None: the ``kappa`` of the model, if it has one in use and the metric compares
-        groups.
+        Value that the bound is compared with. None: the ``kappa`` of the model, if it has one in use and the metric
+        compares groups.
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     method : str, default="auto"
-        See above. "auto" takes the first one that the metric has.
+        Kind of bound, as above. "auto" takes the first one that the metric has.
     loss_bound : float or pair of floats, default=None
         Numbers between which the losses of all rows lie, of the sample and of the population; a single one stands for
         (0, loss_bound). Only for losses.
     n_resamples : int, default=1000
-        Of the bootstrap; at least ``10 / delta``.
+        Number of resamples of the bootstrap; at least ``10 / delta``.
     random_state : int, RandomState instance or None, default=None
-        Of the bootstrap.
+        Seed of the bootstrap.
     allow_training_data : bool, default=False
         Whether rows on which the model was fitted are no error; the certificate says so then. Models of this package
         keep a record of their rows. **Of other models nothing is known, and this is not checked.**
@@ -381,7 +382,7 @@ def split_params(
     Raises
     ------
     ValueError
-        For an unknown metric, or arguments that are not the user's to give here.
+        For an unknown metric, or arguments that users may not give here.
     """
     function, params = resolve_metric(metric, metric_params)
     params.pop("on_empty", None)  # an empty cell has no bound

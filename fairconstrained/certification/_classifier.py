@@ -58,7 +58,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         replaced. Of other classifiers (such as those with a penalty, those that choose kappa themselves, and searches)
         nothing can be tightened; they are fitted as they are, and tested.
     kappa : float
-        What the gap in the population is to be certified not to exceed, at least 0.
+        Value that the gap in the population is to be certified not to exceed, at least 0.
     metric : str or callable
         The gap, as in `certify`.
     metric_params : dict, default=None
@@ -79,14 +79,14 @@ class CertifiedFairClassifier(DelegatesToFitted):
     cv : int or cross-validation splitter, default=3
         Folds of the rows that are fitted on, by which the inner bound is chosen.
     method : str, default="auto"
-        As in `certify`. With "bootstrap" (and "auto" for a metric that has nothing else) the promise holds in the limit
-        of many rows only.
+        Kind of bound, as in `certify`. With "bootstrap" (and "auto" for a metric that has nothing else) the promise
+        holds in the limit of many rows only.
     loss_bound : float or pair of floats, default=None
-        As in `certify`.
+        Numbers between which all losses lie, as in `certify`.
     n_resamples : int, default=1000
-        Of the bootstrap.
+        Number of resamples of the bootstrap.
     random_state : int, RandomState instance or None, default=None
-        Of the choice of the rows that are set aside, and of the bootstrap.
+        Seed of the choice of the rows that are set aside, and of the bootstrap.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
     estimator_ : estimator
         The model that was tested last, and that predicts.
     kappa_ : float or None
-        Its inner bound; None if the estimator has none.
+        Bound with which the estimator was fitted; None if it has none.
     n_tests_ : int
         Tests on the rows set aside.
     plan_ : DataFrame or None
@@ -216,7 +216,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             The group of every row. Without it there is one group: the estimator is fitted on all rows, nothing is
             certified, and a `FairnessWarning` says so.
         sample_weight : array-like of shape (n_samples,), optional
-            Of the fit; the certificate counts every row once.
+            Weights for the fit; the certificate counts every row once.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         return kappas[int(good[0] if good.size else planned.argmin()) :]
 
     def _inner_bounds(self) -> list[float]:
-        """Those to choose from, the loosest one first."""
+        """Return the bounds to choose from, the loosest one first."""
         given = [round(self.kappa * share, 10) for share in _SHARES] if self.kappas is None else self.kappas
         kappas = list(given)
         if not kappas or not all(is_number(kappa) and kappa >= 0 for kappa in kappas):
@@ -349,7 +349,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         Parameters
         ----------
         X, sensitive_features
-            As in `predict`.
+            Rows, as in `predict`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 

@@ -71,7 +71,7 @@ class QuantileBands(Evidence):
     distributions : list of tuple of two ndarrays
         Atoms in increasing order and their masses, by group.
     index : Index
-        Of the groups.
+        Names of the groups.
     agg : {"max", "mean"}
     """
 
@@ -142,7 +142,7 @@ class _Band:
 
     @property
     def steps(self) -> np.ndarray:
-        """Where the ends of the band change."""
+        """Levels at which the ends of the band change."""
         return np.concatenate([self.levels - self.width, self.levels + self.width, [self.width, 1 - self.width]])
 
     def at(self, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -37,11 +37,11 @@ class SumsOfEstimates(Evidence):
     gap : float
     n_samples : int
     gaps : ndarray of shape (n_items,)
-        Of the pairs of groups.
+        Gaps of the pairs of groups.
     spreads : ndarray of shape (n_items,)
         Sums of ``1 / n_c``; for an AUC ``n_c`` are the rows of the smaller of its sets.
     most : float
-        What no gap exceeds.
+        Number that no gap exceeds.
     agg : {"max", "mean"}
     table : DataFrame
         Counts and estimates.

@@ -1,4 +1,4 @@
-"""Which inner bound to fit with, so that a certificate for the outer one may be expected to pass."""
+"""Choice of the inner bound to fit with, so that a certificate for the outer one may be expected to pass."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Part:
     X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
     groups : object
-        None where there are none, as for ``weights``.
+        Groups of the rows; None where there are none, as for ``weights``.
     weights : object
     """
 
@@ -74,7 +74,7 @@ class Ladder:
     Attributes
     ----------
     estimator : estimator
-        As the user gave it.
+        Estimator that the user gave.
     """
 
     estimator: Any
@@ -131,13 +131,13 @@ def fitted(model: Any, part: Part) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """How models are tested.
+    """Settings with which the planned models are tested.
 
     Attributes
     ----------
     metric : callable
     params : dict
-        Of the metric.
+        Arguments of the metric.
     pos_label : object
     method : str
     loss_bound : tuple of float or None

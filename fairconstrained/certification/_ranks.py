@@ -30,7 +30,7 @@ class RankCells(Cells):
     ranks : ndarray of shape (n_thresholds, n_groups)
     counts : ndarray of shape (n_groups,)
     labels : tuple
-        Of the groups.
+        Names of the groups.
     """
 
     thresholds: np.ndarray

@@ -51,7 +51,7 @@ def difference_upper(hits: tuple[float, float], counts: tuple[int, int], delta: 
     Parameters
     ----------
     hits : tuple of float
-        Of the groups a and b; need not be integers.
+        Numbers of hits of the groups a and b; need not be integers.
     counts : tuple of int
     delta : float
 
@@ -115,7 +115,7 @@ class DifferencesOfRates(Evidence):
     gap : float
     n_samples : int
     found : Comparison
-        Of groups that do not overlap.
+        Comparison of the rates of groups that do not overlap.
     """
 
     gap: float

@@ -91,7 +91,7 @@ class AUCStatistics(Cells):
     ----------
     found : ComparedAUCs
     statistics : tuple of _Statistic or None
-        None where the AUC is 1/2 by definition.
+        Statistics of the AUCs; None where an AUC is 1/2 by definition.
     """
 
     found: ComparedAUCs
@@ -124,7 +124,7 @@ def _aucs(sample: Sample) -> Evidence:
 
 
 def _statistic(found: ComparedAUCs, above: Set, below: Set) -> _Statistic | None:
-    """None for a set over itself."""
+    """Return the statistic of a set over another; None for a set over itself."""
     one, other = set(above), set(below)
     if one == other:
         return None

@@ -35,7 +35,7 @@ class Replicates:
     ----------
     estimate : float
     resampled : ndarray of shape (n_resamples,)
-        In increasing order.
+        Values of the statistic in the resamples, in increasing order.
     acceleration : float
     """
 
@@ -52,7 +52,7 @@ class Replicates:
         Parameters
         ----------
         statistic : callable
-            Of row numbers, which may repeat. May raise ValueError where a cell is empty.
+            Function of row numbers, which may repeat. May raise ValueError where a cell is empty.
         strata : ndarray of int, of shape (n_samples,)
             The number of rows of every stratum stays.
         n_resamples : int
@@ -130,7 +130,7 @@ class BootstrapEvidence(Evidence):
     n_samples : int
     replicates : Replicates
     strata : DataFrame
-        What the rows of every stratum have in common, and their number.
+        Description of every stratum, and its number of rows.
     n_resamples : int
     """
 
@@ -187,7 +187,7 @@ def statistic_of(
 
 
 def _quick(sensitive_features: Any) -> Any:
-    """One column of groups as categories, which are encoded in no time."""
+    """Return one column of groups as categories, which are encoded in no time."""
     table = None if sensitive_features is None else as_table(sensitive_features)
     if not isinstance(table, pd.DataFrame) or table.shape[1] != 1:
         return table
@@ -230,7 +230,7 @@ def gap_interval(
     y_true : array-like of shape (n_samples,) or None
         Labels or targets.
     y_response : array-like of shape (n_samples,)
-        What the metric judges: predictions, scores or probabilities.
+        Predictions, scores or probabilities, whichever the metric takes.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row.
     sample_weight : array-like of shape (n_samples,), default=None

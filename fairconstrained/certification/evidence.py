@@ -32,7 +32,7 @@ class Evidence(ABC):
     Attributes
     ----------
     gap : float
-        In the sample.
+        Value of the metric in the sample.
     n_samples : int
     method : str
         Name of the family.
@@ -50,7 +50,7 @@ class Evidence(ABC):
     @property
     @abstractmethod
     def n_events(self) -> int:
-        """How many events the union is over."""
+        """Number of events in the union."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Evidence(ABC):
         ----------
         delta : float
         scale : float, default=1.0
-            What all counts of rows are multiplied by, while the estimates stay.
+            Factor of all counts of rows, while the estimates stay.
         """
 
     @abstractmethod

@@ -15,7 +15,7 @@ _JACKKNIFE_BLOCKS = 100
 
 
 def fewest_resamples(tail: float) -> int:
-    """As many as leave ten beyond a quantile that leaves the share ``tail``, up to rounding."""
+    """Return the least number of resamples with ten beyond a quantile that leaves the share ``tail``."""
     return int(np.ceil(10 / tail - 1e-9))
 
 
@@ -29,7 +29,7 @@ def draws(strata: np.ndarray, n_resamples: int, rng: np.random.Generator) -> Ite
 
 
 def jackknife_blocks(strata: np.ndarray) -> list[int]:
-    """How many blocks of rows the jackknife leaves out, one after the other, of every stratum."""
+    """Return the number of blocks of every stratum that the jackknife leaves out, one after the other."""
     sizes = np.bincount(strata)
     if strata.size <= _JACKKNIFE_BLOCKS:
         return [int(size) if size > 1 else 0 for size in sizes]
@@ -38,7 +38,7 @@ def jackknife_blocks(strata: np.ndarray) -> list[int]:
 
 
 def without_blocks(strata: np.ndarray, rng: np.random.Generator) -> Iterator[Iterator[np.ndarray]]:
-    """For every stratum all row numbers but those of a block of it; a block is one row if there are not many."""
+    """Yield, for every stratum, an iterator of all row numbers but those of one block, block by block."""
     for code, n_blocks in enumerate(jackknife_blocks(strata)):
         rows = rng.permutation(np.flatnonzero(strata == code))
         if n_blocks:
@@ -46,12 +46,12 @@ def without_blocks(strata: np.ndarray, rng: np.random.Generator) -> Iterator[Ite
 
 
 def acceleration(left_out: Sequence[np.ndarray]) -> float:
-    """Skewness that BCa quantiles correct for; 0 where it cannot be told.
+    """Return the acceleration of BCa quantiles, which corrects for skewness; 0 where it cannot be told.
 
     Parameters
     ----------
     left_out : sequence of ndarray
-        For every stratum the statistic without each of its blocks; NaN where a cell is empty.
+        Statistic without each of its blocks, for every stratum; NaN where a cell is empty.
 
     References
     ----------

@@ -43,18 +43,18 @@ class Sample:
     y_true : ndarray of shape (n_samples,)
         Labels or targets.
     response : ndarray of shape (n_samples,)
-        What the model said.
+        Predictions, scores or probabilities of the model.
     sensitive_features : object
-        None for a metric that compares no groups.
+        Groups of the rows; None for a metric that compares no groups.
     params : dict
         Further arguments of the metric.
     loss_bound : tuple of float, optional
         Between which all losses lie, in the sample and outside it.
     n_resamples : int
     random_state : object
-        Of the bootstrap.
+        Seed of the bootstrap.
     gap : float
-        What is to be small.
+        Value of the metric, or one minus it, which is small for a good model.
     """
 
     metric: Callable[..., Any]
@@ -135,7 +135,7 @@ def strata_of(
     Parameters
     ----------
     metric : callable
-        Of one that is not known the numbers of rows in the groups count as given.
+        Metric. For an unknown one, the numbers of rows in the groups count as given.
     params : dict
     sensitive_features : object
     y_true, response : ndarray of shape (n_samples,), optional
@@ -145,7 +145,7 @@ def strata_of(
     -------
     codes : ndarray of int, of shape (n_samples,)
     table : DataFrame
-        What the rows of every stratum have in common, and how many they are, ``n_samples``.
+        Description of every stratum, and its number of rows ``n_samples``.
     """
     wanted = info_of(metric).given_rows(params)
     columns: dict[str, Any] = {"label": y_true, "response": response}

@@ -18,7 +18,7 @@ from fairconstrained.model_selection.pipelines import nested_models
 __all__ = ["Overlap", "bound_params", "check_unseen", "model_kappa", "overlap_with_fit"]
 
 _STANDARD_ERRORS, _TOLERANCE = 4, 0.01
-#: With at most this probability other rows are taken for those of the fit, because they occur as often.
+#: Largest probability of taking other rows for those of the fit, because they occur as often.
 _COINCIDENCE = 1e-3
 #: Probability with which an overlap is noticed that counts as noticeable.
 _NOTICED = 0.95
@@ -64,7 +64,7 @@ class Overlap(NamedTuple):
 
     @property
     def words(self) -> str:
-        """One sentence."""
+        """Return the finding as one sentence."""
         if self.share is None:
             return "Whether the model was fitted on some of these rows is not known: it has no record that tells."
         if self.share:
@@ -104,7 +104,7 @@ def check_unseen(model: Any, X: Any, allow: bool) -> Overlap:
 
 
 def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
-    """Those parts of a model that remember rows, what they know about these, and what tells that it is no chance."""
+    """Yield every part of a model that remembers rows, the overlap with these, and why it is no coincidence."""
     for part, rows in nested_models(model, X):
         sketch = getattr(part, "_rows_seen", None)
         if sketch is None:

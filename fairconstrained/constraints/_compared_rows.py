@@ -188,7 +188,7 @@ class _SaddleMoments(_ComparedRows, SaddleMoments):
         return replace(terms, shares=torch.cat([terms.shares, terms.shares.new_zeros(others)]))
 
 
-#: How every view is handed on; of two that say the same, the first one is taken.
+#: Class that hands every view on; of a view and one that implies it, only the latter is taken.
 _VIEWS: dict[type, type[_ComparedRows]] = {
     RowLosses: _RowLosses,
     FullBatch: _FullBatch,

@@ -116,7 +116,7 @@ class BoundGroupRanks(BoundThresholdParity):
         return torch.cat([shares[:, :1], torch.where(inner, shares.gather(1, own), ranks)], dim=1)
 
     def _scores_at_ends(self, scores: Tensor) -> Tensor:
-        """Score at every end of the interval, zero where the end is none; Tensor of shape (n_groups, 2 n_pieces)."""
+        """Return the score at every end of the interval, 0 for ends 0 and 1; Tensor of shape (n_groups, 2 n_pieces)."""
         data, ranks = self.data, self._ranks_of_ends.numpy()
         columns = []
         for at in ranks.T:

@@ -1,4 +1,4 @@
-"""The one rule for how far a bound may be missed: what a single row of a compared cell may count."""
+"""The rule for the least number of rows that a bound needs: how much a single row may change the metric."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-9
 
 
 def resolution(kappa: float) -> float:
-    """The most that one row may count in a metric that ``kappa`` bounds."""
+    """Return the largest change of a metric by one row that a bound ``kappa`` allows."""
     return max(kappa, FINEST)
 
 
@@ -30,15 +30,15 @@ class CellSizes(NamedTuple):
     Attributes
     ----------
     labels : sequence of str
-        What to call the cells in messages.
+        Names of the cells in messages.
     counts : ndarray of shape (n_cells,)
-        Their rows.
+        Numbers of rows of the cells.
     shares : ndarray of shape (n_cells,)
         Share of the cell's weight that its heaviest row has; 1 for a cell without rows.
     units : ndarray of shape (n_cells,)
-        What a share of one counts in the metric.
+        Change of the metric where the share of a cell changes by one.
     groups : ndarray of shape (n_cells,)
-        Code of the group that the cell is made of; -1 where it is made of several, or of none.
+        Code of the group whose rows the cell holds; -1 where it holds rows of several groups, or of none.
     """
 
     labels: Sequence[str]
@@ -51,7 +51,7 @@ class CellSizes(NamedTuple):
     def of_rows(
         cls, labels: Sequence[str], counts: np.ndarray, shares: np.ndarray, groups: np.ndarray | None = None
     ) -> Self:
-        """Cells where a share counts as it is."""
+        """Return cells whose shares count in the metric as they are."""
         n_cells = len(labels)
         groups = np.full(n_cells, -1) if groups is None else groups
         return cls(labels, np.asarray(counts), np.asarray(shares), np.ones(n_cells), groups)
@@ -71,16 +71,16 @@ class CellSizes(NamedTuple):
 
     @property
     def steps(self) -> np.ndarray:
-        """Weight of one row in the metric; ndarray of shape (n_cells,)."""
+        """Change of the metric by the heaviest row of every cell; ndarray of shape (n_cells,)."""
         return self.shares * self.units
 
     def too_small(self, limit: float) -> np.ndarray:
-        """Numbers of the cells that have no rows, or in which one row counts more than the limit."""
+        """Return the numbers of the cells that are empty, or in which one row changes the metric by too much."""
         coarse = (self.steps > limit * (1 + _ROUNDING)) & (limit < 1)
         return np.flatnonzero(coarse | (self.counts == 0))
 
     def is_small(self, limit: float) -> np.ndarray:
-        """Which groups have a cell that is `too_small`; boolean ndarray of shape (n_groups,)."""
+        """Return whether each group has a cell that is `too_small`; boolean ndarray of shape (n_groups,)."""
         return np.isin(np.arange(self.groups.max(initial=-1) + 1), self.small_groups(limit))
 
     def small_groups(self, limit: float) -> np.ndarray:
@@ -108,11 +108,12 @@ def check_sizes(notion: str, kappa: float, limit: float, sizes: CellSizes) -> No
     Parameters
     ----------
     notion : str
-        For the message.
+        Name of the constraint in the message.
     kappa : float
-        The bound, for the message.
+        Bound that the message names.
     limit : float
-        The most that one row may count; 1 and more is no limit, since no gap of shares exceeds it.
+        The largest change of the metric by one row that is allowed; 1 and more is no limit, since no gap of shares
+        exceeds it.
     sizes : CellSizes
     """
     cells = sizes.too_small(limit)

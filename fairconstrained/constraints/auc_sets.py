@@ -46,7 +46,7 @@ class AUCSets:
     ----------
     data : FairData
     constraint : str or sequence of four masks
-        A key of `AUC_METRICS`, or masks in the order of the caller's rows.
+        A key of `AUC_METRICS`, or masks in the order of the rows that the caller gave.
     protected : object or None
         Label of the protected group.
     codes : ndarray of shape (n_samples,)
@@ -55,9 +55,9 @@ class AUCSets:
         Cells that have rows.
     differences : tuple of AUCDifference
     sides : tuple of (str, str)
-        What to call the two sides of every difference.
+        Names of the two sides of every difference.
     place : dict of int to int
-        From the numbers that `fairconstrained.metrics.auc_sets` gives cells of group and label to those here.
+        Number of a cell here, by its number in `fairconstrained.metrics.auc_sets`, for cells that have rows.
     """
 
     data: FairData

@@ -1,4 +1,4 @@
-"""The contract of a constraint that is bound to data, and checks of its bound."""
+"""Constraints that are bound to data, and checks of their bound."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BoundConstraint(Exact):
 
     @property
     def scale(self) -> float:
-        """One unit of the metric, in units of the surrogate's components."""
+        """Length of one unit of the metric in units of the surrogate's components."""
         return 1.0
 
     @property
@@ -136,7 +136,7 @@ class BoundConstraint(Exact):
         ----------
         scores : ndarray of shape (n_samples,)
         gains : ndarray of shape (n_samples,)
-            What predicting a row positive is worth.
+            Gain of the objective from predicting a row positive.
         threshold : float
             Score above which a row is positive.
         shared : bool
@@ -160,9 +160,9 @@ class BoundConstraint(Exact):
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
-            Of margins between two classes, those of the first class with the opposite sign.
+            For margins between two classes, those of the first class have the opposite sign.
         cuts : ndarray of shape (n_cuts,)
-            In units of the scores.
+            Thresholds, in units of the scores.
 
         Returns
         -------
@@ -180,12 +180,13 @@ class BoundConstraint(Exact):
         """The metric of `fairconstrained.metrics` at ``scores``, in the order of the data."""
 
     def price(self, multipliers: Mapping[str, float] | None) -> float:
-        """By how much the least objective falls per unit of kappa, to first order.
+        """Return the fall of the least objective per unit of kappa, to first order.
 
         Parameters
         ----------
         multipliers : dict or None
-            By the names of the components, of this constraint and of others; None from a method that has none.
+            Multipliers by the names of the components, those of other constraints included; None from a method without
+            multipliers.
 
         Returns
         -------

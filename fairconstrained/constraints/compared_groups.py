@@ -24,12 +24,12 @@ _SHOWN = 10
 
 
 class GroupLimits(NamedTuple):
-    """How small a compared group may be.
+    """Limits to how small a compared group may be.
 
     Attributes
     ----------
     min_size : int
-        Rows that it needs in every cell.
+        Least number of rows in every cell of a group.
     share : float
         The largest share of a cell that one row may have.
     """
@@ -68,13 +68,13 @@ class ComparedGroups:
     ----------
     labels : tuple of str
     names : tuple of str or None
-        What every group of the user is called here; None for one that is left out.
+        Names under which the groups of the user are compared; None for one that is left out.
     place : ndarray of shape (n_codes,)
-        Part that every code of the data stands for; ``n_parts`` for one that is left out.
+        Part that every code of the data belongs to; ``n_parts`` for a code that is left out.
     n_parts : int
         The number of groups, unless they overlap.
     unions : Unions, optional
-        What the groups are made of, if they overlap.
+        The parts that every group consists of, if groups overlap.
     """
 
     labels: tuple[str, ...]
@@ -85,12 +85,12 @@ class ComparedGroups:
 
     @classmethod
     def of(cls, data: FairData, notion: Notion, limits: GroupLimits, constraint: Any) -> Self:
-        """The groups that a constraint compares: as it was told, or those that are large enough.
+        """Return the groups that a constraint compares: those that ``compared_as`` names, or all that are large enough.
 
         Raises
         ------
         ValueError
-            See `found`.
+            If groups are too small, as described in `found`.
         """
         if constraint.compared_as is None:
             return cls.found(data, notion, limits.min_size, constraint.small_groups, limits.share)
@@ -101,7 +101,7 @@ class ComparedGroups:
 
     @classmethod
     def all(cls, data: FairData) -> Self:
-        """The user's groups, every one by itself."""
+        """Return the user's groups, each by itself."""
         labels = tuple(str(label) for label in (data.unions or data).labels)
         return cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
 
@@ -116,6 +116,7 @@ class ComparedGroups:
         min_size : int
             Rows that a group needs in every cell.
         small : {"error", "merge", "ignore"}
+            Treatment of groups that are too small.
         limit : float, default=1.0
             The largest share of a cell that one row may have, see `fairconstrained.constraints._resolution`. A group
             that breaks this rule is small too; where ``small`` is "error", it is for
@@ -152,7 +153,7 @@ class ComparedGroups:
         return merged
 
     def _without(self, is_small: np.ndarray, merged: str | None) -> Self:
-        """Without the small groups, or with all of them as one."""
+        """Return the groups without the small ones, or with all small ones as one."""
         kept = np.flatnonzero(~is_small)
         names = tuple(merged if small else label for label, small in zip(self.labels, is_small, strict=True))
         labels = tuple(self.labels[g] for g in kept) + (() if merged is None else (merged,))
@@ -171,7 +172,7 @@ class ComparedGroups:
         return self.names == self.labels
 
     def differ(self, notion: Notion) -> bool:
-        """Whether there is anything to compare: two groups, or one that is not all rows and these."""
+        """Return whether there is anything to compare: two groups, or a group and all rows."""
         return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
 
     def sizes(self, data: FairData, notion: Notion) -> np.ndarray:

@@ -172,7 +172,7 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     @cached_property
     def _table_of_pairs(self) -> tuple[Tensor, Tensor]:
-        """Where the pairs stand in a flat table of all groups by all groups, and the products of their lengths."""
+        """Places of the pairs in a flat table of all groups by all groups, and the products of their lengths."""
         first, second = self._pairs
         products = self._lengths[first] * self._lengths[second]
         return torch.from_numpy(first * self.data.n_groups + second), torch.from_numpy(products)

@@ -35,7 +35,7 @@ class LossParity(Constraint):
     .. math:: |L_g - L_{g'}| \le \kappa \quad \text{for all groups } g, g', \qquad
               L_g = \frac{1}{|g|} \sum_{i \in g} \ell(h(x_i), y_i)
 
-    ("demographic_parity"); the same of the positive rows ("equal_opportunity"); or
+    ("demographic_parity"); with the means over the positive rows only ("equal_opportunity"); or
     :math:`\max_{v \in \{+,-\}} |L_{g,v} - L_{g',v}| \le \kappa` ("equalized_odds"), with ``agg_labels="sum"`` the sum
     in place of the maximum. With ``reference="overall"`` the mean loss of all rows stands in place of :math:`L_{g'}`.
 
@@ -52,7 +52,7 @@ class LossParity(Constraint):
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
     reference : {"pairwise", "overall"}, default="pairwise"
     agg_labels : {"max", "sum"}, default="max"
-        What is bounded in "equalized_odds": the larger of the gaps of the two labels, or their sum as in the paper.
+        Whether "equalized_odds" bounds the larger of the gaps of the two labels, or their sum as in the paper.
 
     References
     ----------

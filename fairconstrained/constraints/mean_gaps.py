@@ -50,10 +50,11 @@ class Comparisons(NamedTuple):
     aux : ndarray of shape (n_components, n_aux)
         Coefficients of the centres.
     names : tuple of str
+        Names of the components.
     share : float
-        Of kappa, that they may come to.
+        Largest allowed value of a component, as a share of ``kappa``.
     averaged : bool
-        Whether it is their mean that is bounded, as the only component.
+        Whether the only component is the mean of these.
     """
 
     cells: Any
@@ -154,11 +155,11 @@ class BoundMeanGaps(BoundRowFunction):
 
     @property
     def n_aux(self) -> int:
-        """One centre for each of the notion's signs, where there are too many pairs."""
+        """Number of centres: one for each of the notion's signs where there are many groups, otherwise 0."""
         return self.comparisons.aux.shape[1]
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
-        """The middle of the groups' means."""
+        """Return the middle of the groups' means for every centre."""
         if not self.n_aux:
             return np.empty(0)  # there may be no group at all
         signed = signed_means(self.means(scores), self.notion)
@@ -178,7 +179,7 @@ class BoundMeanGaps(BoundRowFunction):
         return aggregated_gap(gaps_of_means(means, overall, self.notion), means, self.notion)
 
     def means(self, scores: np.ndarray) -> np.ndarray:
-        """Exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
+        """Return the exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
         return self._exact_means(self._exact_values(scores))
 
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
@@ -196,7 +197,7 @@ class BoundMeanGaps(BoundRowFunction):
         return moved
 
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        """Implement `RowLosses.of_losses`; the gaps minus what they may be."""
+        """Implement `RowLosses.of_losses`: the gaps minus their bounds."""
         table = self.comparisons
         values = table.cells @ (self._totals(self._weights * losses) / self._mass)
         if table.blocks.size:
@@ -229,7 +230,7 @@ class BoundMeanGaps(BoundRowFunction):
         return weights, multipliers @ table.aux
 
     def _totals(self, of_rows: np.ndarray | None) -> np.ndarray:
-        """Sum over the rows of every cell (their number, for None), block by block; ndarray of shape (n_cells,)."""
+        """Return the sum (for None, the number) of the rows of every cell, block by block; shape (n_cells,)."""
         n_blocks, n_parts = self._shape
         sums = cell_sums(self._cells, n_blocks * n_parts, of_rows)
         return sums if self._members is None else (self._members @ sums.reshape(self._shape).T).T.ravel()
@@ -241,7 +242,7 @@ class BoundMeanGaps(BoundRowFunction):
 
     @property
     def _members(self) -> Any:
-        """Which parts the groups are made of, if they overlap; of shape (n_groups, n_parts)."""
+        """Membership of the parts in the groups, if these overlap; of shape (n_groups, n_parts)."""
         return None if self.groups.unions is None else self.groups.unions.members
 
     @cached_property
@@ -268,7 +269,7 @@ class BoundMeanGaps(BoundRowFunction):
 
     @cached_property
     def _absent(self) -> np.ndarray | None:
-        """Which components compare a cell without rows, if any does; boolean, of shape (n_components,)."""
+        """Whether each component compares a cell without rows; None if none does. Boolean, of shape (n_components,)."""
         counts = self._totals(None)
         if counts.all():
             return None

@@ -1,4 +1,4 @@
-"""A minority gets at least a share of the positive predictions."""
+"""Bounds on the share of the positive predictions that goes to a minority."""
 
 from __future__ import annotations
 
@@ -106,12 +106,12 @@ class BoundMinorityShare(BoundCellSums):
     Attributes
     ----------
     takes_part : ndarray of shape (n_groups,)
-        Zero for a group that does not, otherwise what makes weights sum to one over those that do.
+        Zero for a group that takes no part, otherwise the factor that makes the weights of all that do sum to one.
     is_minority : ndarray of bool, of shape (n_groups,)
     minority : object
-        Its label.
+        Label of the minority.
     mean_rate : float
-        What the component is divided by.
+        Mean rate of all rows, by which the component is divided.
     """
 
     takes_part: np.ndarray
@@ -121,7 +121,7 @@ class BoundMinorityShare(BoundCellSums):
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """One."""
+        """Name of the only component."""
         return (self.name,)
 
     @property
@@ -154,7 +154,7 @@ class BoundMinorityShare(BoundCellSums):
         return 1 - share_of_first(float(rates @ self.is_minority), float(rates.sum()))
 
     def of_predictions(self, scores: np.ndarray) -> float:
-        """The metric of the predictions, whatever the rate is."""
+        """Return the metric of the predictions, whatever the rate is."""
         return self.metric_of_values(RATES["indicator"](scores, self.data.y.numpy()))
 
     @override

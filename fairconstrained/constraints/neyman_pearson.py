@@ -76,7 +76,7 @@ class ClassLoss(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundClassLoss(BoundCellSums):
-    """The loss on data.
+    """The loss of a class on data.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class BoundClassLoss(BoundCellSums):
     code : int
         Number of the class.
     factor : float
-        See `class_factors`; that of the whole data.
+        Factor of the class on the whole data, from `class_factors`.
     """
 
     label: Hashable
@@ -93,7 +93,7 @@ class BoundClassLoss(BoundCellSums):
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """One."""
+        """Name of the only component."""
         return (self.name,)
 
     @override
@@ -105,7 +105,7 @@ class BoundClassLoss(BoundCellSums):
         return np.array([kappa])
 
     def compared_cells(self) -> CellSizes:
-        """Samples of the class."""
+        """Number of samples of the class."""
         rows, n_margins = self.data.slices[self.code], self.data.n_groups - 1
         share = self.factor * float(self.data.weights[rows].max())
         counts, shares = np.array([(rows.stop - rows.start) // n_margins]), np.array([share])
@@ -143,7 +143,7 @@ class ClassError(Constraint):
     bound : float or None
         :math:`r_k`, in [0, 1]; None is no bound: the rate is only reported.
     loss : Loss
-        See `ClassLoss`; it decreases with the margin.
+        Loss that decreases with the margin, and whose slopes stand in for those of the error.
 
     References
     ----------
@@ -174,14 +174,14 @@ class ClassError(Constraint):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundClassError(BoundConstraint, FullBatch, Stochastic):
-    """The error rate on data. Its values are exact, its gradients those of the loss.
+    """The error rate of a class on data: its values are exact, its gradients those of the loss.
 
     Attributes
     ----------
     loss : BoundClassLoss
         The loss of the class.
     slope : float
-        What the error is taken to fall by where the loss falls by one.
+        Assumed fall of the error rate where the loss falls by one.
     tolerance : float
         Share of the class that its heaviest sample stands for.
     """
@@ -195,7 +195,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """One."""
+        """Name of the only component."""
         return (self.name,)
 
     @property
@@ -204,7 +204,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         return self.tolerance
 
     def compared_cells(self) -> CellSizes:
-        """Samples of the class."""
+        """Number of samples of the class."""
         return self.loss.compared_cells()
 
     @override
@@ -252,7 +252,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         )
 
     def _of_class(self, values: np.ndarray) -> np.ndarray:
-        """Those of the samples of the class; ndarray of shape (n_samples, n_classes - 1)."""
+        """Return the values of the class by sample; ndarray of shape (n_samples of the class, n_classes - 1)."""
         return values[self.data.slices[self.loss.code]].reshape(-1, self.data.n_groups - 1)
 
     @property
@@ -261,7 +261,7 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
         return self._of_class(self.data.weights.numpy())[:, 0] * self.loss.factor
 
     def _slope_at(self, scores: np.ndarray, blur: float) -> float:
-        """Fall of the error where the loss falls by one, if all margins of the class grow alike."""
+        """Return the fall of the error rate where the loss falls by one, if all margins of the class grow alike."""
         margins, shares = self._of_class(scores), self._shares
         least, weights = margins.min(axis=1), shares / shares.sum()
         if is_constant(least, weights):
@@ -273,15 +273,15 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ClassErrorModel(BoundClassLoss):
-    """The error rate near some scores: as a multiple of the loss, equal to the rate at the scores themselves.
+    """A model of the error rate near some scores: a multiple of the loss, equal to the rate at these scores.
 
     Attributes
     ----------
     rate : BoundClassError
         The error rate.
     slope : float
-        What the error is taken to fall by where the loss falls by one. It stays what it is at the first refinement, so
-        that multipliers keep their meaning; a rate that in truth reacts less is approached in smaller steps.
+        Assumed fall of the error rate where the loss falls by one. The first refinement sets it for good, so that
+        multipliers keep their meaning; where the rate falls less in truth, solvers take more steps.
     """
 
     rate: BoundClassError

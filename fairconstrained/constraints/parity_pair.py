@@ -1,4 +1,4 @@
-"""No group is accepted while another is turned down."""
+"""Bounds on accepting one group while turning down another."""
 
 from __future__ import annotations
 

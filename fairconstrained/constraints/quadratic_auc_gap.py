@@ -30,7 +30,7 @@ class QuadraticAUCGap(Constraint):
     kappa : float or None, default=1.0
         Bound on the *surrogate*, at least 0 (the paper uses up to 10). None is no bound.
     constraint, protected
-        See `AUCGap`.
+        Sets of rows and protected group, as in `AUCGap`.
     c1 : float, default=0.5
         Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` a ``kappa`` below 1 asks for
         more than that.

@@ -40,13 +40,13 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
     Attributes
     ----------
     sets : AUCSets
-        What the metric compares.
+        Sets of rows that the metric compares.
     terms : PairTerms
-        The surrogate, of which ``kappa`` is not yet subtracted.
+        The surrogate, without subtracting ``kappa``.
     sides : tuple of (str, str)
-        What to call the two sides of every component.
+        Names of the two sides of every component.
     margin : float
-        What the surrogate's tolerance falls short of ``kappa``.
+        Difference between ``kappa`` and the tighter bound that solvers see.
     """
 
     bounds_metric: ClassVar[bool] = False
@@ -91,17 +91,17 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
         return np.full(self.data.n_groups, free_offset(scores, gains, threshold))
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """The surrogate minus what it may be."""
+        """Return the surrogate minus its bound."""
         if not self.sides:
             return scores[:0]
         return self.quadratics().values(scores)
 
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Convex already."""
+        """Return `values`, which are convex."""
         return self.values(scores, aux)
 
     def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """Nothing."""
+        """Return zeros, as `values` are convex."""
         return scores.new_zeros(len(self.sides))
 
     @override
@@ -122,7 +122,7 @@ def pair_terms(
     rows: tuple[Rows, ...] = (),
     shares: Tensor | None = None,
 ) -> PairTerms:
-    """The terms of every component, each of which also has the same constant.
+    """Return the terms of every component, each with the same constant.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def pair_terms(
         Weights of the cells.
     constant, c1 : float
     rows, shares
-        Of the cells, where there are rows.
+        Rows of the cells and their weights, where the data are at hand.
     """
     unions = list(dict.fromkeys(cells for terms in components for term in terms for cells in term))
     flat = [(j, unions.index(a), unions.index(b)) for j, terms in enumerate(components) for a, b in terms]

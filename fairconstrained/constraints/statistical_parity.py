@@ -129,12 +129,12 @@ class BoundStatisticalParity(BoundSplitParity):
 
     @property
     def n_aux(self) -> int:
-        """One threshold per level."""
+        """Number of thresholds, one for every level."""
         return self.levels.size
 
     @property
     def components(self) -> np.ndarray:
-        """The levels."""
+        """Positions of the levels."""
         return self.levels
 
     def with_components(self, components: np.ndarray) -> Self:
@@ -296,5 +296,5 @@ def _reach(intervals: PercentileIntervals, kappa: float) -> PercentileIntervals:
 
 
 def _by_level(lower: Tensor, upper: Tensor) -> Tensor:
-    """Two tables of shape (n_groups, n_levels) as components, levels first: new levels come last."""
+    """Return the components of two tables of shape (n_groups, n_levels), levels first, so that new levels come last."""
     return torch.stack([lower, upper], dim=-1).transpose(0, 1).reshape(-1)

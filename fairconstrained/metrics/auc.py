@@ -39,7 +39,7 @@ def partial_group_auc_gap(
     agg: Aggregate = "max",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""How far one group outranks another within a percentile interval (pGAUC).
+    r"""Distance from one half of the chance that one group outranks another within a percentile interval (pGAUC).
 
     With the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)` and :math:`I = [\alpha, \beta)`,
 
@@ -124,7 +124,7 @@ def group_auc_gap(
     agg: Aggregate = "max",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""How far one group outranks another (group AUC).
+    r"""Distance from one half of the chance that one group outranks another (group AUC).
 
     .. math:: \max_{g, g'} \left| P(s \ge s' \mid g, g') - \tfrac{1}{2} \right|,
 

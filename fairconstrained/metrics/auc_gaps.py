@@ -43,7 +43,7 @@ class GroupComparison:
         A key of `AUC_METRICS`.
     scores : ndarray of shape (n_samples,)
     rows : GroupedRows
-        With a protected group, there are two: it, and all others as one.
+        The rows by group. With a protected group there are two groups: it, and all others as one.
     positive : ndarray of bool, of shape (n_samples,)
         Whether a row has the positive label; all of them where labels do not matter.
     is_protected : bool
@@ -82,7 +82,7 @@ class GroupComparison:
 
     @property
     def n_compared(self) -> int:
-        """How many differences count: the first one only if there is a protected group."""
+        """Number of differences that count: the first only, if there is a protected group."""
         return min(1, len(self.differences)) if self.is_protected else len(self.differences)
 
     @property
@@ -99,7 +99,7 @@ class GroupComparison:
         return float(np.max(gaps[:1] if self.is_protected else gaps))
 
     def gap(self, agg: Aggregate) -> float:
-        """One number of the gaps; 0 for a single group, NaN if any is."""
+        """Return the gaps as one number; 0 for a single group, NaN if any gap is."""
         if agg == "max" or self.rows.n_groups == 1:
             return self.largest
         return float(AGGREGATES[agg](self.gaps))
@@ -115,7 +115,7 @@ class GroupComparison:
         return_groups : bool
             Whether to return the table as well.
         columns : sequence of str
-            What the table calls ``AUC(G1, G1')``, and perhaps ``AUC(G2, G2')``.
+            Names in the table of ``AUC(G1, G1')`` and, if there are two, of ``AUC(G2, G2')``.
         against : bool, default=False
             Whether the table names the other group of the pair.
         """
@@ -158,7 +158,7 @@ def compare_groups(
     Raises
     ------
     ValueError
-        As the metrics say.
+        For the reasons that the metrics list.
     """
     scores = check_scores(y_score, y_true)
     positive, names = np.ones(scores.size, dtype=bool), ("no label", "any label")
@@ -182,7 +182,7 @@ def difference_aucs(
     ----------
     scores : ndarray of shape (n_samples,)
     cells : ndarray of int, of shape (n_samples,)
-        In ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
+        Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
     weights : ndarray of shape (n_samples,)
     n_cells : int
     differences : sequence of AUCDifference

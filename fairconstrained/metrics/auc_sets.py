@@ -1,4 +1,4 @@
-"""Which sets of rows an AUC gap compares, by name.
+"""Sets of rows that every AUC gap compares, by the name of the gap.
 
 Every AUC metric compares ``AUC(G1, G1')`` with ``AUC(G2, G2')``, and every one of these sets is a union of disjoint
 *cells*: the positives or the negatives of a group, or what four masks cut the rows into. With the AUCs between the
@@ -50,7 +50,7 @@ class AUCMetric(NamedTuple):
     Attributes
     ----------
     sets : callable
-        From the protected side, the other side and everything to the four sets.
+        Function from the protected side, the other side and everything to the four sets.
     compares_sides : bool
         Whether it compares two groups with each other, and not one group with everything.
     by_label : bool
@@ -76,7 +76,7 @@ AUC_METRICS: dict[str, AUCMetric] = {
 def auc_differences(
     metric: str, n_groups: int, protected: int | None
 ) -> tuple[tuple[tuple[int, int | None], ...], tuple[AUCDifference, ...]]:
-    """The differences of a named metric.
+    """Return the differences of a named metric.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def auc_differences(
 
 
 def mask_cells(masks: np.ndarray) -> tuple[np.ndarray, int, AUCDifference]:
-    """Cells of four sets of rows that may overlap.
+    """Return the cells of four sets of rows that may overlap.
 
     Parameters
     ----------

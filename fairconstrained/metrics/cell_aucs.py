@@ -21,7 +21,7 @@ __all__ = ["LARGEST_GAPS", "ScoredRows", "largest_centred_auc", "pair_aucs", "pa
 _BLOCK_ENTRIES = 2**22
 #: Bins of scores that bound the AUCs of many groups.
 _BINS = 64
-#: By how much rounding may move a bound.
+#: Amount by which rounding may move a bound.
 _ROUNDING = 1e-12
 
 
@@ -107,7 +107,7 @@ def pair_aucs(
     Parameters
     ----------
     scores, codes, weights, n_groups
-        As described at the top of ``_ranks``.
+        Rows, as described at the top of ``_ranks``.
     intervals : PercentileIntervals
 
     Returns
@@ -147,10 +147,10 @@ def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None)
     Parameters
     ----------
     steps : csr_array of shape (n_groups, n_levels)
-        With ``s`` from the rows of one group and ``s'`` from those of the other, the centred AUC ``P(s > s')``.
+        For ``s`` from the rows of one group and ``s'`` from those of the other, the centred AUC ``P(s > s')``.
     others : csr_array of shape (n_groups, n_levels), optional
-        With it, the difference of two AUCs: that of a group's ``steps`` above the other group's ``others``, and the
-        same with the groups exchanged.
+        Subtrahends, if differences of two AUCs are compared: that of a group's ``steps`` above the other group's
+        ``others``, and that with the groups exchanged.
 
     Returns
     -------
@@ -248,8 +248,8 @@ def _equality(rows: ScoredRows, chosen: np.ndarray) -> np.ndarray:
     return np.abs(own.against(own))
 
 
-#: By the names of `AUC_METRICS`, from the rows and whether each is positive: the gap of every group, where groups are
-#: compared with everything, or the largest gap alone, where they are compared with each other.
+#: Functions by the names of `AUC_METRICS`, from the rows and whether each is positive: the gap of every group, where
+#: groups are compared with everything, or the largest gap alone, where they are compared with each other.
 LARGEST_GAPS: dict[str, Callable[[ScoredRows, np.ndarray], np.ndarray]] = {
     "group_auc": lambda rows, positive: np.array([largest_centred_auc(rows.steps())]),
     "inter_group": _inter_group,

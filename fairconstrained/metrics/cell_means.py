@@ -47,18 +47,18 @@ RATES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 
 
 class Notion(NamedTuple):
-    """Which rows of the groups are compared.
+    """Rows and groups whose means are compared, and how the comparisons become one number.
 
     Attributes
     ----------
     targets : tuple of float or None
         The means of the rows of each of these targets are compared. None: of all rows.
     reference : {"pairwise", "overall", "excess"}
-        What groups are compared with, where the user does not choose.
+        Means that a group's mean is compared with, where the user does not choose.
     agg : {"max", "mean"}
-        How the gaps of the groups become one number.
+        Aggregate of the gaps of the groups.
     agg_labels : {"max", "sum"}
-        How the gaps of the targets become the gap of two groups.
+        Aggregate, over the targets, of the gaps of two groups.
     """
 
     targets: tuple[float, ...] | None = None
@@ -101,7 +101,7 @@ RATE_NOTIONS: dict[str, Notion] = LOSS_NOTIONS | {"intersectional": Notion(refer
 
 
 def blocks_of(targets: np.ndarray, notion: Notion) -> np.ndarray:
-    """Which rows are in every block; boolean ndarray of shape (n_blocks, n_samples)."""
+    """Return whether each row is in each block; boolean ndarray of shape (n_blocks, n_samples)."""
     if notion.targets is None:
         return np.ones((1, targets.size), dtype=bool)
     return targets == np.array(notion.targets)[:, None]
@@ -113,7 +113,7 @@ def cells_of(parts: np.ndarray, n_parts: int, targets: np.ndarray, notion: Notio
     Parameters
     ----------
     parts : ndarray of shape (n_samples,)
-        In ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
+        Part of every row, in ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
     n_parts : int
     targets : ndarray of shape (n_samples,)
     notion : Notion
@@ -128,7 +128,7 @@ def cells_of(parts: np.ndarray, n_parts: int, targets: np.ndarray, notion: Notio
 
 
 def rate_notion(constraint: str, rate: str) -> Notion:
-    """The notion of that name; a hinge is a loss, of which no group is to have more than others, but may have less."""
+    """Return the notion of a rate; a hinge is a loss, of which no group may have more than all rows have."""
     notion = RATE_NOTIONS[constraint]
     return notion._replace(reference="excess") if (notion.reference, rate) == ("overall", "hinge") else notion
 
@@ -172,7 +172,7 @@ def signed_means(means: np.ndarray, notion: Notion) -> np.ndarray:
 
 
 def gaps_of_means(means: np.ndarray, overall: np.ndarray, notion: Notion) -> np.ndarray:
-    """How far every group is from the one that it differs from most, or from all rows; shape (n_groups,).
+    """Return the gap of every group to the group it differs from most, or to all rows; shape (n_groups,).
 
     The sum of the absolute differences of two groups over the blocks is the largest difference of their signed sums,
     so that no pair of groups has to be formed.
@@ -181,9 +181,10 @@ def gaps_of_means(means: np.ndarray, overall: np.ndarray, notion: Notion) -> np.
     ----------
     means : ndarray of shape (n_blocks, n_groups)
     overall : ndarray of shape (n_blocks,)
-        Of all rows.
+        Means of all rows.
     notion : Notion
-        With the reference "excess" it is how far the mean of a group is above that of all rows, negative if below.
+        The reference "excess" takes the mean of a group minus that of all rows, which is negative if the group's is
+        lower.
     """
     signed = signed_means(means, notion)
     if notion.reference == "pairwise":
@@ -194,7 +195,7 @@ def gaps_of_means(means: np.ndarray, overall: np.ndarray, notion: Notion) -> np.
 
 
 def aggregated_gap(gaps: np.ndarray, means: np.ndarray, notion: Notion) -> float:
-    """One number of the groups' gaps; the mean of pairwise ones visits every pair."""
+    """Return the groups' gaps as one number; the mean of pairwise ones visits every pair."""
     if notion.agg == "max" or notion.reference != "pairwise":
         return float(AGGREGATES[notion.agg](gaps))
     signed = signed_means(means, notion)

@@ -74,12 +74,12 @@ class Comparison:
     ----------
     values : ndarray of shape (n_samples,)
     blocks : ndarray of bool, of shape (n_blocks, n_samples)
-        Which rows are in every block, such as those of one label.
+        Whether each row is in each block, such as that of one label.
     names : tuple of str
         Names of the blocks.
     groups : Groups
     contrast : Contrast
-        How the means of the cells become the metric.
+        Function that makes the metric of the means of the cells.
     with_overall : bool
         Whether the cell of all rows of a block is compared too; it is the last column then.
     limits : tuple of float, optional
@@ -119,7 +119,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Compared:
-    """Kind of numbers that a metric compares, which decides about the bounds that there are for it."""
+    """Kind of numbers that a metric compares, which decides the bounds that there are for it."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class CellMeans(Compared):
     Parameters
     ----------
     read : callable
-        From `MetricRows` to the `Comparison`; it raises `NotOffered` for parameters with which there is none.
+        Function from `MetricRows` to the `Comparison`. Raises `NotOffered` for parameters with which there is none.
     """
 
     read: Callable[[MetricRows], Comparison]
@@ -157,7 +157,7 @@ class AUCDifferences(Compared):
     Parameters
     ----------
     sets : str or None
-        Their name in `AUC_METRICS`; None if the user passes the sets as ``subsets``.
+        Name of the sets in `AUC_METRICS`; None if the user passes the sets as ``subsets``.
     """
 
     sets: str | None
@@ -176,7 +176,7 @@ def cell_index(groups: list[Any], blocks: tuple[str, ...]) -> pd.Index:
 
 
 def everyone(n_samples: int) -> np.ndarray:
-    """One block of all rows."""
+    """Return a single block, of all rows."""
     return np.ones((1, n_samples), dtype=bool)
 
 

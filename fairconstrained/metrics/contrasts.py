@@ -1,4 +1,4 @@
-"""From intervals of the cells' rates, means or ranks to a bound on the gap between them.
+"""Bounds on the gap between cells, from intervals of their rates, means or ranks.
 
 Arrays of ends have the shape (..., n_blocks, n_groups): what is compared within a block are groups, and leading axes
 are thresholds, of which the gap takes the largest. A block is, say, all rows of one label.
@@ -33,9 +33,9 @@ class Contrast(ABC):
     ----------
     n_blocks, n_groups : int
     fold : {"max", "sum"}
-        How the blocks become one number for each pair.
+        Aggregate of the blocks of each pair.
     agg : {"max", "mean"}
-        How the pairs do.
+        Aggregate of the pairs.
     """
 
     n_blocks: int = 1
@@ -62,7 +62,7 @@ class Contrast(ABC):
 
     @property
     def n_tails(self) -> int:
-        """How many ends have to hold at once."""
+        """Number of ends of intervals that have to hold at once."""
         blocks = self.n_blocks if self.fold == "sum" else 1
         return self.tails_of_one * blocks * (1 if self.agg == "max" else self.n_items)
 

@@ -135,18 +135,18 @@ def loss_parity_gap(
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
-        See above.
+        Groups of rows whose losses are compared, as above.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
-        Of the score s and the label y, -1 or +1: :math:`\log(1 + e^{-ys})`, :math:`\max(1 - ys, 0)`,
+        Function of the score s and the label y, -1 or +1: :math:`\log(1 + e^{-ys})`, :math:`\max(1 - ys, 0)`,
         :math:`|s - y|`, :math:`(s - y)^2 / 2`.
     reference : {"pairwise", "overall"}, default="pairwise"
-        What the loss of a group is compared with: that of every other group, or that of all rows.
+        Whether the loss of a group is compared with that of every other group, or with that of all rows.
     agg : {"max", "mean"}, default="max"
-        How the gaps (of the pairs of groups, or of every group to all rows) become one number. The mean visits every
-        pair of groups.
+        Aggregate of the gaps (of the pairs of groups, or of every group to all rows). The mean visits every pair of
+        groups.
     agg_labels : {"max", "sum"}, default="max"
-        How the gaps of two groups among the positive and among the negative rows become one in "equalized_odds": the
-        larger of them, or their sum as in [1]_. Without effect on the other constraints.
+        Aggregate in "equalized_odds" of the gaps of two groups among the positive and among the negative rows: the
+        larger of them, or their sum as in [1]_. The other constraints ignore it.
     pos_label : object, default=None
         The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
@@ -155,7 +155,7 @@ def loss_parity_gap(
     Returns
     -------
     gap : float
-        In units of the loss, 0 is fair; 0 for a single group.
+        Gap in units of the loss, 0 is fair; 0 for a single group.
     groups : DataFrame
         By group: ``n_samples``, ``weight``, ``loss`` (``loss_positive`` and ``loss_negative`` where labels are told
         apart), and ``gap``, to the group it differs from most or to all rows. Only if ``return_groups``.
@@ -235,12 +235,13 @@ def rate_gap(
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
     constraint : str, default="demographic_parity"
-        See above.
+        Groups of rows whose rates are compared, as above.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
-        Of the score s and the label y, -1 or +1: 1 where s is positive and 0 elsewhere; :math:`1 / (1 + e^{-s})`;
-        :math:`\max(1 - ys, 0)`, which is a loss: no group is to have more of it than others, but may have less.
+        Function of the score s and the label y, -1 or +1: 1 where s is positive and 0 elsewhere;
+        :math:`1 / (1 + e^{-s})`; :math:`\max(1 - ys, 0)`, which is a loss: a group may have less of it than others,
+        but not more.
     agg : {"max", "mean"}, default="max"
-        How the gaps (of the pairs of groups, or of every group to all rows) become one number.
+        Aggregate of the gaps (of the pairs of groups, or of every group to all rows).
     pos_label : object, default=None
         The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"

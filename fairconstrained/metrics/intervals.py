@@ -44,7 +44,7 @@ class PercentileIntervals:
         labels : sequence
             Group labels, in the order of the group codes.
         name : str, default="interval"
-            What messages call it.
+            Name of the parameter in messages.
 
         Returns
         -------

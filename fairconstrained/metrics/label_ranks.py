@@ -26,7 +26,8 @@ class CountedRanks(NamedTuple):
     Attributes
     ----------
     intervals : tuple of two PercentileIntervals
-        Of the negatives and of the positives, as ranks among them; NaN where a group has none at ranks that count.
+        Intervals of the negatives and of the positives, as ranks among them; NaN where a group has none at ranks that
+        count.
     shares : ndarray of shape (n_samples,)
         Part of every row that is at ranks that count, where those depend on the scores; ones elsewhere.
     """

@@ -80,7 +80,7 @@ def partial_statistical_parity_gap(
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ); False for the rank gap.
     agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
+        Aggregate of the gaps of the pairs of groups. The mean visits every pair.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def granularity(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative.
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        As in :func:`partial_statistical_parity_gap`.
+        Percentile interval, as in :func:`partial_statistical_parity_gap`.
     normalize : bool, default=True
         Divide by the length of the interval, as the normalised gaps do.
 

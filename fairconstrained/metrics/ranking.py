@@ -20,7 +20,7 @@ PAIRS = {"between": lambda a, b: a != b, "within": lambda a, b: a == b, "all": l
 
 
 def compared_cells(pairs: str, cells: np.ndarray, n_groups: int) -> np.ndarray:
-    """Which of the cells ``better * n_groups + worse`` are compared; boolean, of the shape of ``cells``."""
+    """Return whether each cell ``better * n_groups + worse`` is compared; boolean, of the shape of ``cells``."""
     check_option("pairs", pairs, PAIRS)
     return PAIRS[pairs](cells // n_groups, cells % n_groups)
 
@@ -65,7 +65,7 @@ def pairwise_ranking_gap(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every document.
     pairs : {"between", "within", "all"}, default="between"
-        What is compared: pairs of documents of different groups, of the same group, or all.
+        Pairs that are compared: of documents of different groups, of the same group, or all.
     return_groups : bool, default=False
         Whether to return the table as well.
 

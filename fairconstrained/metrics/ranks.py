@@ -58,9 +58,9 @@ class RankTable:
     Parameters
     ----------
     scores, codes, weights, n_groups
-        As described at the top of the module.
+        Rows, as described at the top of the module.
     max_entries : int, optional
-        Of a block.
+        Largest number of entries of a block.
 
     Attributes
     ----------
@@ -203,10 +203,10 @@ def worst_gap(
     Parameters
     ----------
     scores, codes, weights, n_groups
-        As described at the top of the module.
+        Rows, as described at the top of the module.
     intervals : PercentileIntervals
     normalize : bool, default=True
-        See :func:`gaps_by_threshold`.
+        Whether gaps are shares of the interval, as in :func:`gaps_by_threshold`.
 
     Returns
     -------

@@ -26,7 +26,7 @@ __all__ = [
 Aggregate = Literal["max", "mean"]
 AGGREGATES: dict[str, Callable[..., np.floating]] = {"max": np.max, "mean": np.mean}
 
-#: How the gaps of two groups in several labels become one number; "sum" is what some papers call equalized odds.
+#: Aggregates of the gaps of two groups over labels; some papers call "sum" equalized odds.
 AggregateLabels = Literal["max", "sum"]
 OVER_LABELS: dict[str, Callable[..., np.ndarray]] = {"max": np.max, "sum": np.sum}
 
@@ -46,7 +46,7 @@ def conditional_rates(
     event : ndarray of shape (n_samples,)
         Booleans for a probability, or numbers for a mean.
     condition : ndarray of int or bool, of shape (n_samples,)
-        In ``0 .. n_conditions - 1``.
+        Condition of every row, in ``0 .. n_conditions - 1``.
     codes, weights : ndarray of shape (n_samples,)
     n_groups, n_conditions : int
 
@@ -88,7 +88,7 @@ def largest_range(values: np.ndarray) -> float:
 
 
 def aggregate_pairs(gaps: np.ndarray, agg: Aggregate) -> float:
-    """One number from the symmetric matrix of gaps between groups; 0 for a single group, NaN if any is."""
+    """Return the aggregate of a symmetric matrix of gaps between groups; 0 for a single group, NaN if any gap is."""
     n_groups = gaps.shape[0]
     if n_groups == 1:
         return 0.0

@@ -1,4 +1,4 @@
-"""One entry for every metric: its names, its sentence in a report, the response that it reads, and what it compares."""
+"""Entries of the metrics: names, sentence in a report, the response that is read, and the numbers that are compared."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ sample_weight : array-like of shape (n_samples,), default=None
 pos_label : object, default=None
     The positive label; None for the larger of the two.
 agg : {"max", "mean"}, default="max"
-    How the gaps of the pairs of groups become one number.
+    Aggregate of the gaps of the pairs of groups.
 return_groups : bool, default=False
     Whether to return the table by group as well.
 """
@@ -68,16 +68,16 @@ class MetricInfo:
     aliases : tuple of str, default=()
         Other names of the same number. The function's name without "_gap" is one by itself.
     symbol : str, default=""
-        Its name in the tables and figures of papers, such as "Sp"; empty if it has none.
+        Name in the tables and figures of papers, such as "Sp"; empty if there is none.
     symbol_params : dict, default={}
-        Arguments with which the metric is what the papers call so.
+        Arguments with which the metric is the number that papers call by the symbol.
     reads : str, default=""
-        What a report gives it: "decisions", "signed decisions" (-1 and 1), "scores", "log-odds" or "probabilities";
-        empty for what follows from ``response``.
+        Input of the metric in a report: "decisions", "signed decisions" (-1 and 1), "scores", "log-odds" or
+        "probabilities"; empty for the input that follows from ``response``.
     report_params : dict, default={}
         Arguments in reports, beyond those that follow from the report.
     compared : Compared or None, default=None
-        What it compares, from which certificates take their bounds; None leaves the bootstrap.
+        Numbers that the metric compares, from which certificates take their bounds; None leaves the bootstrap.
     given : tuple of str or callable, default=("group",)
         Numbers of rows that count as given in a certificate, and are not left to chance: those by "group", "label",
         "response" or "side" (the protected group and the others). A callable takes the arguments of the metric.

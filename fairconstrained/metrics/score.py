@@ -50,7 +50,7 @@ def statistical_parity_gap(
     Parameters
     ----------
     agg : {"max", "mean"}, default="max"
-        How the gaps of the pairs of groups become one number. The mean visits every pair of groups.
+        Aggregate of the gaps of the pairs of groups. The mean visits every pair.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def wasserstein_gap(
         None is exact. Otherwise the probabilities are first moved to the centres of ``n_bins`` equal bins of
         [0, 1], closed on the left, the last one closed on both sides.
     agg : {"max", "mean"}, default="max"
-        How the distances of the pairs of groups become one number.
+        Aggregate of the distances of the pairs of groups.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How much of what a classifier gives goes to a minority, and how far it favours one group over another."""
+"""Share of the positive predictions that goes to a minority, and preference of one group over another."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def minority_share(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        Not read.
+        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -136,7 +136,7 @@ def parity_pair(
     beta: float = 1.0,
     rate: str = "indicator",
 ) -> float:
-    r"""How far a classifier accepts one group and turns down another.
+    r"""Rate at which one group is accepted plus the rate at which another is turned down.
 
     .. math:: \max_{a \ne b} \; \frac{1}{|a|} \sum_{i \in a} r(s_i) + \beta \frac{1}{|b|} \sum_{i \in b} (1 - r(s_i))
 
@@ -145,11 +145,11 @@ def parity_pair(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,) or None
-        Not read.
+        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
     beta : float, default=1.0
-        What turning down counts, positive.
+        Positive weight of turning down.
     rate : {"indicator", "sigmoid"}, default="indicator"
         The function r, see `minority_share`.
 

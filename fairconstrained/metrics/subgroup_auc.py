@@ -52,7 +52,7 @@ def positive_equality_gap(
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""How far the positives of a group outrank, or are outranked by, the positives of everybody.
+    r"""Distance from one half of the chance that a positive of a group outranks a positive of everybody.
 
     .. math:: \max_g \left| P(s \ge s' \mid g, y = 1, y' = 1) - \tfrac{1}{2} \right|,
 
@@ -65,7 +65,7 @@ def positive_equality_gap(
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
-        How the gaps of the groups become one number.
+        Aggregate of the gaps of the groups.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives: raise, or return NaN.
 
@@ -131,7 +131,7 @@ def negative_equality_gap(
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""How far the negatives of a group outrank, or are outranked by, the negatives of everybody.
+    r"""Distance from one half of the chance that a negative of a group outranks a negative of everybody.
 
     .. math:: \max_g \left| P(s \ge s' \mid g, y = 0, y' = 0) - \tfrac{1}{2} \right|,
 
@@ -144,7 +144,7 @@ def negative_equality_gap(
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
-        How the gaps of the groups become one number.
+        Aggregate of the gaps of the groups.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no negatives: raise, or return NaN.
 
@@ -224,7 +224,7 @@ def bpsn_bnsp_gap(
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
     agg : {"max", "mean"}, default="max"
-        How the gaps of the groups become one number.
+        Aggregate of the gaps of the groups.
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.
 
@@ -300,7 +300,7 @@ def subset_auc_gap(
     y_true : array-like of shape (n_samples,) or None
         Labels: 0/1, -1/1, booleans, strings, ... Only a callable needs them.
     subsets : array-like of bool, of shape (4, n_samples), or callable
-        Which rows are in :math:`G_1, G_1', G_2` and :math:`G_2'`; they may overlap. A callable
+        Masks of the sets :math:`G_1, G_1', G_2` and :math:`G_2'`, which may overlap. A callable
         ``subsets(positive, groups)`` returns these masks for the rows it is given, which is what cross-validation
         needs: ``positive`` is boolean of shape (n_samples,), and ``groups`` holds the labels of the groups in
         shape (n_samples,), or (n_samples, n_features) for several columns; None without ``sensitive_features``.

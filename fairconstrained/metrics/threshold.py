@@ -182,7 +182,7 @@ def separation_gap(
     Parameters
     ----------
     agg_labels : {"max", "sum"}, default="max"
-        How the differences of a pair in the two rates become one: the larger of them, as in Fairlearn's
+        Aggregate of the differences of a pair in the two rates: the larger of them, as in Fairlearn's
         ``equalized_odds_difference``, or their sum, which papers report as separation, "Sp".
     on_empty : {"raise", "nan"}, default="raise"
         What to do if a group has no positives or no negatives: raise, or return NaN.

@@ -12,7 +12,7 @@ __all__ = ["group_distributions", "group_histograms", "largest_squared_wasserste
 # Atoms in increasing order and their masses.
 Distribution = tuple[np.ndarray, np.ndarray]
 
-#: By how much rounding may move a bound; distances are those of probabilities.
+#: Amount by which rounding may move a bound; distances are those of probabilities.
 _ROUNDING = 1e-9
 #: Pieces of equal length into which quantile functions are cut to bound their distances.
 _PIECES = 64

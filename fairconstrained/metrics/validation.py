@@ -82,7 +82,7 @@ class GroupedRows:
         return pd.Index(self.labels, name="group", tupleize_cols=False)
 
     def table(self, **columns: Any) -> pd.DataFrame:
-        """One row per group: its number of rows, its weight, and the given columns."""
+        """Return one row per group: its number of rows, its weight, and the given columns."""
         sizes = {
             "n_samples": self.groups.sums(np.ones(self.codes.size)).astype(int),
             "weight": self.groups.sums(self.weights),
@@ -145,7 +145,7 @@ def check_groups(
 
 
 def check_scores(y_score: npt.ArrayLike, y_true: npt.ArrayLike | None = None) -> np.ndarray:
-    """One finite score per row, as float64; ``y_true`` only has to have as many rows."""
+    """Return the scores, finite and float64, one for each row; ``y_true`` only has to have as many rows."""
     if _is_checked(y_score):
         scores = y_score
     else:

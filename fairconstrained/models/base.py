@@ -56,11 +56,11 @@ class LastLayer(NamedTuple):
     Attributes
     ----------
     features : ndarray of shape (n_samples, n_last)
-        What the layers before it make of the rows.
+        Output of the layers before it for the rows.
     coef : ndarray of shape (n_last,)
-        Where the coefficients stand in the parameters.
+        Places of the coefficients in the parameters.
     intercept : ndarray of shape (0,) or (1,)
-        Where the intercept stands.
+        Place of the intercept in the parameters.
     """
 
     features: np.ndarray
@@ -69,7 +69,7 @@ class LastLayer(NamedTuple):
 
     @property
     def entries(self) -> np.ndarray:
-        """Where both stand."""
+        """Places of both in the parameters."""
         return np.append(self.coef, self.intercept)
 
 
@@ -214,7 +214,7 @@ class Model(ABC):
         Returns
         -------
         shifts : ScoreShifts or None
-            None where no score can be moved by a constant.
+            Shifts; None where no score can be moved by a constant.
         """
         return None
 
@@ -256,7 +256,7 @@ class ParametricModel(Model):
         Returns
         -------
         scores : Tensor of shape (n_samples,)
-            In the order of ``data``, without a graph.
+            Scores in the order of ``data``, without a graph.
         pullback : callable
             Takes a Tensor of shape (n_samples,), the gradient with respect to the scores, and returns the
             gradient with respect to ``params``, an ndarray of shape (n_params,).
@@ -322,8 +322,8 @@ class ParametricModel(Model):
         Returns
         -------
         directions : ndarray of shape (n_shifts, n_params)
-            One row per group if the scores of every group can be shifted on their own: row g adds one to the
-            scores of group g and nothing to the others. Else one row that adds one to all scores, or none.
+            One row for each group if the scores of every group can be shifted on their own: row g adds one to the
+            scores of group g and nothing to the others. Otherwise one row that adds one to all scores, or none.
         """
         return np.empty((0, self.n_params))
 
@@ -406,9 +406,9 @@ class OutputModel(ParametricModel):
         Returns
         -------
         outputs : Tensor of shape (n_samples, n_heads)
-            In the order of ``data``, without a graph.
+            Outputs in the order of ``data``, without a graph.
         pullback : callable
-            As in `ParametricModel.forward`, from a Tensor of shape (n_samples, n_heads).
+            Function as in `ParametricModel.forward`, from a Tensor of shape (n_samples, n_heads).
         """
 
     @abstractmethod

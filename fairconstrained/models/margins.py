@@ -16,7 +16,7 @@ from fairconstrained.models.pairs import ItemModel, differences
 
 __all__ = ["MarginData", "MarginModel"]
 
-#: By how much the output of a class exceeds the others where it is predicted for all rows.
+#: Excess of the output of a class over the others where it is predicted for all rows.
 _FAVOUR = 1e-3
 
 

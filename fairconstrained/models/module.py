@@ -66,8 +66,8 @@ class ModuleModel(OutputModel):
     alpha : float
         Weight of the penalty ``alpha/2 |W|^2`` on parameters of two or more dimensions; vectors (biases) are free.
     dtype : torch.dtype
-        In which the network computes. Scores and gradients are float64 in any case; with float32, L-BFGS stops at
-        a gradient of about 1e-5.
+        Precision of the network. Scores and gradients are float64 in any case; with float32, L-BFGS stops at a gradient
+        of about 1e-5.
     device : str
         "auto" is CUDA if there is one, else the CPU.
     chunk_size : int
@@ -253,7 +253,7 @@ class ModuleModel(OutputModel):
 
     @cached_property
     def _slices(self) -> dict[str, slice]:
-        """Where every trainable parameter stands in the flat vector."""
+        """Places of every trainable parameter in the flat vector."""
         ends = np.cumsum([0] + [shape.numel() for shape in self._shapes.values()]).tolist()
         return {name: slice(a, b) for name, (a, b) in zip(self._shapes, pairwise(ends), strict=True)}
 
@@ -302,7 +302,7 @@ def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: i
     module : nn.Module or callable
     n_features, n_outputs : int
     seed : int
-        Of what the callable draws from torch's global CPU generator, which is put back afterwards.
+        Seed of torch's global CPU generator for the callable; its state is put back afterwards.
     """
     with torch.random.fork_rng(devices=[]):
         torch.random.default_generator.manual_seed(seed)

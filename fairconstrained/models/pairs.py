@@ -29,7 +29,7 @@ class ItemModel(ParametricModel):
     base : ParametricModel
         The one that scores the items.
     items : FairData
-        What is combined.
+        Rows that are combined.
     """
 
     base: ParametricModel
@@ -37,7 +37,7 @@ class ItemModel(ParametricModel):
 
     @property
     def n_params(self) -> int:
-        """Those of the base model."""
+        """Number of parameters of the base model."""
         return self.base.n_params
 
     @property

@@ -52,7 +52,7 @@ class Perceptron(ModuleModel):
     Parameters
     ----------
     activation : str
-        That of ``module``, which is made by `mlp`.
+        Activation of ``module``, which is made by `mlp`.
     """
 
     activation: str = "relu"
@@ -121,7 +121,7 @@ class Perceptron(ModuleModel):
 
     @cached_property
     def _places(self) -> list[tuple[slice, torch.Size]]:
-        """Where every weight and bias stands in the parameters, and its shape."""
+        """Places and shapes of every weight and bias in the parameters."""
         return [(rows, self._shapes[name]) for name, rows in self._slices.items()]
 
     @cached_property

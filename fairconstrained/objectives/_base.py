@@ -51,12 +51,12 @@ class BoundObjective(FullBatch, DifferenceOfConvex):
     Attributes
     ----------
     loss : Objective
-        What was bound.
+        Objective as the user wrote it.
     data : FairData
     name : str
-        For messages.
+        Name in messages.
     shift : {"groups", "shared"}
-        Which scores the exact search over `gains` may move: those of every group on their own, or all alike.
+        Scores that the exact search over `gains` may move: those of every group on their own, or all alike.
     """
 
     loss: Objective
@@ -72,7 +72,7 @@ class BoundObjective(FullBatch, DifferenceOfConvex):
         Returns
         -------
         gains : Tensor of shape (n_samples,) or None
-            None for an objective that determines the intercepts itself.
+            Gains of the rows; None for an objective that determines the intercepts itself.
         """
         return None
 

@@ -90,12 +90,12 @@ class CorrelationPenalty(Objective):
         return BoundCorrelationPenalty(self, data, base=self.objective.bind(data), code=code)
 
     def path(self) -> tuple[Objective, ...]:
-        """The objective without the penalty, then with a rounder one."""
+        """The path of the objective without the penalty, then a rounder penalty, then this one."""
         rounder = (replace(self, smoothing=s) for s in (_FIRST_SMOOTHING,) if s > self.smoothing)
         return (*self.objective.path(), *rounder, self)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """That of the objective."""
+        """Implement `Objective.probability` by that of the objective without the penalty."""
         return self.objective.probability(scores)
 
 
@@ -121,7 +121,7 @@ class BoundCorrelationPenalty(BoundObjective):
 
     @property
     def gains(self) -> Tensor | None:
-        """Those of the objective."""
+        """Implement `BoundObjective.gains` by those of the objective."""
         return self.base.gains
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:

@@ -44,11 +44,11 @@ class GroupLoss(Loss):
         return self.loss.gains(targets, weights)
 
     def path(self) -> tuple[GroupLoss, ...]:
-        """Those of ``loss``, with the same factors."""
+        """The path of ``loss``, with the same factors."""
         return tuple(replace(self, loss=loss) for loss in self.loss.path())
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
-        """Implement `Objective.probability`; that of ``loss``."""
+        """Implement `Objective.probability` by that of ``loss``."""
         return self.loss.probability(scores)
 
     @override

@@ -76,7 +76,7 @@ class TruncatedLogistic(Logistic):
         return loss, loss - self.truncation * torch.log1p(loss / self.truncation)
 
     def path(self) -> tuple[Loss, ...]:
-        """From the convex logistic loss."""
+        """The convex logistic loss, then this one."""
         return (Logistic(), self)
 
 
@@ -95,21 +95,21 @@ class Hinge(Loss):
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        slack = 1 - targets * scores
-        rounded = (slack + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
-        return rounded + (slack - self.smoothing).clamp(min=0)
+        shortfall = 1 - targets * scores
+        rounded = (shortfall + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
+        return rounded + (shortfall - self.smoothing).clamp(min=0)
 
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        slack = 1 - targets * scores
-        return -targets * ((slack + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
+        shortfall = 1 - targets * scores
+        return -targets * ((shortfall + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Convex already."""
         return self.of(scores, targets), torch.zeros_like(scores)
 
     def path(self) -> tuple[Loss, ...]:
-        """Rounder first."""
+        """Hinges with rounder corners, then this one."""
         return (*(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing), self)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ class ZeroOne(Loss):
     Parameters
     ----------
     width : float
-        In units of the score.
+        Width in units of the score.
     """
 
     width: float = 0.25
@@ -186,7 +186,7 @@ class ZeroOne(Loss):
         return self.of(scores, targets) + parabola, parabola
 
     def path(self) -> tuple[Loss, ...]:
-        """From the logistic loss: wide stand-ins for the error would rather predict the majority everywhere."""
+        """The logistic loss, then this one: wide stand-ins for the error would predict the majority everywhere."""
         return (Logistic(), self)
 
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor:
@@ -205,7 +205,7 @@ class PositiveRate(Loss):
     Parameters
     ----------
     width : float
-        In units of the score.
+        Width in units of the score.
     """
 
     width: float = 1.0
