@@ -27,7 +27,7 @@ class BoundCellSums(BoundRowFunction):
         """``A`` at a tightened kappa; ndarray of shape (n_components, n_groups)."""
 
     @abstractmethod
-    def bounds(self, kappa: float) -> np.ndarray:
+    def limits(self, kappa: float) -> np.ndarray:
         """``b`` at a tightened kappa; ndarray of shape (n_components,)."""
 
     @abstractmethod
@@ -50,8 +50,8 @@ class BoundCellSums(BoundRowFunction):
 
     @override
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
-        coefficients, bounds = self._tables
-        return coefficients @ self._sums(losses) - bounds + self.correction
+        coefficients, limits = self._tables
+        return coefficients @ self._sums(losses) - limits + self.correction
 
     @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,4 +64,4 @@ class BoundCellSums(BoundRowFunction):
     @cached_property
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
         kappa = self.kappa - self.margin
-        return self.coefficients(kappa), self.bounds(kappa)
+        return self.coefficients(kappa), self.limits(kappa)

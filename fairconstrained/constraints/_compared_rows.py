@@ -20,17 +20,17 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, Sadd
 __all__ = ["compared_rows_only"]
 
 
-def compared_rows_only(bound: BoundConstraint, data: FairData) -> BoundConstraint:
+def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstraint:
     """A constraint on ``data`` that is bound to ``data.compared``, with the views that it has there.
 
     Parameters
     ----------
-    bound : BoundConstraint
+    inner : BoundConstraint
         On ``data.compared``.
     data : FairData
         The last groups of which take no part in the constraint.
     """
-    return _class_for(type(bound))(bound, data)
+    return _class_for(type(inner))(inner, data)
 
 
 class _ComparedRows(BoundConstraint):

@@ -53,7 +53,8 @@ class Constraint(BaseEstimator, ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         defaults = {name: known.default for name, known in inspect.signature(cls).parameters.items()}
-        cls.__doc__ = completed_documentation(cls.__doc__, [_PARAMETERS], defaults)
+        bases = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__[1:] if issubclass(base, Constraint)]
+        cls.__doc__ = completed_documentation(cls.__doc__, [*bases, _PARAMETERS], defaults)
 
     def bind(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data, of which it compares the groups that are not ignored.
@@ -64,14 +65,14 @@ class Constraint(BaseEstimator, ABC):
             If a parameter is out of range, a compared cell of rows is empty, or one row of it counts more than
             ``max(kappa, 0.02)`` in the metric; the message gives the counts.
         """
-        bound = self.unchecked(data)
-        bound.check_resolution()
-        return bound
+        constraint = self.unchecked(data)
+        constraint.check_resolution()
+        return constraint
 
     def unchecked(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data whose cells may be too small for ``kappa``; see `bind`."""
-        bound = self._bind(data.compared)
-        return bound if bound.data is data else compared_rows_only(bound, data)
+        constraint = self._bind(data.compared)
+        return constraint if constraint.data is data else compared_rows_only(constraint, data)
 
     @abstractmethod
     def _bind(self, data: FairData) -> BoundConstraint:

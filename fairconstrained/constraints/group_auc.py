@@ -73,8 +73,7 @@ class GroupAUC(Constraint):
             )
         intervals = PercentileIntervals.parse(self.interval, data.labels)
         whole = intervals.length.min() > 1 - RANK_TOLERANCE
-        bound = BoundWholeGroupAUC if whole else BoundGroupAUC
-        return bound(
+        return (BoundWholeGroupAUC if whole else BoundGroupAUC)(
             data=data,
             kappa=kappa,
             intervals=intervals,

@@ -145,7 +145,7 @@ class BoundMinorityShare(BoundCellSums):
         return ((~self.is_minority - kappa) * self.takes_part / self.mean_rate)[None]
 
     @override
-    def bounds(self, kappa: float) -> np.ndarray:
+    def limits(self, kappa: float) -> np.ndarray:
         return np.zeros(1)
 
     @override

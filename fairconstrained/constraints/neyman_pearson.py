@@ -32,16 +32,33 @@ def class_factors(data: FairData) -> np.ndarray:
     return (data.n_groups - 1) / data.sums()
 
 
-class ClassLoss(Constraint):
+class ClassConstraint(Constraint):
+    """Bound on a number of one class.
+
+    Parameters
+    ----------
+    label : object
+        The class.
+    kappa : float or None
+        Bound on the number; None is no bound: it is only reported.
+    loss : Loss
+        Loss of scores that are margins and targets 1.
+    """
+
+    def __init__(self, label: Hashable, kappa: float | None, loss: Loss) -> None:
+        self.label = label
+        self.kappa = kappa
+        self.loss = loss
+
+
+class ClassLoss(ClassConstraint):
     r"""Bound on the loss of one class k.
 
     .. math:: \sum_{l \ne k} \mathbb{E} [\phi(h_k(x) - h_l(x)) \mid y = k] \le r_k
 
     Parameters
     ----------
-    label : object
-        The class.
-    bound : float or None
+    kappa : float or None
         :math:`r_k`, at least 0; None is no bound: the loss is only reported.
     loss : Loss
         :math:`\phi`, of scores that are margins and targets 1.
@@ -52,17 +69,12 @@ class ClassLoss(Constraint):
     arXiv:1908.01871, section 1.1.
     """
 
-    def __init__(self, label: Hashable, bound: float | None, loss: Loss) -> None:
-        self.label = label
-        self.bound = bound
-        self.loss = loss
-
     @override
     def _bind(self, data: FairData) -> BoundClassLoss:
         code = data.labels.index(self.label)
         return BoundClassLoss(
             data=data,
-            kappa=check_bound(self.bound),
+            kappa=check_bound(self.kappa),
             name=f"loss[{self.label}]",
             function=RowFunction(self.loss, self._exact),
             label=self.label,
@@ -101,7 +113,7 @@ class BoundClassLoss(BoundCellSums):
         return self.factor * np.eye(self.data.n_groups)[self.code : self.code + 1]
 
     @override
-    def bounds(self, kappa: float) -> np.ndarray:
+    def limits(self, kappa: float) -> np.ndarray:
         return np.array([kappa])
 
     def compared_cells(self) -> CellSizes:
@@ -125,7 +137,7 @@ class BoundClassLoss(BoundCellSums):
         return f"the loss of class {self.label!r} is {value:.4g} on the training data, above its bound {self.kappa:g}."
 
 
-class ClassError(Constraint):
+class ClassError(ClassConstraint):
     r"""Bound on the error rate of one class k, one minus its recall.
 
     .. math:: P \bigl( \arg\max_l h_l(x) \ne k \mid y = k \bigr) \le r_k
@@ -138,9 +150,7 @@ class ClassError(Constraint):
 
     Parameters
     ----------
-    label : object
-        The class.
-    bound : float or None
+    kappa : float or None
         :math:`r_k`, in [0, 1]; None is no bound: the rate is only reported.
     loss : Loss
         Loss that decreases with the margin, and whose slopes stand in for those of the error.
@@ -151,11 +161,6 @@ class ClassError(Constraint):
     Two-player games for efficient non-convex constrained optimization, ALT 2019, for rates with the slopes of losses.
     """
 
-    def __init__(self, label: Hashable, bound: float | None, loss: Loss) -> None:
-        self.label = label
-        self.bound = bound
-        self.loss = loss
-
     @override
     def _bind(self, data: FairData) -> BoundClassError:
         # the class's loss in units of what one margin of zero has, so that it is an upper bound of the error
@@ -164,7 +169,7 @@ class ClassError(Constraint):
         heaviest = float(data.weights[data.slices[loss.code]].max())
         return BoundClassError(
             data=data,
-            kappa=check_kappa(self.bound),
+            kappa=check_kappa(self.kappa),
             name=f"error[{self.label}]",
             loss=loss,
             slope=1 / unit,

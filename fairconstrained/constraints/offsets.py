@@ -31,9 +31,9 @@ def _cuts(scores: np.ndarray, weights: np.ndarray, gains: np.ndarray) -> _Cuts:
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     beyond = 1e-6 * (1 + np.abs(ordered[[0, -1]]))
-    bounds = np.concatenate([[ordered[0] + beyond[0]], ordered, [ordered[-1] - beyond[1]]])
-    middle = (bounds[1:] + bounds[:-1]) / 2
-    split = np.append(True, bounds[1:-1] > bounds[2:])  # tied rows stay together
+    ends = np.concatenate([[ordered[0] + beyond[0]], ordered, [ordered[-1] - beyond[1]]])
+    middle = (ends[1:] + ends[:-1]) / 2
+    split = np.append(True, ends[1:-1] > ends[2:])  # tied rows stay together
     rate = np.append(0.0, np.cumsum(weights[order]))
     gain = np.append(0.0, np.cumsum(gains[order]))
     return _Cuts(middle[split], rate[split], gain[split])

@@ -115,7 +115,7 @@ class BoundParityPair(BoundCellSums):
         return (accepted - self.beta * turned_down) / self.mass
 
     @override
-    def bounds(self, kappa: float) -> np.ndarray:
+    def limits(self, kappa: float) -> np.ndarray:
         return np.full(self._pairs.shape[1], kappa - self.beta)
 
     @override

@@ -81,7 +81,7 @@ class StatisticalParity(Constraint):
         n_levels = AUTO_LEVELS if self.n_levels == "auto" else self.n_levels
         if isinstance(n_levels, str) or n_levels < 1:
             raise ValueError(f"n_levels must be 'auto' or a positive integer, got {self.n_levels!r}.")
-        bound = BoundStatisticalParity(
+        constraint = BoundStatisticalParity(
             data=data,
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
@@ -90,7 +90,7 @@ class StatisticalParity(Constraint):
             name="statistical_parity",
             levels=(np.arange(n_levels) + 0.5) / n_levels,
         )
-        return bound if bound.kappa < 1 else replace(bound, levels=np.empty(0))
+        return constraint if constraint.kappa < 1 else replace(constraint, levels=np.empty(0))
 
 
 @dataclass(frozen=True, eq=False)
