@@ -54,7 +54,7 @@ class Cells:
         return codes
 
     def counts(self) -> dict[str, int]:
-        """Rows per cell, for messages."""
+        """Return the number of rows of every cell, for messages."""
         return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
 
     def largest_shares(self) -> np.ndarray:
@@ -152,7 +152,7 @@ class FairData:
 
     @cached_property
     def compared(self) -> FairData:
-        """The rows of the groups that constraints compare, which come first; these very data if that is all."""
+        """Rows of the groups that constraints compare, which come first; the data themselves if all are compared."""
         if not self.n_ignored:
             return self
         n_groups = self.n_groups - self.n_ignored
@@ -208,7 +208,7 @@ class FairData:
 
     @cached_property
     def fingerprint(self) -> int:
-        """A number that tells these data from others: of all targets, weights and groups, and of a thousand rows."""
+        """Hash of all targets, weights and groups, and of a thousand rows."""
         X = self.X[:: max(1, self.n_samples // 1000)]
         parts = [self.y.numpy(), self.weights.numpy(), self.codes]
         if sp.issparse(X):
@@ -255,7 +255,7 @@ class FairData:
         return {label: rows.stop - rows.start for label, rows in zip(self.labels, self.slices, strict=True)}
 
     def thinned(self, rng: np.random.Generator, size: int) -> FairData:
-        """About ``size`` rows that stand for all of them: every so many-th row of every group.
+        """Return about ``size`` rows that represent all of them: every k-th row of every group.
 
         Rows are ordered by target, so the shares of the targets are kept. A group that is small gets more rows than
         its share, up to all it has; the weights make up for it. With more groups than half the ``size``, it is every
@@ -281,7 +281,7 @@ class FairData:
         return self.at(np.concatenate(rows), torch.from_numpy(np.concatenate(weights)))
 
     def at(self, rows: np.ndarray, weights: torch.Tensor | None = None) -> FairData:
-        """Some rows; a group may have none of them.
+        """Return some rows as data; a group may have none of them.
 
         Parameters
         ----------
@@ -304,7 +304,7 @@ class FairData:
     def batches(
         self, rows: np.ndarray, weights: torch.Tensor | None = None, codes: np.ndarray | None = None
     ) -> Iterator[FairData]:
-        """The data `at` every row of a table of row numbers, for less than one by one: X is gathered once for all.
+        """Return the data `at` every row of a table, faster than one by one: X is gathered once for all.
 
         Rows of a few sparse features come dense, since products with so small a matrix take no time but that of the
         call.

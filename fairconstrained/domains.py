@@ -314,14 +314,14 @@ class Product(Domain):
                 raise ValueError(f"Product needs slices that do not overlap, got {one} and {other}.")
 
     def project(self, x: np.ndarray) -> np.ndarray:
-        """Part by part."""
+        """Project part by part."""
         projected = x.copy()
         for part, domain in self.parts:
             projected[part] = domain.project(x[part])
         return projected
 
     def scaled(self, factors: np.ndarray) -> Domain | None:
-        """Part by part; None if it is for one of them."""
+        """Scale part by part; None if a part cannot be scaled."""
         parts = [(part, domain.scaled(factors[part])) for part, domain in self.parts]
         known = tuple((part, domain) for part, domain in parts if domain is not None)
         return Product(known) if len(known) == len(parts) else None

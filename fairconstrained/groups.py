@@ -96,7 +96,7 @@ class GroupEncoder:
 
 
 def is_membership(sensitive_features: Any) -> bool:
-    """Whether it says which rows belong to which of several groups: sparse, or two and more columns of booleans."""
+    """Whether sensitive features say which of several groups a row belongs to: sparse, or columns of booleans."""
     table = as_table(sensitive_features)
     if sp.issparse(table):
         return True
@@ -186,7 +186,7 @@ class Groups(NamedTuple):
 
     @classmethod
     def of(cls, sensitive_features: Any, overlapping: bool = False) -> Self:
-        """Encode; with ``overlapping``, a table of booleans says which groups a row belongs to, see `is_membership`."""
+        """Encode sensitive features; with ``overlapping``, they may be a table of booleans, see `is_membership`."""
         if overlapping:
             sensitive_features = as_table(sensitive_features)
             if is_membership(sensitive_features):
@@ -222,7 +222,7 @@ def cell_maxima(cells: np.ndarray, n_cells: int, values: np.ndarray) -> np.ndarr
 
 
 def _alike(table: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """The first of the rows of every kind, and the kind of every row, by random keys of the columns.
+    """Return the first of the rows of every kind, and the kind of every row, by random keys of the columns.
 
     Two different rows have the same key with a probability of about 2^-62.
     """

@@ -1,4 +1,4 @@
-"""`Problem`: model, objective, constraints and domain, combined into what a solver may ask.
+"""`Problem`: model, objective, constraints and domain, combined for solvers.
 
 A solver works on flat vectors ``z = (params, aux)`` and sees *points*: the objective and constraint values at
 ``z``, and the gradient of any combination of them that it chooses after having seen the values. One point costs

@@ -56,7 +56,7 @@ class Sampler:
 
     @classmethod
     def of(cls, data: FairData, size: int, balance: float = 0.0, strata: np.ndarray | None = None) -> Self:
-        """Batches of about ``size`` rows, with rows of every group unless the groups are too many for that.
+        """Return batches of about ``size`` rows, with rows of every group unless there are too many groups.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Sampler:
         return ends * (self.size / ends[-1])
 
     def _rows_at(self, at: np.ndarray) -> np.ndarray:
-        """The rows in whose parts these places are, ascending in every batch."""
+        """Return the rows that stand at these places, ascending in every batch."""
         rows = np.searchsorted(self._ends, at, side="right").clip(max=self.data.n_samples - 1)
         return rows if self.order is None else np.sort(self.order[rows])
 
@@ -145,7 +145,7 @@ class ClusterSampler:
 
     @classmethod
     def of(cls, data: FairData, clusters: np.ndarray, size: int) -> Self:
-        """Batches of about ``size`` rows, but of one cluster at least."""
+        """Return batches of about ``size`` rows, and of at least one cluster."""
         rows = rows_by_number(clusters)
         return cls(data, tuple(rows), int(np.clip(round(size * len(rows) / clusters.size), 1, len(rows))))
 

@@ -208,7 +208,7 @@ class _Bins:
             self._tabulate()
 
     def _tabulate(self) -> None:
-        """A table of the bin at equally spaced scores leaves few comparisons per row; a binary search has many."""
+        """Tabulate the bins of equally spaced scores, which leaves few comparisons per row."""
         edges = self.edges
         self._begin, span = edges[0], edges[-1] - edges[0]
         self._per_unit = _TABLE / span if span > 0 else 0.0
@@ -220,7 +220,7 @@ class _Bins:
         self._bounds = np.append(edges, np.inf)
 
     def search(self, scores: np.ndarray) -> np.ndarray:
-        """Bin of every score, as ``np.searchsorted(edges, scores)`` has it."""
+        """Return the bin of every score, like ``np.searchsorted(edges, scores)``."""
         if self._first is None or self._n_compare > _MANY:  # or crowded edges, all within one or two entries
             return np.searchsorted(self.edges, scores)
         entry = ((scores - self._begin) * self._per_unit).clip(0, _TABLE).astype(np.intp)
@@ -230,7 +230,7 @@ class _Bins:
         return found
 
     def sort_in(self, scores: np.ndarray, weights: np.ndarray) -> _Binned:
-        """Some rows of one cell, by bin."""
+        """Sort some rows of one cell by bin."""
         if not self.flat:
             return _Binned(self, slice(None), scores, weights)
         above = scores >= self.edges[-1]

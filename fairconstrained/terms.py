@@ -133,7 +133,7 @@ class Terms:
         return next((c.strata for c in self.constraints if c.strata is not None), self.data.codes)
 
     def offset_searches(self) -> list[Any]:
-        """Exact searches of what to add to the scores of every group, see `BoundConstraint.offsets`.
+        """Exact searches for the offsets of every group's scores, see `BoundConstraint.offsets`.
 
         One for each constraint, which sees no other one; without constraints, that of the fewest errors.
         """
@@ -205,7 +205,7 @@ class _TorchPoint:
 
 
 class RowLossTerms(NamedTuple):
-    """Losses of the rows that the terms of a problem are linear in.
+    """Row losses in which the terms of a problem are linear.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class RowLossTerms(NamedTuple):
 
     @classmethod
     def of(cls, losses: Sequence[Loss]) -> Self:
-        """From the loss of every term, the objective's first."""
+        """Collect the loss of every term, the objective's first."""
         distinct = tuple(dict.fromkeys(losses))
         return cls(distinct, tuple(distinct.index(loss) for loss in losses[1:]))
 

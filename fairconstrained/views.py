@@ -124,11 +124,11 @@ class DifferenceOfConvex(ABC):
 
 
 class Stochastic(ABC):
-    """Term that can stand on a mini-batch, which holds rows of every group."""
+    """Term that can be evaluated on a mini-batch, which holds rows of every group."""
 
     @abstractmethod
     def on(self, data: FairData) -> Any:
-        """The term, as it stands (levels, widths), on other rows; it offers `FullBatch` values there."""
+        """Return the term with its levels and widths on other rows, where it offers the values of `FullBatch`."""
 
 
 class Exact(ABC):

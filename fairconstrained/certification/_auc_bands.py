@@ -93,7 +93,7 @@ class AUCBands(Cells):
         return pd.DataFrame(rows)
 
     def _shares(self, ranks: np.ndarray) -> np.ndarray:
-        """The part of every set above the thresholds, of what counts."""
+        """Return the part of every set above the thresholds, as a share of the ranks that count."""
         return self.intervals.clip(ranks) / self.intervals.length
 
 

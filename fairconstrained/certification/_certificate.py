@@ -110,7 +110,7 @@ class Certificate(PlainState):
 
     @cached_property
     def sufficient_n(self) -> int | None:
-        """The smallest sample that would have sufficed for ``kappa``; None without it, else see `sample_size`."""
+        """Smallest sample that would have sufficed for ``kappa``, from `sample_size`; None without ``kappa``."""
         return None if self.kappa is None else self.sample_size(self.kappa)
 
     def sample_size(self, kappa: float) -> int | None:
@@ -305,7 +305,7 @@ def certify(
 
 
 def certificate_of(evidence: Evidence, name: str, delta: float, kappa: float | None, overlap: Overlap) -> Certificate:
-    """The certificate that some evidence gives."""
+    """Return the certificate that some evidence gives."""
     return Certificate(
         metric=name,
         gap=evidence.gap,
@@ -336,7 +336,7 @@ def check_certification(delta: Any, method: Any, kappa: Any) -> None:
 def answers_of(
     model: Any, X: Any, y: Any, sensitive_features: Any, metric: Callable[..., Any], pos_label: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and what a model says about rows, as the metric takes them."""
+    """Return labels and the response of a model to rows, as the metric takes them."""
     response = make_fairness_scorer(metric).response
     if response == "predict" and is_regressor(model):
         raise ValueError(
@@ -390,7 +390,7 @@ def split_params(
 
 
 def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
-    """Two numbers.
+    """Return the ends of the interval in which all losses lie.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""`CertifiedFairClassifier`: a classifier whose gap in the population is certified, or that says that it is not."""
+"""`CertifiedFairClassifier`: a classifier that certifies its gap in the population, or says that it cannot."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
         return sorted(set(map(float, kappas)), reverse=True)
 
     def _complain(self, certificate: Certificate, more: str) -> None:
-        """Warn of a model that is not certified; ``more`` is what else could be tried."""
+        """Warn of a model that is not certified; ``more`` says what else could be tried."""
         needed = certificate.sufficient_n
         advice = (
             f"Its gap on these rows, {certificate.gap:.4g}, is too large for any number of rows: raise kappa"

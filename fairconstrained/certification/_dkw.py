@@ -125,7 +125,7 @@ def _distances(sample: Sample) -> Evidence:
 
 
 def _farthest(one: Distribution, width_1: float, other: Distribution, width_2: float) -> float:
-    """The squared distance of the farther ends of two bands of quantiles, over all levels."""
+    """Return the squared distance of the farther ends of two bands of quantiles, over all levels."""
     bands = [_Band(*one, width_1), _Band(*other, width_2)]
     steps = np.unique(np.concatenate([[0.0, 1.0], *(band.steps for band in bands)]).clip(0.0, 1.0))
     levels = (steps[1:] + steps[:-1]) / 2  # between two steps nothing changes
@@ -134,7 +134,7 @@ def _farthest(one: Distribution, width_1: float, other: Distribution, width_2: f
 
 
 class _Band:
-    """Between which numbers the quantiles of a distribution on [0, 1] lie."""
+    """Band that contains the quantile function of a distribution on [0, 1]."""
 
     def __init__(self, atoms: np.ndarray, masses: np.ndarray, width: float) -> None:
         self.atoms, self.width = atoms, width

@@ -55,14 +55,14 @@ class Part:
     weights: Any = None
 
     def take(self, rows: np.ndarray) -> Part:
-        """Some of them."""
+        """Return some of the rows."""
         columns: tuple[Any, ...] = (self.X, self.y, self.groups, self.weights)
         taken: Any = (None if column is None else _safe_indexing(column, rows) for column in columns)
         return Part(*taken)
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Arguments of `fit` beside ``X`` and ``y``."""
+        """Return the arguments of `fit` besides ``X`` and ``y``."""
         given = {"sensitive_features": self.groups, "sample_weight": self.weights}
         return {name: value for name, value in given.items() if value is not None}
 
@@ -89,7 +89,7 @@ class Ladder:
 
     @property
     def _kappa(self) -> str:
-        """The parameter, of an estimator of others."""
+        """Name of the parameter ``kappa``, which may belong to a nested estimator."""
         is_pipeline = isinstance(self.estimator, Pipeline)
         return f"{self.estimator.steps[-1][0]}__kappa" if is_pipeline else "kappa"
 
@@ -98,7 +98,7 @@ class Ladder:
         return isinstance(last_step(self.estimator), BaseFairEstimator) and self.has_bound
 
     def fit(self, part: Part, kappas: Sequence[float]) -> list[Any]:
-        """One model for every bound; a single one if there is nothing to tighten."""
+        """Fit one model for every bound; a single one if there is nothing to tighten."""
         if self._of_package:
             last = last_step(self.estimator)
             taken = {name: column for name, column in part.metadata.items() if has_fit_parameter(last, name)}
@@ -108,7 +108,7 @@ class Ladder:
         return [fitted(clone(self.estimator).set_params(**setting), part) for setting in settings]
 
     def resolvable(self, part: Part, kappas: Sequence[float]) -> list[float]:
-        """Those of the bounds that the rows can tell from zero, and the loosest one in any case."""
+        """Return the bounds that the rows can tell from zero, and the loosest one in any case."""
         if not self._of_package:
             return list(kappas)
         with warnings.catch_warnings():
@@ -154,7 +154,7 @@ class Judge:
     random_state: int
 
     def answers(self, model: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
-        """Labels, and what a model says about rows."""
+        """Return labels, and the response of a model to the rows."""
         return answers_of(model, part.X, part.y, part.groups, self.metric, self.pos_label)
 
     def evidence(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Evidence:
@@ -237,7 +237,7 @@ def planned_bounds(
 
 
 def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:
-    """An integer stands for folds with the same share of every cell of group and label."""
+    """Return a splitter; an integer stands for folds with the same share of every cell of group and label."""
     if not isinstance(cv, Integral):
         return list(check_cv(cv, part.y, classifier=True).split(part.X, part.y))
     cells, _ = strata_of(equal_opportunity_gap, {}, part.groups, part.y)

@@ -1,4 +1,4 @@
-"""The groups' ranks of all thresholds, and what the metrics of ranks make of them."""
+"""Ranks of all thresholds in every group, and the metrics that are made of them."""
 
 from __future__ import annotations
 

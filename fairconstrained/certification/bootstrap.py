@@ -1,4 +1,4 @@
-"""The bootstrap: rows drawn anew within strata, and the bias-corrected and accelerated quantiles of what comes out.
+"""The bootstrap: rows drawn anew within strata, and bias-corrected and accelerated quantiles of a statistic.
 
 Of the families the only one that is right in the limit alone. It is there for every metric.
 """
@@ -29,7 +29,7 @@ __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "stat
 
 @dataclass(frozen=True, eq=False)
 class Replicates:
-    """A statistic of the sample, of resamples, and without some of the rows.
+    """Values of a statistic: of the sample, of resamples, and without some of the rows.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Replicates:
     def of(
         cls, statistic: Callable[[np.ndarray], float], strata: np.ndarray, n_resamples: int, random_state: Any
     ) -> Replicates:
-        """Compute them.
+        """Compute the replicates of a statistic.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ def resampled(
 
 
 def _or_nan(statistic: Callable[[np.ndarray], float], rows: np.ndarray) -> float:
-    """The statistic; NaN where a cell is empty."""
+    """Return the statistic; NaN where a cell is empty."""
     try:
         return statistic(rows)
     except ValueError:

@@ -190,7 +190,7 @@ def _builders(metric: Callable[..., Any]) -> dict[str, Builder]:
 
 
 def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
-    """The evidence of the family named, or of the first that there is.
+    """Return the evidence of the family named, or of the first one that the metric has.
 
     Raises
     ------

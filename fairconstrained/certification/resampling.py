@@ -1,4 +1,4 @@
-"""Rows drawn anew within strata, and the jackknife over blocks of them: what bootstraps of any statistic share."""
+"""Resampling of rows within strata, and the jackknife over blocks of rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fewest_resamples(tail: float) -> int:
 
 
 def draws(strata: np.ndarray, n_resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Row numbers, drawn anew within the strata, whose codes ``strata`` has; the size of every stratum stays."""
+    """Return row numbers, drawn anew within the strata; the size of every stratum stays."""
     order = np.argsort(strata, kind="stable")
     starts = np.searchsorted(strata[order], strata[order])
     sizes = np.bincount(strata)[strata[order]]

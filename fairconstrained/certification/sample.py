@@ -1,4 +1,4 @@
-"""Rows that no fit has seen, as a metric takes them, and which numbers of them count as given."""
+"""Samples of unseen rows as a metric takes them, and the numbers of rows that count as given."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TAKEN = {
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows and what a metric makes of them.
+    """Rows and the value of a metric on them.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ _NOTICED = 0.95
 
 
 def bound_params(estimator: BaseFairEstimator, kappa: float | None) -> dict[str, Any]:
-    """The parameters with which ``kappa`` bounds what an estimator of the package reports; none of a penalty."""
+    """Return the parameters with which ``kappa`` bounds the metric that an estimator reports; none for a penalty."""
     try:
         return estimator._bound_params(kappa)
     except ValueError:

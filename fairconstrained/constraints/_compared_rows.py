@@ -1,4 +1,4 @@
-"""A constraint on the first rows of the data, where the groups that follow take no part in it."""
+"""Constraints on the first rows of the data, where the groups that follow take no part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["compared_rows_only"]
 
 
 def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstraint:
-    """A constraint on ``data`` that is bound to ``data.compared``, with the views that it has there.
+    """Return a constraint on all ``data`` from one on ``data.compared``, with the same views.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstrain
 
 
 class _ComparedRows(BoundConstraint):
-    """Hands the scores of the compared rows on; everything else is the constraint's own."""
+    """Constraint that hands the scores of the compared rows to another, which does everything else."""
 
     def __init__(self, inner: BoundConstraint, data: FairData) -> None:
         self.inner, self.data = inner, data

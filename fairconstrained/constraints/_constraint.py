@@ -1,4 +1,4 @@
-"""The contract of a constraint as the user writes it."""
+"""Constraints as the user writes them."""
 
 from __future__ import annotations
 

@@ -191,10 +191,10 @@ class BoundThresholdParity(BoundParity):
 
 @dataclass(frozen=True, eq=False)
 class BoundRateParity(BoundThresholdParity, BoundSplitParity):
-    """`RateParity` on data. the ranks that count are those among the rows that are compared."""
+    """`RateParity` on data, with ranks among the rows that are compared."""
 
     def stricter(self) -> Self | None:
-        """Rates that differ by ``kappa (beta - alpha)`` at most, wherever they lie.
+        """Implement `BoundConstraint.stricter`: rates differ by at most ``kappa (beta - alpha)``, wherever they lie.
 
         Under eq. 21 a rate outside of the interval has no slope, so that a solver moves the rates of other groups there
         even where moving back into the interval would cost less.

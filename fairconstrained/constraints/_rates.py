@@ -23,7 +23,7 @@ __all__ = ["BoundParity", "BoundSplitParity"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundParity(BoundSmoothed):
-    """A bound ``kappa`` on a gap between the ranks that thresholds have in cells of rows.
+    """Bound on a gap between the ranks that thresholds have in cells of rows.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class BoundParity(BoundSmoothed):
 
 @dataclass(frozen=True, eq=False)
 class BoundSplitParity(BoundParity, DifferenceOfConvex, Stochastic):
-    """A parity constraint whose surrogate is a difference of convex functions, and unbiased on mini-batches."""
+    """A parity constraint whose surrogate is a difference of convex functions and unbiased on mini-batches."""
 
     @override
     def on(self, data: FairData) -> Self:

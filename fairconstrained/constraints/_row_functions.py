@@ -83,7 +83,7 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
 
     @property
     def granularity(self) -> float:
-        """Granularity of the metric; that of a smooth one is its ``tolerance``."""
+        """Granularity of a step; a smooth metric has none, so it is the tolerance."""
         return self.tolerance
 
     @override

@@ -25,7 +25,7 @@ class BoundSignedGaps(BoundSmoothed):
 
     @abstractmethod
     def _exact_gaps(self, scores: np.ndarray) -> np.ndarray:
-        """Signed; ndarray of shape (n_gaps,)."""
+        """Return the gaps with their signs; ndarray of shape (n_gaps,)."""
 
     @abstractmethod
     def _smooth_gaps(self, scores: Tensor) -> Tensor:

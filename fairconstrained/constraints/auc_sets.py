@@ -166,7 +166,7 @@ class AUCSets:
 
     @cached_property
     def granularity(self) -> float:
-        """The most that one pair of rows counts in a difference, but at least `RESOLUTION` where one row counts more.
+        """Largest change of a difference by one pair of rows; at least `RESOLUTION` where one row changes it by more.
 
         A sum over two sets counts a pair ``1 / (n m)``, which is 1e-8 for some thousand rows, and one row ``1 / n``:
         a difference of AUCs that is far below what a single row makes is zero for every purpose.
@@ -226,7 +226,7 @@ def _compared(differences: Sequence[AUCDifference]) -> list[tuple[int, ...]]:
 def _sizes(
     codes: np.ndarray, data: FairData, n_cells: int, unions: Sequence[Sequence[int]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of every union of cells, and the share of its heaviest row, 1 where there is none; shapes (n_unions,)."""
+    """Return the number of rows of every union, and the share of its heaviest row (1 for none); shapes (n_unions,)."""
     weights = data.weights.numpy()
     counts, mass = cell_sums(codes, n_cells), cell_sums(codes, n_cells, weights)
     heaviest = cell_maxima(codes, n_cells, weights)
@@ -246,7 +246,7 @@ def side_names(name: str, sides: Sequence[tuple[Any, Any]]) -> tuple[str, ...]:
 
 
 def _ask(constraint: Callable[[np.ndarray, np.ndarray], Any], data: FairData) -> np.ndarray:
-    """The masks that a function returns, with an entry for every row of the caller.
+    """Return the masks that a function makes, with an entry for every row of the caller.
 
     It is asked once, for all rows in the caller's order: of a mini-batch, or of sorted rows, it may know nothing.
     """
@@ -268,7 +268,7 @@ def _ask(constraint: Callable[[np.ndarray, np.ndarray], Any], data: FairData) ->
 
 
 def _as_masks(constraint: Any) -> np.ndarray:
-    """Four masks as a boolean ndarray of shape (4, n)."""
+    """Return four masks as a boolean ndarray of shape (4, n)."""
     masks = [np.asarray(mask) for mask in constraint] if isinstance(constraint, Iterable) else []
     if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
         got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else constraint
@@ -284,7 +284,7 @@ def _as_masks(constraint: Any) -> np.ndarray:
 
 
 def _compact(rows: np.ndarray) -> Rows:
-    """A slice if the rows, in ascending order, stand together."""
+    """Return a slice if the rows, in ascending order, stand together, otherwise the rows."""
     if rows.size and rows[-1] - rows[0] + 1 == rows.size:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows

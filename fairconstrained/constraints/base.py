@@ -69,7 +69,7 @@ class BoundConstraint(Exact):
         return {}
 
     def of_decisions(self, scores: np.ndarray) -> float | None:
-        """The metric of the decisions, where ``kappa`` bounds that of a smooth stand-in for them; None elsewhere."""
+        """Return the metric of the decisions where ``kappa`` bounds a smooth stand-in for it; None elsewhere."""
         return None
 
     def caveat(self, scores: np.ndarray) -> str | None:
@@ -78,7 +78,7 @@ class BoundConstraint(Exact):
 
     @property
     def resolution(self) -> float:
-        """The most that one row may count in the metric: with less, ``kappa`` is not told from twice of it."""
+        """Largest change by one row with which ``kappa`` can be told from twice as much."""
         return resolution(self.kappa)
 
     def compared_cells(self) -> CellSizes | None:
@@ -215,7 +215,7 @@ class BoundConstraint(Exact):
 
 
 def check_kappa(kappa: Any) -> float:
-    """``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raises ValueError otherwise."""
+    """Return ``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raise ValueError otherwise."""
     if kappa is None:
         return 1.0
     if isinstance(kappa, bool) or not isinstance(kappa, (int, float, np.integer, np.floating)):
@@ -228,7 +228,7 @@ def check_kappa(kappa: Any) -> float:
 
 
 def check_bound(kappa: Any) -> float:
-    """``kappa`` as a float of at least 0, infinity for None; raises ValueError otherwise."""
+    """Return ``kappa`` as a float of at least 0, infinity for None; raise ValueError otherwise."""
     if kappa is None:
         return np.inf
     if (

@@ -39,7 +39,7 @@ class GroupLimits(NamedTuple):
 
     @classmethod
     def of(cls, constraint: Any, kappa: float, counts_rows: bool) -> Self:
-        """The limits of a constraint with ``kappa`` and ``min_group_size``.
+        """Return the limits of a constraint with ``kappa`` and ``min_group_size``.
 
         Where a gap moves with single rows, the rule of `resolution` holds whatever the user says. A mean of losses or
         of probabilities is met exactly, so there a size that the user gives takes the rule's place.
@@ -107,7 +107,7 @@ class ComparedGroups:
 
     @classmethod
     def found(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
-        """Find the groups that are large enough, and do with the others as ``small`` says.
+        """Return the groups that are large enough, with the small ones treated as ``small`` says.
 
         Parameters
         ----------

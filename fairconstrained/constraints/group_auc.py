@@ -89,13 +89,13 @@ class _Rows(NamedTuple):
 
 
 def _without_weightless(weights: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows that have some weight, and their weights: the others only cost time."""
+    """Return the rows that have some weight, and their weights: the others only cost time."""
     rows = torch.nonzero(weights).squeeze(-1)
     return rows, weights[rows]
 
 
 class _Sets(NamedTuple):
-    """A group, and the signed sets of its rows of which its intervals are the sum.
+    """A group, and signed sets of its rows whose sum is its intervals.
 
     The indicator of ``[alpha, beta)`` is that of ``[0, beta)`` minus that of ``[0, alpha)`` (tops), and that of
     ``[alpha, 1)`` minus that of ``[beta, 1)`` (bottoms).

@@ -66,7 +66,7 @@ class Comparisons(NamedTuple):
 
     @classmethod
     def of(cls, compared: ComparedGroups, notion: Notion, bounded: bool) -> Self:
-        """Every pair of groups, or every group and all rows or the centre; both ways, for each of the signs."""
+        """Compare every pair of groups, or every group with all rows or the centre; both ways, for each sign."""
         labels, n_signs, reference = compared.labels, len(notion.signs), notion.reference
         n_groups = len(labels)
         groups = np.arange(n_groups if bounded and compared.differ(notion) else 0)
@@ -99,7 +99,7 @@ class Comparisons(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BoundMeanGaps(BoundRowFunction):
-    """Gaps between means of at most ``kappa``. Components: every comparison of two sides, for each of the signs.
+    """Bound on gaps between means. Components: every comparison of two sides, for each of the signs.
 
     On a mini-batch, the mean of a group that has no rows there, and all that is compared with it, count as equal.
 

@@ -33,7 +33,7 @@ Term = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, eq=False)
 class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMoments):
-    """A bound on a quadratic *surrogate*; the AUC gap is only reported. No components without a bound.
+    """Bound on a quadratic *surrogate*; the AUC gap is only reported. No components without a bound.
 
     There is no `Stochastic` view: products of two means of the same mini-batch are biased.
 

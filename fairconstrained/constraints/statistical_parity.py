@@ -119,12 +119,12 @@ class BoundStatisticalParity(BoundSplitParity):
 
     @property
     def ranks(self) -> np.ndarray:
-        """The p of every level, on average over the groups; ndarray of shape (n_levels,)."""
+        """Lower end of every level's window, on average over the groups; ndarray of shape (n_levels,)."""
         return self._centres.mean(axis=0) - self.kappa * self.scale / 2
 
     @property
     def penalty_factor(self) -> float:
-        """A component is the distance of one group from the middle of two (eq. 114)."""
+        """Two, as a component is the distance of one group from the middle of two (eq. 114)."""
         return 2 / self.scale
 
     @property
@@ -245,7 +245,7 @@ class BoundStatisticalParity(BoundSplitParity):
         )
 
     def _cuts(self, scores: np.ndarray) -> np.ndarray:
-        """Levels at which the exact constraint is violated most, at most one between two levels."""
+        """Return the levels at which the exact constraint is violated most, at most one between two levels."""
         _, ranks = self._rank_table(scores)
         excess = gaps_by_threshold(ranks, self.intervals, self.normalize) - self.kappa
         violated = np.flatnonzero(excess > 0)

@@ -1,4 +1,4 @@
-"""Models: what gives rows scores."""
+"""Models, which give rows scores."""
 
 from fairconstrained.models.base import (
     Coordinates,

@@ -1,4 +1,4 @@
-"""The contract of a model: scores of a state; for a parametric one also gradients of scores, back to parameters."""
+"""The interface of models: scores of a state, and gradients in the parameters if the model is parametric."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LastLayer(NamedTuple):
 
     @property
     def entries(self) -> np.ndarray:
-        """Places of both in the parameters."""
+        """Places of the coefficients and of the intercept in the parameters."""
         return np.append(self.coef, self.intercept)
 
 
@@ -115,10 +115,10 @@ class Rescaling(ABC):
 
     @abstractmethod
     def at(self, factor: float, shift: float) -> Any:
-        """The state whose scores are ``factor`` times those of the state that this was made from, plus ``shift``."""
+        """Return the state whose scores are ``factor`` times the original ones, plus ``shift``."""
 
     def penalty(self, factor: float, shift: float) -> tuple[float, float, float]:
-        """Penalty of that state, and its derivatives in factor and shift."""
+        """Return the penalty of `at`, and its derivatives in factor and shift."""
         return 0.0, 0.0, 0.0
 
 
@@ -177,7 +177,7 @@ class Model(ABC):
         """
 
     def penalty_at(self, state: Any) -> float:
-        """The regularisation term of the objective."""
+        """Return the regularisation term of the objective at a state."""
         return 0.0
 
     def placed(self, data: FairData) -> FairData:
@@ -185,7 +185,7 @@ class Model(ABC):
         return data
 
     def row_features(self, data: FairData) -> Any:
-        """Features on which the scores of the rows depend, for whoever compares rows; here those of the data.
+        """Features on which the scores of the rows depend, for comparing rows; here those of the data.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class ParametricModel(Model):
         """
 
     def forward_each(self, params: np.ndarray, parts: Sequence[FairData]) -> list[tuple[Tensor, Pullback]]:
-        """`forward` of several mini-batches, for a model that does them for less at once."""
+        """Return `forward` of several mini-batches, for a model that can do them together at lower cost."""
         return [self.forward(params, data) for data in parts]
 
     @override

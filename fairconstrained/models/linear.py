@@ -58,7 +58,7 @@ class LinearModel(OutputModel, LinearMoments):
         return self.n_features, self.n_copies, self.fit_intercept
 
     def init(self, rng: np.random.Generator) -> np.ndarray:
-        """Zero: every group gets the same score, which is as fair as can be."""
+        """Return zeros: every group gets the same score, which is fair in every sense."""
         return np.zeros(self.n_params)
 
     @override

@@ -1,4 +1,4 @@
-"""Margins: what the score of a row's own class exceeds those of the other classes by."""
+"""Margins: excess of the score of a row's own class over the score of another class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MarginData(FairData):
 
     @classmethod
     def of(cls, items: FairData, labels: tuple) -> MarginData:
-        """All margins.
+        """Return all margins.
 
         Parameters
         ----------

@@ -290,12 +290,12 @@ class ModuleModel(OutputModel):
 
 
 def part_of(codes: np.ndarray | None, rows: slice) -> np.ndarray | None:
-    """The groups of some rows, where they matter."""
+    """Return the groups of some rows; None where they do not matter."""
     return None if codes is None else codes[rows]
 
 
 def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: int = 0) -> nn.Module:
-    """A network of its own, in evaluation mode; see `ModuleModel` for the parameters and what is raised.
+    """Return a new network in evaluation mode; see `ModuleModel` for the parameters and errors.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: i
 
 
 def _called(factory: Callable[[int, int], nn.Module], n_features: int, n_outputs: int) -> nn.Module:
-    """Call a callable for a module; raises TypeError if it takes other arguments or returns no module."""
+    """Call a function that returns a module; raise TypeError if it takes other arguments or returns none."""
     allowed = "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one"
     check_arguments(factory, allowed, n_features, n_outputs)
     made = factory(n_features, n_outputs)

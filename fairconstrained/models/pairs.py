@@ -50,11 +50,11 @@ class ItemModel(ParametricModel):
         return self.base.init(rng)
 
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        """Scores of new items, not of combinations."""
+        """Return the scores of new items, not of combinations."""
         return self.base.scores(params, X)
 
     def portable(self) -> Model:
-        """The base model: whoever predicts scores items."""
+        """The base model, since new data are items."""
         return self.base.portable()
 
     @override
@@ -74,7 +74,7 @@ class ItemModel(ParametricModel):
         return self.base.scaling_entries(params, self.items)
 
     def _needed(self, numbers: np.ndarray, are_few: bool) -> tuple[FairData, np.ndarray]:
-        """The items of these numbers if they are few, otherwise all, and the numbers counted among them."""
+        """Return the items of these numbers if they are few, otherwise all, and the numbers among them."""
         if not are_few:
             return self.items, numbers
         rows, places = np.unique(numbers, return_inverse=True)

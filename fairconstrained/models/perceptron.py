@@ -1,4 +1,4 @@
-"""Scores by a multilayer perceptron, its gradient written out."""
+"""Scores by a multilayer perceptron, with a hand-written gradient."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FUNCTIONS: dict[str, tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.nda
 
 @dataclass(frozen=True, eq=False)
 class Perceptron(ModuleModel):
-    """A `ModuleModel` of `mlp`, for a fraction of the time where the batches are small.
+    """A `ModuleModel` of `mlp` that takes a fraction of the time on small batches.
 
     On the CPU the few products of a pass and of its gradient are written out in NumPy; recording a graph for them takes
     several times as long as they do with ten rows, and as long with some hundreds. CSR rows are not densified.
@@ -129,7 +129,7 @@ class Perceptron(ModuleModel):
         return np.dtype(str(self.dtype).removeprefix("torch."))
 
     def _of_groups(self, outputs: np.ndarray, codes: np.ndarray | None) -> np.ndarray:
-        """Every row's output for its group; all of them without codes."""
+        """Return every row's output for its group, or all outputs without codes."""
         if codes is None:
             return outputs
         return outputs[:, 0] if self.n_outputs == 1 else np.take_along_axis(outputs, codes[:, None], axis=1)[:, 0]
@@ -148,7 +148,7 @@ class Perceptron(ModuleModel):
 
 
 class _Pass:
-    """Some rows on their way through the layers."""
+    """Intermediate results of the layers for some rows."""
 
     def __init__(self, layers: list[_Layer], activation: str, X: Any) -> None:
         self._layers = layers

@@ -1,4 +1,4 @@
-"""Objectives: scores and targets to one number."""
+"""Objectives: functions of scores and targets to minimise."""
 
 from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
 from fairconstrained.objectives.correlation import CorrelationPenalty

@@ -1,4 +1,4 @@
-"""The contract of an objective, and the losses that are a weighted mean over the rows."""
+"""Objectives, and the losses that are a weighted mean over the rows."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """Objective that the user wants to be small, without data; a value, compared by its parameters."""
+    """An objective as the user writes it, without data; two are equal if their parameters are."""
 
     @abstractmethod
     def bind(self, data: FairData) -> BoundObjective:
         """The objective on ``data``."""
 
     def path(self) -> tuple[Objective, ...]:
-        """Objectives to minimise one after the other, each from the last one's solution; the last is this one.
+        """Objectives to minimise in turn, each from the solution of the one before; the last one is this one.
 
         An objective that is hard to minimise from nowhere names easier ones here.
         """
@@ -46,7 +46,7 @@ class Objective(ABC):
 
 @dataclass(frozen=True)
 class BoundObjective(FullBatch, DifferenceOfConvex):
-    """An objective on data: one number of the scores.
+    """An objective on data: a function of the scores.
 
     Attributes
     ----------

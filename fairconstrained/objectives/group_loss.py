@@ -1,4 +1,4 @@
-"""A loss whose groups count by factors of their own."""
+"""Losses with a factor for every group."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Logistic(Loss):
         return -targets * torch.sigmoid(-targets * scores)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Convex already."""
+        """Return the loss and zero, as it is convex."""
         return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
@@ -105,7 +105,7 @@ class Hinge(Loss):
         return -targets * ((shortfall + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Convex already."""
+        """Return the loss and zero, as it is convex."""
         return self.of(scores, targets), torch.zeros_like(scores)
 
     def path(self) -> tuple[Loss, ...]:
@@ -130,7 +130,7 @@ class Squared(Loss):
         return scores - targets
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Convex already."""
+        """Return the loss and zero, as it is convex."""
         return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ class Absolute(Loss):
         return (scores - targets).sign()
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Convex already."""
+        """Return the loss and zero, as it is convex."""
         return self.of(scores, targets), torch.zeros_like(scores)
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
