@@ -8,8 +8,8 @@ from typing import ClassVar, cast
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._row_functions import RowFunction
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.compared_groups import AUTO, ComparedGroups, GroupLimits, check_options
-from fairconstrained.constraints.mean_gaps import BoundMeanGaps, Comparisons
+from fairconstrained.constraints.compared_groups import AUTO, check_options
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
@@ -90,16 +90,5 @@ class LossParity(Constraint):
         notion = LOSS_NOTIONS[self.constraint]._replace(
             reference=cast(Reference, self.reference), agg_labels=cast(AggregateLabels, self.agg_labels)
         )
-        limits = GroupLimits.of(self, kappa, counts_rows=False)
-        groups = ComparedGroups.of(data, notion, limits, self)
-        return BoundMeanGaps(
-            data=data,
-            kappa=kappa,
-            limit=limits.share,
-            name="loss_parity",
-            function=RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss]),
-            tolerance=_TOLERANCE,
-            notion=notion,
-            groups=groups,
-            comparisons=Comparisons.of(groups, notion, bounded=self.kappa is not None),
-        )
+        function = RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss])
+        return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function, _TOLERANCE)

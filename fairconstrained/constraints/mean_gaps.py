@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from typing_extensions import override
 
 from fairconstrained.constraints._resolution import CellSizes
-from fairconstrained.constraints._row_functions import BoundRowFunction
-from fairconstrained.constraints.compared_groups import ComparedGroups
+from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
+from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
 from fairconstrained.groups import cell_sums
 from fairconstrained.metrics.cell_means import (
@@ -116,6 +116,32 @@ class BoundMeanGaps(BoundRowFunction):
     groups: ComparedGroups
     comparisons: Comparisons
     limit: float = 1.0
+
+    @classmethod
+    def of(
+        cls,
+        constraint: Any,
+        data: FairData,
+        kappa: float,
+        name: str,
+        notion: Notion,
+        function: RowFunction,
+        tolerance: float = TOLERANCE,
+    ) -> Self:
+        """Bind a constraint that has ``kappa`` and the parameters that choose the compared groups."""
+        limits = GroupLimits.of(constraint, kappa, counts_rows=function.is_step)
+        groups = ComparedGroups.of(data, notion, limits, constraint)
+        return cls(
+            data=data,
+            kappa=kappa,
+            name=name,
+            function=function,
+            tolerance=tolerance,
+            notion=notion,
+            groups=groups,
+            comparisons=Comparisons.of(groups, notion, bounded=constraint.kappa is not None),
+            limit=limits.share,
+        )
 
     @property
     @override

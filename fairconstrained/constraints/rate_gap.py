@@ -12,8 +12,8 @@ from typing_extensions import override
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import AUTO, ComparedGroups, GroupLimits, check_options
-from fairconstrained.constraints.mean_gaps import BoundMeanGaps, Comparisons
+from fairconstrained.constraints.compared_groups import AUTO, check_options
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, by_group, rate_notion
 
@@ -97,18 +97,8 @@ class RateGap(Constraint):
             notion = notion._replace(agg="mean")
         kappa = check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa)
         function = RATE_FUNCTIONS[self.rate]
-        limits = GroupLimits.of(self, kappa, counts_rows=function.is_step)
-        groups = ComparedGroups.of(data, notion, limits, self)
-        return (BoundIndicatorGaps if function.is_step else BoundMeanGaps)(
-            data=data,
-            kappa=kappa,
-            limit=limits.share,
-            name=self.constraint,
-            function=function,
-            notion=notion,
-            groups=groups,
-            comparisons=Comparisons.of(groups, notion, bounded=self.kappa is not None),
-        )
+        bound_class = BoundIndicatorGaps if function.is_step else BoundMeanGaps
+        return bound_class.of(self, data, kappa, self.constraint, notion, function)
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,9 +132,8 @@ def group_auc_gap(
 
     Parameters
     ----------
-    protected : object, default=None
-        A group, to be compared with all other rows together, as if there were two groups; None compares every
-        pair of groups.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
 
     Returns
     -------
@@ -205,11 +204,8 @@ def inter_group_auc_gap(
 
     Parameters
     ----------
-    protected : object, default=None
-        A group, to be compared with all other rows together, as if there were two groups; None compares every
-        pair of groups.
-    on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives: raise, or return NaN.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
 
     Returns
     -------
@@ -279,11 +275,6 @@ def intra_group_auc_gap(
     ----------
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``. Only their order within each group matters.
-    protected : object, default=None
-        A group, to be compared with all other rows together, as if there were two groups; None compares every
-        pair of groups.
-    on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives: raise, or return NaN.
 
     Returns
     -------

@@ -127,8 +127,6 @@ def loss_parity_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Two labels.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; for the log loss they are log-odds.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -147,8 +145,6 @@ def loss_parity_gap(
     agg_labels : {"max", "sum"}, default="max"
         Aggregate in "equalized_odds" of the gaps of two groups among the positive and among the negative rows: the
         larger of them, or their sum as in [1]_. The other constraints ignore it.
-    pos_label : object, default=None
-        The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
         Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
 
@@ -227,8 +223,6 @@ def rate_gap(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-        Two labels.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -242,8 +236,6 @@ def rate_gap(
         but not more.
     agg : {"max", "mean"}, default="max"
         Aggregate of the gaps (of the pairs of groups, or of every group to all rows).
-    pos_label : object, default=None
-        The positive label; by default the greater one.
     on_empty : {"raise", "nan"}, default="raise"
         Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
 

@@ -79,8 +79,6 @@ def partial_statistical_parity_gap(
         default compares the whole distributions.
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ); False for the rank gap.
-    agg : {"max", "mean"}, default="max"
-        Aggregate of the gaps of the pairs of groups. The mean visits every pair.
 
     Returns
     -------
@@ -179,11 +177,6 @@ def partial_demographic_parity_gap(
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
         default gives the demographic parity gap at ``threshold``.
-    threshold : float, default=0.0
-        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
-        probabilities.
-    normalize : bool, default=True
-        Divide by the length of the interval (of each group's own, if they differ).
 
     Returns
     -------

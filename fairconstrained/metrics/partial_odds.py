@@ -121,16 +121,11 @@ def partial_equal_opportunity_gap(
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
         group. The default gives the equal opportunity gap at ``threshold``.
-    threshold : float, default=0.0
-        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
-        probabilities.
-    normalize : bool, default=True
-        Divide by the length of the interval (of each group's own, if they differ).
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the positives of its group, or the one among all rows of its group.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives, or with ``ranks="group"`` none at ranks in the interval: raise, or
-        return NaN.
+        Whether to raise or to return NaN if a group has no positives, or with ``ranks="group"`` none at ranks in the
+        interval.
 
     Returns
     -------
@@ -227,16 +222,11 @@ def partial_equalized_odds_gap(
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
         Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
         group. The default gives the equalized-odds difference at ``threshold``.
-    threshold : float, default=0.0
-        A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for
-        probabilities.
-    normalize : bool, default=True
-        Divide by the length of the interval (of each group's own, if they differ).
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the rows of its group and label, or the one among all rows of its group.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives, or with ``ranks="group"`` none at ranks in the
-        interval: raise, or return NaN.
+        Whether to raise or to return NaN if a group has no positives or no negatives, or with ``ranks="group"`` none at
+        ranks in the interval.
 
     Returns
     -------

@@ -30,7 +30,16 @@ sample_weight : array-like of shape (n_samples,), default=None
 pos_label : object, default=None
     The positive label; None for the larger of the two.
 agg : {"max", "mean"}, default="max"
-    Aggregate of the gaps of the pairs of groups.
+    Aggregate of the gaps.
+on_empty : {"raise", "nan"}, default="raise"
+    Whether to raise or to return NaN if a group has no positives or no negatives.
+threshold : float, default=0.0
+    A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for probabilities.
+normalize : bool, default=True
+    Divide by the length of the interval (of each group's own, if they differ).
+protected : object, default=None
+    A group, to be compared with all other rows together, as if there were two groups; None compares every pair of
+    groups.
 return_groups : bool, default=False
     Whether to return the table by group as well.
 """

@@ -49,8 +49,8 @@ def statistical_parity_gap(
 
     Parameters
     ----------
-    agg : {"max", "mean"}, default="max"
-        Aggregate of the gaps of the pairs of groups. The mean visits every pair.
+    y_score : array-like of shape (n_samples,)
+        Scores, e.g. from ``decision_function``. Only their order matters.
 
     Returns
     -------

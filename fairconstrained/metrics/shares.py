@@ -73,8 +73,6 @@ def minority_share(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -144,8 +142,6 @@ def parity_pair(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
     y_score : array-like of shape (n_samples,)
         Scores from ``decision_function``; positive ones are positive predictions.
     beta : float, default=1.0

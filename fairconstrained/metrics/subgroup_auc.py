@@ -64,10 +64,8 @@ def positive_equality_gap(
         Scores, e.g. from ``decision_function``. Only their order among the positives matters.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
-    agg : {"max", "mean"}, default="max"
-        Aggregate of the gaps of the groups.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives: raise, or return NaN.
+        Whether to raise or to return NaN if a group has no positives.
 
     Returns
     -------
@@ -143,10 +141,8 @@ def negative_equality_gap(
         Scores, e.g. from ``decision_function``. Only their order among the negatives matters.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
-    agg : {"max", "mean"}, default="max"
-        Aggregate of the gaps of the groups.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no negatives: raise, or return NaN.
+        Whether to raise or to return NaN if a group has no negatives.
 
     Returns
     -------
@@ -223,10 +219,6 @@ def bpsn_bnsp_gap(
     ----------
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
-    agg : {"max", "mean"}, default="max"
-        Aggregate of the gaps of the groups.
-    on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives: raise, or return NaN.
 
     Returns
     -------
@@ -307,7 +299,7 @@ def subset_auc_gap(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Group of every row, for a callable.
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a subset has no rows: raise, or return NaN.
+        Whether to raise or to return NaN if a subset has no rows.
 
     Returns
     -------

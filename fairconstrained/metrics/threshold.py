@@ -184,8 +184,6 @@ def separation_gap(
     agg_labels : {"max", "sum"}, default="max"
         Aggregate of the differences of a pair in the two rates: the larger of them, as in Fairlearn's
         ``equalized_odds_difference``, or their sum, which papers report as separation, "Sp".
-    on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives or no negatives: raise, or return NaN.
 
     Returns
     -------
@@ -242,7 +240,7 @@ def equal_opportunity_gap(
     Parameters
     ----------
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if a group has no positives: raise, or return NaN.
+        Whether to raise or to return NaN if a group has no positives.
 
     Returns
     -------
@@ -296,7 +294,7 @@ def sufficiency_gap(
     Parameters
     ----------
     on_empty : {"raise", "nan"}, default="raise"
-        What to do if one of the labels is never predicted in a group: raise, or return NaN.
+        Whether to raise or to return NaN if one of the labels is never predicted in a group.
 
     Returns
     -------

@@ -132,7 +132,7 @@ class Model(ABC):
     #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that
     #: wait for them slow them down.
     uses_threads: ClassVar[bool] = False
-    #: For messages.
+    #: Name in messages.
     name: ClassVar[str] = "model"
 
     @property

@@ -34,7 +34,7 @@ class MarginData(FairData):
         Parameters
         ----------
         items : FairData
-            Their targets are the numbers of their classes, by which they are ordered.
+            Items whose targets are the numbers of their classes, by which they are ordered.
         labels : tuple
             The classes; every one has an item.
         """
