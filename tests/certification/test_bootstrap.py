@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import bootstrap, norm
 
 from fairconstrained import metrics
 from fairconstrained.certification import gap_interval
-from fairconstrained.certification.bootstrap import Replicates
+from fairconstrained.certification.bootstrap import BootstrapEvidence, Replicates
 from fairconstrained.certification.evidence import evidence_of
 from fairconstrained.certification.resampling import _JACKKNIFE_BLOCKS, acceleration, jackknife_blocks
 from fairconstrained.certification.sample import strata_of
@@ -228,3 +230,15 @@ def test_the_bound_of_other_numbers_of_rows_is_as_near_as_their_root_says(draw, 
     evidence = evidence_of(sample("independence_gap", {}, y, scores, groups, n_resamples=200), "bootstrap")
     assert evidence.upper(0.1) == evidence.replicates.upper(0.9) > evidence.gap
     assert evidence.upper(0.1, 4.0) - evidence.gap == pytest.approx((evidence.upper(0.1) - evidence.gap) / 2)
+
+
+@pytest.mark.parametrize(
+    ("kappa", "expected"),
+    [(0.1, None), (0.15, 16.0), (0.3, 1.0), (0.5, 0.25), (0.9, 0.0625), (9.0, 1 / 400), (0.1 + 1e-6, None)],
+)
+def test_rows_that_suffice_where_the_margin_falls_with_their_root(kappa, expected):
+    """The gap is 0.1, the bound of these 400 rows 0.3; answers are one row at least, and 1e8 times as many at most."""
+    known = SimpleNamespace(upper=lambda share: 0.3)
+    evidence = BootstrapEvidence(gap=0.1, n_samples=400, replicates=known, strata=pd.DataFrame(), n_resamples=1000)
+    found = evidence.sufficient_scale(0.05, kappa)
+    assert found is None if expected is None else found == pytest.approx(expected, rel=1e-3)

@@ -254,6 +254,7 @@ def test_distance_of_quantile_bands_by_hand(sample):
     assert evidence.upper(delta) == pytest.approx(0.1 * 0.6**2 + 0.8 * 0.4**2 + 0.1 * 0.8**2)
 
 
+@pytest.mark.parametrize("method", ["ustatistic", "dkw"])
 @pytest.mark.parametrize(
     ("name", "protected", "expected"),
     [
@@ -265,10 +266,10 @@ def test_distance_of_quantile_bands_by_hand(sample):
         ("positive_equality_gap", None, [("a, positive", "all, positive"), ("b, positive", "all, positive")]),
     ],
 )
-def test_aucs_are_named_after_the_rows_that_they_rank(name, protected, expected, draw, sample):
+def test_aucs_are_named_after_the_rows_that_they_rank(name, protected, expected, method, draw, sample):
     y, scores, groups = draw()
     y, scores, groups = (column[groups != "c"] for column in (y, scores, groups))
-    table = evidence_of(sample(name, {"protected": protected}, y, scores, groups), "ustatistic").cells(0.1)
+    table = evidence_of(sample(name, {"protected": protected}, y, scores, groups), method).cells(0.1)
     assert list(zip(table["above"], table["below"], strict=True)) == expected
 
     def rows_of(cell):
@@ -280,6 +281,14 @@ def test_aucs_are_named_after_the_rows_that_they_rank(name, protected, expected,
         above, below = rows_of(row.above), rows_of(row.below)
         assert (row.n_above, row.n_below) == (above.size, below.size)
         assert row.estimate == pytest.approx((np.sign(above[:, None] - below) + 1).mean() / 2)
+
+
+@pytest.mark.parametrize("name", ["group_auc_gap", "partial_group_auc_gap"])
+def test_no_gap_of_two_groups_exceeds_a_half(name, sample):
+    """All rows of one group are above those of the other; 1/2 is known, as is that an AUC is at most 1."""
+    y, groups = np.arange(60) % 2, np.repeat(["a", "b"], 30)
+    evidence = evidence_of(sample(name, {}, y, np.arange(60.0), groups), "dkw")
+    assert evidence.gap == evidence.upper(0.05) == 0.5
 
 
 def test_difference_of_aucs_by_hand(draw, sample):

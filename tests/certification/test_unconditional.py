@@ -80,3 +80,13 @@ def test_of_very_many_rows_the_bound_is_that_of_two_normal_intervals():
     margin = norm.isf(0.025) * (np.sqrt(0.5 * 0.5 / count) + np.sqrt(0.3 * 0.7 / count))
     found = difference_upper((0.5 * count, 0.3 * count), (count, count), 0.05)
     assert found - 0.2 == pytest.approx(margin, rel=1e-3)
+
+
+def test_beyond_many_rows_the_margin_falls_with_their_root(sample):
+    """From 20,000 rows in the smaller of two groups of 50 and 80."""
+    groups, predicted = np.repeat(["a", "b"], [50, 80]), np.repeat([1, 0, 1, 0], [30, 20, 24, 56])
+    evidence = evidence_of(sample("independence_gap", {}, predicted, predicted - 0.5, groups), "unconditional")
+    assert evidence.gap == pytest.approx(0.3)
+    margins = [evidence.upper(0.05, scale) - 0.3 for scale in (400, 1600, 1e10)]
+    assert margins[0] == pytest.approx(norm.isf(0.05) * np.sqrt(0.24 / 20_000 + 0.21 / 32_000), rel=0.1)
+    np.testing.assert_allclose(margins[1:], [margins[0] / 2, margins[0] / 5000])
