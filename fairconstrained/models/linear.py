@@ -13,8 +13,9 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
-from fairconstrained.models.base import Coordinates, LinearMoments, OutputModel, Pullback
+from fairconstrained.models.base import LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
+from fairconstrained.models.parts import Coordinates
 
 __all__ = ["LinearModel"]
 

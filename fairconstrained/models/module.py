@@ -19,7 +19,8 @@ from typing_extensions import override
 
 from fairconstrained.checks.messages import check_arguments, is_number
 from fairconstrained.data import FairData
-from fairconstrained.models.base import LastLayer, OutputModel, Pullback
+from fairconstrained.models.base import OutputModel, Pullback
+from fairconstrained.models.parts import LastLayer
 
 __all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
 

@@ -12,7 +12,8 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.models.base import Coordinates, LastLayer, Model, ParametricModel, Pullback
+from fairconstrained.models.base import Model, ParametricModel, Pullback
+from fairconstrained.models.parts import Coordinates, LastLayer
 
 __all__ = ["ItemModel", "PairModel", "differences"]
 
