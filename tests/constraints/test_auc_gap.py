@@ -464,7 +464,7 @@ def test_masks_that_do_not_fit(caller, change, message):
 
 def test_protected_with_masks(caller):
     data, _, masks, _ = caller
-    with pytest.raises(ValueError, match="masks say themselves what is compared"):
+    with pytest.raises(ValueError, match="masks say which rows are compared"):
         AUCGap(constraint=masks, protected="a").unchecked(data)
 
 

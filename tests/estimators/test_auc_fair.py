@@ -262,7 +262,7 @@ def test_the_quadratic_kappa_may_be_larger(biased):
         ({"surrogate": "hinge"}, "'surrogate' parameter"),
         ({"objective": "squared"}, "'objective' parameter"),
         ({"protected": "nobody"}, r"protected must be one of the groups \[0, 1\].* got 'nobody'"),
-        ({"protected": 0, "constraint": four_masks}, "masks say themselves"),
+        ({"protected": 0, "constraint": four_masks}, "masks say which"),
         ({"constraint": [np.ones(399, dtype=bool)] * 4}, r"masks of \[399\] entries, but there are 400 rows"),
         ({"constraint": [np.ones(401, dtype=bool)] * 4}, r"masks of \[401\] entries, .* give a function"),
         ({"constraint": [np.ones(400)] * 4}, "four boolean masks"),
