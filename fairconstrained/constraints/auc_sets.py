@@ -107,9 +107,7 @@ class AUCSets:
     @classmethod
     def _of_masks(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
         if protected is not None:
-            raise ValueError(
-                "protected works with constraints by name only; masks say which rows are compared."
-            )
+            raise ValueError("protected works with constraints by name only; masks say which rows are compared.")
         masks = _as_masks(constraint)
         if masks.shape[1] <= data.order.max():
             raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
