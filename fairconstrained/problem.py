@@ -304,6 +304,11 @@ class StochasticView:
         self._samplers: dict[tuple[int, float], Sampler | ClusterSampler] = {}
         self._objective_samplers: dict[int, Sampler | ClusterSampler] = {}
 
+    @cached_property
+    def whole(self) -> FullBatchView:
+        """All rows."""
+        return FullBatchView(self.problem)
+
     def sample(self, rng: np.random.Generator, size: int) -> FullBatchView:
         """The problem on a mini-batch of about ``size`` rows; its rates and losses are unbiased."""
         return next(self.batches(rng, size, n_batches=1))

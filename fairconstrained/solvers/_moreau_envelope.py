@@ -13,6 +13,7 @@ from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.source import Source
 
 if TYPE_CHECKING:
+    from fairconstrained.solvers.loop import IterativeSolver
     from fairconstrained.solvers.stochastic import StochasticSolver
 
 __all__ = ["MoreauEnvelope"]
@@ -65,7 +66,7 @@ class MoreauEnvelope(Method):
         self.center = self.center + o.averaging * (x - self.center)
 
     @override
-    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+    def go_on(self, solver: IterativeSolver, problem: Problem) -> None:
         super().go_on(solver, problem)
         self.method.go_on(solver, problem)
 

@@ -15,7 +15,8 @@ from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
 from fairconstrained.solvers._path import start_after
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
-from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver, Trained
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
 __all__ = ["AdamLagrangian"]
 
@@ -104,10 +105,8 @@ class AdamLagrangian(StochasticSolver):
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
 
     @override
-    def train(
-        self, problem: Problem, start: Start | None, rng: np.random.Generator, callback: Callback | None
-    ) -> Trained:
-        return super().train(problem.with_restoring_slopes(), start, rng, callback)
+    def prepared(self, problem: Problem) -> Problem:
+        return problem.with_restoring_slopes()
 
     def solve(
         self,
@@ -173,7 +172,7 @@ class _AdamLagrangian(Method):
         self.go_on(options, problem)
 
     @override
-    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+    def go_on(self, solver: IterativeSolver, problem: Problem) -> None:
         self._options = solver
         self._planned = solver.n_steps(problem) * solver.n_epochs(problem) if self._options.decay else np.inf
 

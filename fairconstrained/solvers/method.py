@@ -1,9 +1,9 @@
-"""`Method`: the update rule of a stochastic solver, with its variables."""
+"""`Method`: the update rule of an iterative solver, with its variables."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -11,9 +11,44 @@ from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers.source import Source
 
 if TYPE_CHECKING:
-    from fairconstrained.solvers.stochastic import StochasticSolver
+    from fairconstrained.solvers._base import SolverResult
+    from fairconstrained.solvers.loop import IterativeSolver
 
-__all__ = ["Method"]
+__all__ = ["Incumbent", "Method"]
+
+
+class Incumbent:
+    """The best iterate so far: of least objective among those within the bounds, or else the one nearest to them.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_variables,), or None
+        None before the first `offer`.
+    objective : float
+        There; infinite before the first `offer`.
+    excess : float
+        By how much it exceeds the bounds; at most 0 if it is within them.
+    """
+
+    def __init__(self) -> None:
+        self.z: np.ndarray | None = None
+        self.objective = self.excess = np.inf
+
+    def offer(self, z: np.ndarray, objective: float, excess: float) -> bool:
+        """Take ``z`` if it is better; returns whether it was."""
+        is_better = self.z is None or (max(excess, 0.0), objective) < (max(self.excess, 0.0), self.objective)
+        if is_better:
+            self.z, self.objective, self.excess = z, objective, excess
+        return is_better
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether there is an iterate within the bounds."""
+        return self.excess <= 0
+
+    def feasible_or(self, other: np.ndarray) -> np.ndarray:
+        """Return the best iterate within the bounds, and ``other`` where there is none."""
+        return self.z if self.z is not None and self.is_feasible else other
 
 
 class Method(ABC):
@@ -27,17 +62,35 @@ class Method(ABC):
 
     z: np.ndarray
     _options: Any
+    #: Whether it keeps rows of the data. Then no checkpoint has it, and a run goes on from the iterate alone.
+    holds_rows: ClassVar[bool] = False
 
-    @abstractmethod
-    def step(self, source: Source, problem: Problem) -> None:
-        """One update of ``z``; ``problem`` is there for its projection."""
+    def begin(self, source: Source, problem: Problem) -> None:  # noqa: B027 - most methods have nothing to do
+        """Called before the first step of a new run."""
 
-    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
-        """Called before the first epoch of a run that goes on from another one: the options are this run's."""
+    def go_on(self, solver: IterativeSolver, problem: Problem) -> None:
+        """Called before the first step of a run that goes on from another one: the options are this run's."""
         self._options = solver
 
     def begin_epoch(self) -> None:  # noqa: B027 - most methods have nothing to do
-        """Called before the first step of every epoch."""
+        """Called before the first step of every iteration of the loop."""
+
+    @abstractmethod
+    def step(self, source: Source, problem: Problem) -> None:
+        """One update of ``z``.
+
+        Parameters
+        ----------
+        source : Source
+            Mini-batches, and all rows as ``source.view``.
+        problem : Problem
+            For its projection.
+        """
+
+    @property
+    def finished(self) -> bool:
+        """Whether further steps are no use; False in a method without a stopping rule."""
+        return False
 
     @property
     def multipliers(self) -> np.ndarray | None:
@@ -51,3 +104,7 @@ class Method(ABC):
     def output(self) -> np.ndarray:
         """The iterate that the method returns; here the last one."""
         return self.z
+
+    def conclude(self, result: SolverResult) -> SolverResult:
+        """Return the result with what only the method knows of it, such as whether it is optimal."""
+        return result

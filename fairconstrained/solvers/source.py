@@ -14,7 +14,7 @@ __all__ = ["Source"]
 
 
 class Source:
-    """Mini-batches of a problem, with replacement: a step may see a row again that an earlier one has seen.
+    """The rows of a problem, all or as mini-batches with replacement: a step may see again what an earlier one saw.
 
     `batch` gives the objective and the constraints from the same rows. `objective_batch` and `constraint_batch` draw
     them independently, so that products of the two are unbiased as well.
@@ -25,15 +25,21 @@ class Source:
         Rows drawn so far.
     anchor : Anchor or None
         A term that the objective has besides, in the mini-batches from now on.
+    rng : numpy.random.Generator
     """
 
     anchor: Anchor | None = None
 
     def __init__(self, view: StochasticView, rng: np.random.Generator, size: int | None, balance: float) -> None:
-        self._view, self._rng, self._size, self._balance = view, rng, size, balance
+        self._view, self.rng, self._size, self._balance = view, rng, size, balance
         self._batches: dict[Hashable, Iterator[FullBatchView]] = {}
         self._n_strata = np.unique(view.problem.strata).size
         self.n_rows = 0
+
+    @property
+    def view(self) -> FullBatchView:
+        """All rows; the evaluations of all sources of one `StochasticView` are counted together."""
+        return self._view.whole
 
     def batch(self) -> FullBatchView:
         """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""
@@ -67,7 +73,7 @@ class Source:
 
     def objective_rows(self, rows: int) -> FullBatchView:
         """The objective alone on a new mini-batch of exactly so many rows, drawn from all of them."""
-        return self._next(("objective", rows), lambda: self._view.objective_batches(self._rng, rows))
+        return self._next(("objective", rows), lambda: self._view.objective_batches(self.rng, rows))
 
     def even_batch(self, rows: int) -> FullBatchView:
         """A new mini-batch with so many rows of every stratum."""
@@ -93,7 +99,7 @@ class Source:
         return self._balanced(size, self._balance)
 
     def _balanced(self, size: int, balance: float) -> FullBatchView:
-        return self._next((size, balance), lambda: self._view.batches(self._rng, size, balance))
+        return self._next((size, balance), lambda: self._view.batches(self.rng, size, balance))
 
     def _next(self, kind: Hashable, begin: Callable[[], Iterator[FullBatchView]]) -> FullBatchView:
         """The next mini-batch of a kind, the first one if it has not begun."""

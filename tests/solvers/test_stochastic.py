@@ -26,7 +26,7 @@ from fairconstrained.solvers import (
     StochasticSwitching,
     make_solver,
 )
-from fairconstrained.solvers import stochastic as module
+from fairconstrained.solvers import loop as module
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import FullBatch, Stochastic
 

@@ -12,6 +12,7 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._options import Fraction, NonNegative, Positive
+from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.published.ghost_direction import ghost_direction
 from fairconstrained.solvers.stochastic import Method, Source, StochasticSolver
 
@@ -103,7 +104,7 @@ class _Ghost(Method):
         self.z, self.rate, self._rng = z, options.learning_rate, rng
         self.go_on(options, problem)
 
-    def go_on(self, solver: StochasticSolver, problem: Problem) -> None:
+    def go_on(self, solver: IterativeSolver, problem: Problem) -> None:
         """Implement `Method.go_on`; the last level is that of these rows."""
         super().go_on(solver, problem)
         self._last = int(np.log2(problem.data.n_samples / np.unique(problem.strata).size))
