@@ -6,15 +6,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.domains import Simplex
 from fairconstrained.points import PointSource
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._base import Recorder, SolverResult, Status, surrogate_result
+from fairconstrained.solvers._base import SolverResult, Status
+from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._stationarity import proximal_solution
+from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.published.proximal_point import Subproblem
+from fairconstrained.solvers.source import Source
 
-__all__ = ["Begin", "find_feasible", "stationary_result"]
+__all__ = ["Begin", "FromFeasible", "find_feasible"]
 
 #: A point is stationary if its proximal step is no longer than this fraction of its largest variable or of 1, and
 #: undoes no more than this fraction of its violation.
@@ -95,22 +99,45 @@ def find_feasible(
     return Begin(z, violation, n_iter, is_stationary=False)
 
 
-def stationary_result(problem: Problem, begin: Begin, n_evaluations: int, recorder: Recorder) -> SolverResult:
-    """The result, with a record and a message, of a run that ends at a stationary point of the surrogate's violation.
+class FromFeasible(Method):
+    """A method that begins where the constraints hold, or ends at a stationary point of their violation.
 
-    The metric may hold there all the same, and then the status says so.
+    Parameters
+    ----------
+    start : ndarray of shape (n_variables,)
+    tolerance : float
+        Constraints up to it hold.
     """
-    result = surrogate_result(problem, begin.z, begin.n_iter, n_evaluations, recorder)
-    recorder.add(
-        result.model_state,
-        n_iter=begin.n_iter,
-        n_evaluations=result.n_evaluations,
-        objective=result.objective,
-        **result.constraint_values,
-        surrogate_violation=result.surrogate_violation,
-    )
-    status = Status.INFEASIBLE_STATIONARY if result.status.is_infeasible else result.status
-    return replace(result, status=status, message=_MESSAGE, history=tuple(recorder.records))
+
+    #: Whether the run ended at an infeasible stationary point of the violation.
+    is_stationary = False
+
+    def __init__(self, start: np.ndarray, tolerance: float) -> None:
+        self.z, self._tolerance = start, tolerance
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        z, project = problem.project(self.z), problem.project
+        proximity = self._first_proximity(source, z, problem)
+        found = find_feasible(source.view, z, project, self._tolerance, proximity)
+        self.z, self.is_stationary = found.z, found.is_stationary
+
+    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> Callable[[], float]:
+        """Return how to compute the factor of the proximal steps that look for a feasible start."""
+        return lambda: suitable_proximity(source.view, z, problem.project, source.rng)
+
+    @property
+    @override
+    def finished(self) -> bool:
+        return self.is_stationary
+
+    @override
+    def conclude(self, result: SolverResult) -> SolverResult:
+        """The metric may hold at a stationary point of the surrogate's violation, and then the status says so."""
+        if not self.is_stationary:
+            return result
+        status = Status.INFEASIBLE_STATIONARY if result.status.is_infeasible else result.status
+        return replace(result, status=status, message=_MESSAGE)
 
 
 def _largest(source: PointSource, z: np.ndarray) -> float:

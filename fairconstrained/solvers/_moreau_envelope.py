@@ -80,6 +80,10 @@ class MoreauEnvelope(Method):
         return self.method.multipliers
 
     @override
+    def observe(self, point: Point, problem: Problem) -> None:
+        self.method.observe(point, problem)
+
+    @override
     def numbers(self, point: Point) -> dict[str, Any]:
         return self.method.numbers(point)
 

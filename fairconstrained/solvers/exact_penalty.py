@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,12 +12,13 @@ from typing_extensions import override
 
 from fairconstrained.domains import Domain, Polyhedron
 from fairconstrained.points import Point, objective_gradient
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, surrogate_result
-from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._base import SolverResult
+from fairconstrained.solvers._feasibility import FromFeasible
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.solvers.loop import IterativeSolver, ended
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.source import Source
 
 __all__ = ["ExactPenalty"]
 
@@ -38,7 +39,7 @@ _LP_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_toleranc
 
 
 @dataclass(frozen=True)
-class ExactPenalty(Solver):
+class ExactPenalty(IterativeSolver):
     r"""Exact penalty method with a first-order trust region.
 
     .. math:: \min_x \; \Phi(x) = f(x) + \sigma \max \{ \max_j c_j(x), 0 \}
@@ -72,6 +73,8 @@ class ExactPenalty(Solver):
         Violations up to its square count as none.
     tol : float, default=1e-5
         Stop where the model promises a decrease of no more than this within a radius of 1 (criticality).
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per iteration.
 
@@ -88,7 +91,7 @@ class ExactPenalty(Solver):
     """
 
     name: ClassVar[str] = "exact_penalty"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    step_option: ClassVar[str] = "radius"
 
     max_iter: Count = 1000
     sigma: Positive = 1.0
@@ -101,48 +104,8 @@ class ExactPenalty(Solver):
         """Implement `Solver.accepts`; the linear programs need straight sides."""
         return domain.is_polyhedral
 
-    @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        polyhedron = _polyhedron(problem)
-        z = problem.project(problem.fair_start(start, random_state))
-        begin = find_feasible(
-            view,
-            z,
-            problem.project,
-            self.precision**2,
-            lambda: suitable_proximity(view, z, problem.project, random_state),
-        )
-        if begin.is_stationary:
-            return stationary_result(problem, begin, view.n_evaluations, recorder)
-        run = _Run(self, view, polyhedron, begin.z)
-        n_iter = 0
-        while n_iter < self.max_iter and not run.is_done:
-            n_iter += 1
-            run.step()
-            recorder.add(
-                run.z[: problem.n_params],
-                n_iter=n_iter,
-                n_evaluations=view.n_evaluations,
-                objective=run.point.objective,
-                surrogate_violation=_violation(run.point.constraints),
-                sigma=run.sigma,
-                radius=run.radius,
-            )
-        if run.is_stationary:
-            end = Begin(run.z, _violation(run.point.constraints), n_iter, is_stationary=True)
-            return stationary_result(problem, end, view.n_evaluations, recorder)
-        result = surrogate_result(
-            problem, run.z if run.home is None else run.home, n_iter, view.n_evaluations, recorder
-        )
-        status = Status.OPTIMAL if run.is_critical else Status.MAX_ITER
-        return result if result.status.is_infeasible else replace(result, status=status)
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _TrustRegion(self, z, _polyhedron(problem))
 
 
 def _polyhedron(problem: Problem) -> Polyhedron:
@@ -211,71 +174,92 @@ class _Model(NamedTuple):
         return self.z if found.x is None else found.x[:n]
 
 
-class _Run:
+class _TrustRegion(FromFeasible):
     """The iterate with its model, sigma and the radius."""
 
-    def __init__(self, options: ExactPenalty, view: FullBatchView, polyhedron: Polyhedron, z: np.ndarray) -> None:
-        self._options, self._view, self._polyhedron = options, view, polyhedron
-        self.sigma, self.radius = options.sigma, options.radius
-        self.is_critical = self.is_stationary = False
+    def __init__(self, options: ExactPenalty, z: np.ndarray, polyhedron: Polyhedron) -> None:
+        super().__init__(z, options.precision**2)
+        self._options, self._polyhedron = options, polyhedron
+        self._sigma, self._radius = options.sigma, options.radius
+        self._is_critical = False
         #: The last feasible iterate.
-        self.home: np.ndarray | None = None
-        self._move(z, view.at(z))
+        self._home: np.ndarray | None = None
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        super().begin(source, problem)
+        if not self.is_stationary:
+            self._move(self.z, source.view.at(self.z))
 
     @property
-    def is_done(self) -> bool:
-        """Whether further steps are no use."""
-        return self.is_critical or self.is_stationary or self.radius < _SMALLEST or self.sigma > _LARGEST
+    @override
+    def finished(self) -> bool:
+        is_settled = self._is_critical or self.is_stationary
+        return is_settled or self._radius < _SMALLEST or self._sigma > _LARGEST
 
-    def step(self) -> None:
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
         """One linear program, and a step, a smaller radius, a larger sigma or an end."""
-        target = self._target(1.0, self.sigma)
-        promised = self._promised(target, 1.0, self.sigma)
-        if promised <= self._options.tol * min(self.radius, 1.0):
-            self._judge()
+        target = self._target(problem, 1.0, self._sigma)
+        promised = self._promised(target, 1.0, self._sigma)
+        if promised <= self._options.tol * min(self._radius, 1.0):
+            self._judge(source, problem)
             return
-        if self._neglects_constraints(target):
-            self.sigma *= _STEER
+        if self._neglects_constraints(target, problem):
+            self._sigma *= _STEER
             return
-        point = self._view.at(target)
-        now, then = (p.objective + self.sigma * _violation(p.constraints) for p in (self.point, point))
+        point = source.view.at(target)
+        now, then = (p.objective + self._sigma * _violation(p.constraints) for p in (self._model, point))
         ratio = (now - then) / promised
         if ratio >= _GOOD:
-            self.radius *= _GROW
+            self._radius *= _GROW
         elif not ratio >= _TAKEN:
-            self.radius *= _SHRINK
+            self._radius *= _SHRINK
         if ratio >= _TAKEN:
             self._move(target, point)
 
-    def _neglects_constraints(self, target: np.ndarray) -> bool:
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"sigma": self._sigma, "radius": self._radius}
+
+    @override
+    def output(self) -> np.ndarray:
+        """The last feasible iterate, or the stationary point of the violation."""
+        return self.z if self._home is None or self.is_stationary else self._home
+
+    @override
+    def conclude(self, result: SolverResult) -> SolverResult:
+        return super().conclude(ended(result, self._is_critical))
+
+    def _neglects_constraints(self, target: np.ndarray, problem: Problem) -> bool:
         """Whether a step hardly reduces a violation that could be reduced, linearised."""
-        violation = _violation(self.point.constraints)
+        violation = _violation(self._model.constraints)
         reduction = violation - self._model.violation(target)
-        if violation <= self._options.precision**2 or reduction >= _STEERED * violation:
+        if violation <= self._tolerance or reduction >= _STEERED * violation:
             return False
-        return reduction < _STEERED * self._promised(self._target(0.0, 1.0), 0.0, 1.0)
+        return reduction < _STEERED * self._promised(self._target(problem, 0.0, 1.0), 0.0, 1.0)
 
-    def _judge(self) -> None:
+    def _judge(self, source: Source, problem: Problem) -> None:
         """At a critical point: an end, or a larger sigma."""
-        if _violation(self.point.constraints) <= self._options.precision**2:
-            self.is_critical = True
+        if _violation(self._model.constraints) <= self._tolerance:
+            self._is_critical = True
             return
-        if self._promised(self._target(0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self.radius, 1.0):
-            self.is_stationary = self.home is None
-            if self.home is not None:
-                self.radius = self._options.radius
-                self._move(self.home, self._view.at(self.home))
-        self.sigma *= _STEER
+        if self._promised(self._target(problem, 0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self._radius, 1.0):
+            self.is_stationary = self._home is None
+            if self._home is not None:
+                self._radius = self._options.radius
+                self._move(self._home, source.view.at(self._home))
+        self._sigma *= _STEER
 
-    def _target(self, weight: float, sigma: float) -> np.ndarray:
-        return self._view.problem.project(self._model.minimise(self._polyhedron, self.radius, weight, sigma))
+    def _target(self, problem: Problem, weight: float, sigma: float) -> np.ndarray:
+        return problem.project(self._model.minimise(self._polyhedron, self._radius, weight, sigma))
 
     def _promised(self, target: np.ndarray, weight: float, sigma: float) -> float:
         before, after = (self._model.penalised(z, weight, sigma) for z in (self.z, target))
         return before - after
 
     def _move(self, z: np.ndarray, point: Point) -> None:
-        self.z, self.point = z, point
-        if _violation(point.constraints) <= self._options.precision**2:
-            self.home = z
+        self.z = z
+        if _violation(point.constraints) <= self._tolerance:
+            self._home = z
         self._model = _Model.of(z, point)

@@ -27,7 +27,7 @@ from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["IterativeSolver", "State"]
+__all__ = ["IterativeSolver", "Loop", "State", "ended"]
 
 #: Loss, and multiple of that of the start, above both of which a run has diverged although the loss is finite.
 _ABSURD = 1e6
@@ -200,7 +200,7 @@ class Loop:
             with np.errstate(over="ignore", invalid="ignore"):
                 if self._is_new:
                     self._state.method.begin(self._solver.new_source(self._rows, self._rng), self._problem)
-                    if self._solver.records_start:
+                    if self._solver.records_start or self._state.method.finished:
                         self._record(self._view.at(self._state.method.z))
                 while self._goes_on:
                     self._iterate()
@@ -280,6 +280,7 @@ class Loop:
         """Measure the iterate on all rows, and pass the record on together with the state."""
         method, problem = self._state.method, self._problem
         self._offer(method.z, point)
+        method.observe(point, problem)
         seconds = time.perf_counter() - self._begin
         record = {
             "n_iter": self._state.epoch,
@@ -322,7 +323,7 @@ class Loop:
         z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if solver.returns_incumbent or self._message:
             z = self._state.incumbent.feasible_or(z)
-        result = surrogate_result(problem, z, self._state.epoch, self._n_passes, self._recorder)
+        result = surrogate_result(problem, z, max(self._state.epoch, 1), self._n_passes, self._recorder)
         kept = self._state if solver.continues and not self._has_diverged else None
         result = replace(
             result,

@@ -97,6 +97,9 @@ class Method(ABC):
         """One for each component; None where the method has none."""
         return None
 
+    def observe(self, point: Point, problem: Problem) -> None:  # noqa: B027 - most methods have nothing to do
+        """Called with the iterate on all rows, before its record."""
+
     def numbers(self, point: Point) -> dict[str, Any]:
         """Return the numbers that the method adds to a record, with ``point`` the iterate on all rows; here none."""
         return {}

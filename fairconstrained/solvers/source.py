@@ -41,9 +41,17 @@ class Source:
         """All rows; the evaluations of all sources of one `StochasticView` are counted together."""
         return self._view.whole
 
+    def count(self, n_points: int) -> None:
+        """Take points into account that were computed on all rows by other means."""
+        self.view.n_evaluations += n_points
+
     def batch(self) -> FullBatchView:
         """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""
         return self._at_most_all(self._size)
+
+    def sample(self, size: int) -> FullBatchView:
+        """A new mini-batch of about so many rows, in which the groups have their shares."""
+        return self._counted(self._view.sample(self.rng, size))
 
     def objective_batch(self) -> FullBatchView:
         """The objective alone on a new mini-batch of the usual size, drawn from all rows whatever their groups are."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
 from fairconstrained.points import Point, PointSource
 from fairconstrained.solvers._curvature import largest_curvature
 
-__all__ = ["control_parameters", "online_steps"]
+__all__ = ["OnlineSteps", "control_parameters"]
 
 
 def control_parameters(
@@ -41,17 +41,8 @@ def control_parameters(
     return weight, n_iter if alpha == "theory" else weight * largest_curvature(source, start, project, rng)
 
 
-def online_steps(
-    source: Callable[[], PointSource],
-    start: np.ndarray,
-    project: Callable[[np.ndarray], np.ndarray],
-    n_iter: int,
-    V: float,
-    alpha: float,
-) -> Iterator[tuple[np.ndarray, Point]]:
-    r"""The iterates :math:`z_0, \dots, z_{K-1}`, each with the point at which the step from it is taken.
-
-    With queues :math:`Q^i_0 = 0`,
+class OnlineSteps:
+    r"""Online subgradient steps with virtual queues, :math:`Q^i_0 = 0`,
 
     .. math::
         z_{k+1} &= \arg\min_z \Bigl( V \zeta_0 + \sum_i Q^i_k \zeta_i \Bigr)^\top (z - z_k) + \alpha \|z - z_k\|^2
@@ -62,13 +53,7 @@ def online_steps(
 
     Parameters
     ----------
-    source : callable
-        The functions, or their estimates from a new mini-batch.
     start : ndarray of shape (n_variables,)
-    project : callable
-        Projection onto the domain.
-    n_iter : int
-        K.
     V, alpha : float
         Positive. The step on the objective is ``V / (2 alpha)`` times its gradient, and ``Q / V`` are multipliers that
         move by ``1 / V`` times the constraints. The theory for convex problems has the square root of K and K.
@@ -78,11 +63,17 @@ def online_steps(
     Yu, Neely, Wei (2017), Online convex optimization with stochastic constraints, NeurIPS; Ma, Lin, Yang,
     arXiv:1908.01871, Algorithm 3.
     """
-    z, queues = start, np.zeros(0)
-    for _ in range(n_iter):
-        point = source().at(z)
-        yield z, point
-        queues = queues if queues.size else np.zeros_like(point.constraints)
-        moved = project(z - point.gradient(V, queues) / (2 * alpha))
-        change = np.array([point.gradient(0.0, unit) @ (moved - z) for unit in np.eye(queues.size)])
-        z, queues = moved, np.maximum(queues + point.constraints + change, 0.0)
+
+    def __init__(self, start: np.ndarray, V: float, alpha: float) -> None:
+        self.z, self._V, self._alpha = start, V, alpha
+        self._queues = np.zeros(0)
+
+    def advance(self, points: PointSource, project: Callable[[np.ndarray], np.ndarray]) -> Point:
+        """One step on the functions or on their estimates from a mini-batch; returns the point that it was taken at."""
+        point = points.at(self.z)
+        queues = self._queues if self._queues.size else np.zeros_like(point.constraints)
+        moved = project(self.z - point.gradient(self._V, queues) / (2 * self._alpha))
+        change = np.array([point.gradient(0.0, unit) @ (moved - self.z) for unit in np.eye(queues.size)])
+        self._queues = np.maximum(queues + point.constraints + change, 0.0)
+        self.z = moved
+        return point

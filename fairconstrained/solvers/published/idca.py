@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.published.switching_subgradient import switch
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import DifferenceOfConvex, Exact
 
 __all__ = ["IDCA"]
 
 
 @dataclass(frozen=True)
-class IDCA(Solver):
+class IDCA(IterativeSolver):
     """Inexact difference-of-convex algorithm (Algorithm 1), its subproblems by Algorithm 2.
 
     At every outer iterate the concave part of the objective and of every constraint is replaced by its tangent;
@@ -35,8 +37,10 @@ class IDCA(Solver):
         Switching subgradient iterations of every subproblem (T), one full-batch evaluation each.
     eps : float, default=1e-3
         Tolerance of the subproblems.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
-        Positive: print a line per recorded iteration.
+        Positive: print a line per outer iteration.
 
     References
     ----------
@@ -52,26 +56,23 @@ class IDCA(Solver):
     max_inner: Count = 150
     eps: NonNegative = 1e-3
 
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Tangents(self, z)
+
+
+class _Tangents(Method):
+    """A step is the approximate solution of the convex problem around the iterate."""
+
+    def __init__(self, options: IDCA, z: np.ndarray) -> None:
+        self._options, self.z, self._n_feasible = options, z, 0
+
     @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        recorder = Recorder(callback, self.verbose)
-        view = problem.view(DifferenceOfConvex)
-        z = problem.fair_start(start, random_state)
-        for outer in range(self.max_outer):
-            model = view.linearize(z)
-            found = switch(model, z, problem.project, lambda t: self.eps, self.max_inner)
-            z = found.z
-            recorder.add(
-                z[: problem.n_params],
-                n_iter=outer + 1,
-                n_evaluations=view.n_evaluations,
-                objective=found.objective,  # of the convex model, which bounds the objective from above
-                n_feasible=found.n_feasible,
-            )
-        return surrogate_result(problem, z, self.max_outer, view.n_evaluations, recorder)
+    def step(self, source: Source, problem: Problem) -> None:
+        view, o = problem.view(DifferenceOfConvex), self._options
+        found = switch(view.linearize(self.z), self.z, problem.project, lambda t: o.eps, o.max_inner)
+        self.z, self._n_feasible = found.z, found.n_feasible
+        source.count(view.n_evaluations)
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"n_feasible": self._n_feasible}

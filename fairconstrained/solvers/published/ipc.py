@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    Status,
-)
+from fairconstrained.problem import Point, Problem, StochasticView
+from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._feasibility import find_feasible, stationary_result
+from fairconstrained.solvers._feasibility import FromFeasible
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._stationarity import proximal_distance
-from fairconstrained.solvers.published._online import control_parameters, online_steps
+from fairconstrained.solvers.loop import IterativeSolver, ended
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.published._smooth_oracles import augmented_lagrangian, level_set
-from fairconstrained.solvers.published.proximal_point import Subproblem, proximal_steps, stepped_result, switching
+from fairconstrained.solvers.published.proximal_point import Subproblem, switching
 from fairconstrained.solvers.source import Source
-from fairconstrained.views import Exact, FullBatch, Stochastic
+from fairconstrained.views import Stochastic
 
 __all__ = ["IPC"]
-
-#: Approximate solutions of subproblems, by their centres.
-_Oracle = Callable[[np.ndarray], np.ndarray]
 
 
 class _Moduli(NamedTuple):
@@ -41,7 +34,7 @@ class _Moduli(NamedTuple):
 
 
 @dataclass(frozen=True)
-class IPC(Solver):
+class IPC(IterativeSolver):
     r"""Inexact proximally constrained method (Algorithm 1): a sequence of strongly convex subproblems,
 
     .. math:: x_{t+1} \approx \arg\min_{x \in \mathcal{X}} \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2
@@ -96,6 +89,8 @@ class IPC(Solver):
         Stop, with the status "optimal", where :math:`x_t` is no farther than this from the solution of its subproblem.
         That distance (`near_stationarity`) is computed when a step is hardly longer than this. Only with
         ``output="last"``.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per subproblem.
 
@@ -117,8 +112,6 @@ class IPC(Solver):
     """
 
     name: ClassVar[str] = "ipc"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
-
     max_iter: Count = 20
     inner_iter: Count | None = None
     oracle: Literal["switching", "online", "augmented_lagrangian", "level_set"] = "switching"
@@ -137,44 +130,14 @@ class IPC(Solver):
         return {"proximity": 10**-2.5}
 
     @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
+    def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:
+        return Source(view, rng, self.batch_size, 0.0)
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         self._check(problem)
         # by a generator of its own, so that the iterates are those of output="last"
-        drawn = None if self.output == "last" else int(random_state.spawn(1)[0].integers(self.max_iter))
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        source = Source(StochasticView(problem), random_state, self.batch_size, 0.0)
-        z = problem.project(problem.fair_start(start, random_state))
-        moduli = self._moduli(view, z, problem, random_state)
-        begin = find_feasible(view, z, problem.project, self.precision**2, lambda: moduli.proximity)
-        if begin.is_stationary:
-            return stationary_result(problem, begin, view.n_evaluations, recorder)
-        # no step is as short as -1
-        tol = -1.0 if self.stationarity_tol is None else self.stationarity_tol
-
-        def certify(z: np.ndarray, step: float) -> float:
-            return proximal_distance(view, z, problem.project, moduli.proximity) if step <= 2 * tol else np.inf
-
-        def n_evaluations() -> int:
-            return view.n_evaluations + int(np.ceil(source.n_rows / problem.data.n_samples))
-
-        oracle = {
-            "switching": lambda: self._switching(view, moduli),
-            "online": lambda: self._online(source, view, begin.z, moduli, random_state),
-            "augmented_lagrangian": lambda: self._smooth(augmented_lagrangian, view, moduli),
-            "level_set": lambda: self._smooth(level_set, view, moduli),
-        }[self.oracle]()
-        n_iter = self.max_iter if drawn is None else drawn
-        ended = proximal_steps(problem, begin.z, oracle, n_iter, recorder, view, n_evaluations, certify, tol)
-        result = stepped_result(problem, ended, n_evaluations(), recorder)
-        if self.stationarity_tol is None or result.status.is_infeasible:
-            return result
-        return replace(result, status=Status.OPTIMAL if ended.distance <= tol else Status.MAX_ITER)
+        drawn = None if self.output == "last" else int(rng.spawn(1)[0].integers(self.max_iter))
+        return _Proximal(self, z, drawn)
 
     def _check(self, problem: Problem) -> None:
         if self.batch_size is not None:
@@ -189,47 +152,111 @@ class IPC(Solver):
                 "that is drawn before the first step. Set one of them."
             )
 
-    def _moduli(self, view: FullBatchView, z: np.ndarray, problem: Problem, rng: np.random.Generator) -> _Moduli:
-        if isinstance(self.proximity, str):
-            proximity = suitable_proximity(view, z, problem.project, rng)
+    @property
+    def n_inner(self) -> int:
+        """Steps for a subproblem."""
+        return int(np.ceil(self.precision**-2 - 1e-6)) if self.inner_iter is None else self.inner_iter
+
+
+class _Proximal(FromFeasible):
+    """A step is the approximate solution of the subproblem around the iterate, by the oracle.
+
+    Parameters
+    ----------
+    options : IPC
+    z : ndarray of shape (n_variables,)
+    drawn : int or None
+        Iterations after which to end, if they are drawn at random.
+    """
+
+    def __init__(self, options: IPC, z: np.ndarray, drawn: int | None) -> None:
+        super().__init__(z, options.precision**2)
+        self._options, self._left = options, drawn
+        self._length, self._distance = 0.0, np.inf
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        o, self.z = self._options, problem.project(self.z)
+        self._moduli = self._new_moduli(source, problem)
+        super().begin(source, problem)
+        if o.oracle == "online" and not self.is_stationary:
+            first = Subproblem(source.view, self.z, self._moduli.proximity)
+            near = (first, self.z, problem.project, source.rng)
+            self._controls = control_parameters(o.online_V, o.online_alpha, o.n_inner, *near)
+
+    @override
+    def _first_proximity(self, source: Source, z: np.ndarray, problem: Problem) -> Callable[[], float]:
+        return lambda: self._moduli.proximity
+
+    def _new_moduli(self, source: Source, problem: Problem) -> _Moduli:
+        o = self._options
+        if isinstance(o.proximity, str):
+            proximity = suitable_proximity(source.view, self.z, problem.project, source.rng)
         else:
-            proximity = self.proximity
-        modulus = proximity / 2 if self.weak_convexity is None else self.weak_convexity
+            proximity = o.proximity
+        modulus = proximity / 2 if o.weak_convexity is None else o.weak_convexity
         if not modulus < proximity:
             raise ValueError(f"weak_convexity must be below proximity, got {modulus:g} and {proximity:g}.")
         return _Moduli(proximity, modulus)
 
     @property
-    def _n_steps(self) -> int:
-        return int(np.ceil(self.precision**-2 - 1e-6)) if self.inner_iter is None else self.inner_iter
+    @override
+    def finished(self) -> bool:
+        return self.is_stationary or self._left == 0 or self._is_optimal
 
-    def _switching(self, view: FullBatchView, moduli: _Moduli) -> _Oracle:
+    @property
+    def _is_optimal(self) -> bool:
+        tol = self._options.stationarity_tol
+        return tol is not None and self._distance <= tol
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        moved = _ORACLES[self._options.oracle](self, source, problem)
+        self._length, self.z = float(np.linalg.norm(moved - self.z)), moved
+        self._left = None if self._left is None else self._left - 1
+        tol = self._options.stationarity_tol
+        is_near = tol is not None and self._length <= 2 * tol
+        near = (source.view, moved, problem.project, self._moduli.proximity)
+        self._distance = proximal_distance(*near) if is_near else np.inf
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        known = {"distance": self._distance} if np.isfinite(self._distance) else {}
+        return {"step": self._length} | known
+
+    @override
+    def conclude(self, result: SolverResult) -> SolverResult:
+        has_rule = self._options.stationarity_tol is not None
+        return super().conclude(ended(result, self._is_optimal) if has_rule else result)
+
+    def _switching(self, source: Source, problem: Problem) -> np.ndarray:
+        o, moduli = self._options, self._moduli
+
         def rate(k: int) -> float:
             return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
 
-        def solve(z: np.ndarray) -> np.ndarray:
-            subproblem = Subproblem(view, z, moduli.proximity)
-            return switching(subproblem, z, view.problem.project, self._n_steps, rate, self.precision**2)
+        subproblem = Subproblem(source.view, self.z, moduli.proximity)
+        return switching(subproblem, self.z, problem.project, o.n_inner, rate, self._tolerance)
 
-        return solve
+    def _online(self, source: Source, problem: Problem) -> np.ndarray:
+        steps, total = OnlineSteps(self.z, *self._controls), np.zeros_like(self.z)
+        for _ in range(self._options.n_inner):
+            total += steps.z
+            steps.advance(Subproblem(source.batch(), self.z, self._moduli.proximity), problem.project)
+        return total / self._options.n_inner
 
-    def _online(
-        self, source: Source, view: FullBatchView, start: np.ndarray, moduli: _Moduli, rng: np.random.Generator
-    ) -> _Oracle:
-        project, first = view.problem.project, Subproblem(view, start, moduli.proximity)
-        controls = control_parameters(self.online_V, self.online_alpha, self._n_steps, first, start, project, rng)
+    def _augmented_lagrangian(self, source: Source, problem: Problem) -> np.ndarray:
+        subproblem = Subproblem(source.view, self.z, self._moduli.proximity)
+        return augmented_lagrangian(subproblem, self.z, problem.project, self._tolerance)
 
-        def solve(center: np.ndarray) -> np.ndarray:
-            def subproblem() -> Subproblem:
-                return Subproblem(source.batch(), center, moduli.proximity)
+    def _level_set(self, source: Source, problem: Problem) -> np.ndarray:
+        subproblem = Subproblem(source.view, self.z, self._moduli.proximity)
+        return level_set(subproblem, self.z, problem.project, self._tolerance)
 
-            iterates = (z for z, _ in online_steps(subproblem, center, project, self._n_steps, *controls))
-            return sum(iterates, np.zeros_like(center)) / self._n_steps
 
-        return solve
-
-    def _smooth(self, method: Callable[..., np.ndarray], view: FullBatchView, moduli: _Moduli) -> _Oracle:
-        def solve(z: np.ndarray) -> np.ndarray:
-            return method(Subproblem(view, z, moduli.proximity), z, view.problem.project, self.precision**2)
-
-        return solve
+_ORACLES: dict[str, Callable[[_Proximal, Source, Problem], np.ndarray]] = {
+    "switching": _Proximal._switching,
+    "online": _Proximal._online,
+    "augmented_lagrangian": _Proximal._augmented_lagrangian,
+    "level_set": _Proximal._level_set,
+}

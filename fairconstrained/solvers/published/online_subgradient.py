@@ -8,20 +8,20 @@ from typing import ClassVar, Literal
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.problem import FullBatchView, Problem, Start, StochasticView
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
-from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._feasibility import find_feasible, stationary_result
+from fairconstrained.problem import Point, Problem, StochasticView
+from fairconstrained.solvers._feasibility import FromFeasible
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.solvers.published._online import control_parameters, online_steps
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Incumbent, Method
+from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.source import Source
-from fairconstrained.views import Exact, FullBatch, Stochastic
+from fairconstrained.views import Stochastic
 
 __all__ = ["OnlineSubgradient"]
 
 
 @dataclass(frozen=True)
-class OnlineSubgradient(Solver):
+class OnlineSubgradient(IterativeSolver):
     r"""The method of Yu, Neely and Wei for online convex optimisation, on one problem that need not be convex.
 
     A single loop of the steps
@@ -57,6 +57,8 @@ class OnlineSubgradient(Solver):
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -67,8 +69,6 @@ class OnlineSubgradient(Solver):
     """
 
     name: ClassVar[str] = "online_subgradient"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
-
     max_iter: Count = 10_000
     V: Positive | Literal["theory"] = 1.0
     alpha: Positive | Literal["theory", "auto"] = "auto"
@@ -76,46 +76,51 @@ class OnlineSubgradient(Solver):
     precision: NonNegative = 1e-2
 
     @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
+    def record_every(self, problem: Problem) -> int:
+        return max(self.max_iter // 200, 1)
+
+    @override
+    def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:
+        return Source(view, rng, self.batch_size, 0.0)
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         if self.batch_size is not None:
             problem.check((Stochastic,), solver=self.name)
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        source = Source(StochasticView(problem), random_state, self.batch_size, 0.0)
-        z = problem.project(problem.fair_start(start, random_state))
-        tolerance = self.precision**2
-        begin = find_feasible(
-            view, z, problem.project, tolerance, lambda: suitable_proximity(view, z, problem.project, random_state)
-        )
-        if begin.is_stationary:
-            return stationary_result(problem, begin, view.n_evaluations, recorder)
+        return _Online(self, z)
 
-        def n_evaluations() -> int:
-            return view.n_evaluations + int(np.ceil(source.n_rows / problem.data.n_samples))
 
-        every, best, least = max(self.max_iter // 200, 1), None, np.inf
-        z, project = begin.z, problem.project
-        controls = control_parameters(self.V, self.alpha, self.max_iter, view, z, project, random_state)
-        for k, (z, point) in enumerate(online_steps(source.batch, begin.z, project, self.max_iter, *controls)):
-            recorded = k % every == 0
-            if self.batch_size is not None:
-                if not recorded:
-                    continue
-                point = view.at(z)
-            violation = float(point.constraints.max(initial=-np.inf))
-            if violation <= tolerance and point.objective < least:
-                best, least = z, point.objective
-            if recorded:
-                recorder.add(
-                    z[: problem.n_params],
-                    n_iter=k,
-                    n_evaluations=n_evaluations(),
-                    objective=point.objective,
-                    surrogate_violation=violation,
-                )
-        return surrogate_result(problem, z if best is None else best, self.max_iter, n_evaluations(), recorder)
+class _Online(FromFeasible):
+    def __init__(self, options: OnlineSubgradient, z: np.ndarray) -> None:
+        super().__init__(z, options.precision**2)
+        self._options, self._best = options, Incumbent()
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        super().begin(source, problem)
+        if not self.is_stationary:
+            o = self._options
+            controls = (source.view, self.z, problem.project, source.rng)
+            self._steps = OnlineSteps(self.z, *control_parameters(o.V, o.alpha, o.max_iter, *controls))
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        z, point = self.z, self._steps.advance(source.batch(), problem.project)
+        self.z = self._steps.z
+        if self._options.batch_size is None:
+            self._consider(z, point)
+
+    def _consider(self, z: np.ndarray, point: Point) -> None:
+        violation = float(point.constraints.max(initial=-np.inf))
+        if violation <= self._tolerance:
+            self._best.offer(z, point.objective, 0.0)
+
+    @override
+    def observe(self, point: Point, problem: Problem) -> None:
+        """A mini-batch does not say whether the constraints hold; here all rows are at hand."""
+        if self._options.batch_size is not None:
+            self._consider(self.z, point)
+
+    @override
+    def output(self) -> np.ndarray:
+        """The iterate of least objective among those that nearly keep the constraints, or the last one."""
+        return self._best.feasible_or(self.z)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Incumbent, Method
+from fairconstrained.solvers.source import Source
 
 __all__ = ["PenalizedSubgradient"]
 
@@ -21,7 +22,7 @@ _RECORDS = 100
 
 
 @dataclass(frozen=True)
-class PenalizedSubgradient(Solver):
+class PenalizedSubgradient(IterativeSolver):
     r"""Subgradient descent with constant steps on a penalised objective.
 
     .. math:: \min_z \; f(z) + \lambda \sum_C r_C \max\left(0, \max_{j \in C} c_j(z)\right)
@@ -41,6 +42,8 @@ class PenalizedSubgradient(Solver):
         accurate one on held-out data; constant steps need features on similar scales.
     max_iter : int, default=2000
         Iterations for every step, one full-batch evaluation each (the paper: 10000 and more, for its smaller steps).
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -50,43 +53,61 @@ class PenalizedSubgradient(Solver):
     """
 
     name: ClassVar[str] = "penalized_subgradient"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    step_option: ClassVar[str] = "step"
 
     weight: NonNegative = 1.0
     step: Positive | Sequence[Positive] = (5e-3, 2e-2, 5e-2)
     max_iter: Count = 2000
 
-    @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        steps = np.atleast_1d(np.asarray(self.step, dtype=float))
-        recorder = Recorder(callback, self.verbose)
-        view = FullBatchView(problem)
-        begin = problem.fair_start(start, random_state)
-        runs = [self._descend(view, begin, step, run, recorder) for run, step in enumerate(steps.tolist())]
-        z, _ = min(runs, key=lambda end: end[1])
-        return surrogate_result(problem, z, steps.size * self.max_iter, view.n_evaluations, recorder)
+    @property
+    def _steps(self) -> list[float]:
+        return np.atleast_1d(np.asarray(self.step, dtype=float)).tolist()
 
-    def _descend(
-        self, view: FullBatchView, z: np.ndarray, step: float, run: int, recorder: Recorder
-    ) -> tuple[np.ndarray, float]:
-        """The last iterate of one run and its penalised objective."""
-        problem, every = view.problem, max(self.max_iter // _RECORDS, 1)
-        for t in range(self.max_iter + 1):
-            point = view.at(z)
-            multipliers = self.weight * _worst(problem, point.constraints)
-            value = point.objective + float(multipliers @ point.constraints)
-            if t % every == 0 or t == self.max_iter:
-                done = run * self.max_iter + t
-                recorder.add(n_iter=done, n_evaluations=view.n_evaluations, objective=value, step=step)
-            if t < self.max_iter:
-                z = problem.project(z - step * point.gradient(1.0, multipliers))
-        return z, value
+    @override
+    def n_epochs(self, problem: Problem) -> int:
+        return len(self._steps) * self.max_iter
+
+    @override
+    def record_every(self, problem: Problem) -> int:
+        return max(self.max_iter // _RECORDS, 1)
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Runs(self, z)
+
+
+class _Runs(Method):
+    """A run for each length of the steps, one after the other, all from the same start."""
+
+    def __init__(self, options: PenalizedSubgradient, z: np.ndarray) -> None:
+        self._options, self.z, self._start = options, z, z
+        self._run = self._t = 0
+        self._best = Incumbent()
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        steps = self._options._steps
+        if self._t == self._options.max_iter:
+            self._run, self._t, self.z = self._run + 1, 0, self._start
+        point = source.view.at(self.z)
+        multipliers = self._options.weight * _worst(problem, point.constraints)
+        self.z = problem.project(self.z - steps[self._run] * point.gradient(1.0, multipliers))
+        self._t += 1
+        if self._t == self._options.max_iter:
+            end = source.view.at(self.z)
+            self._best.offer(self.z, self._penalised(problem, end), 0.0)
+
+    def _penalised(self, problem: Problem, point: Point) -> float:
+        multipliers = self._options.weight * _worst(problem, point.constraints)
+        return point.objective + float(multipliers @ point.constraints)
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"step": self._options._steps[self._run]}
+
+    @override
+    def output(self) -> np.ndarray:
+        """The last iterate of the run that ended with the least penalised objective."""
+        return self._best.feasible_or(self.z)
 
 
 def _worst(problem: Problem, values: np.ndarray) -> np.ndarray:

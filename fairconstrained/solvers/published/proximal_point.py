@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
-from fairconstrained.problem import FullBatchView, Point, PointSource, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.problem import Point, PointSource, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.source import Source
 
-__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "proximal_steps", "stepped_result", "switching"]
+__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "switching"]
 
 
 class Subproblem:
@@ -53,79 +54,21 @@ class ProximalPoint:
         return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
 
 
-class Stepped(NamedTuple):
-    """Where `proximal_steps` ended, after how many of them, and the certified distance to a stationary point there.
+class ProximalSteps(Method):
+    """Algorithm 1: from every point to the approximate solution of its subproblem."""
 
-    ``message`` says what went wrong, if anything did.
-    """
+    def __init__(self, options: InexactProximalPoint, z: np.ndarray) -> None:
+        self._options, self.z, self._length = options, z, 0.0
 
-    z: np.ndarray
-    n_iter: int
-    distance: float
-    message: str = ""
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        subproblem = Subproblem(source.view, self.z, self._options.proximity)
+        moved = self._options.solve_subproblem(subproblem, self.z, problem)
+        self._length, self.z = float(np.linalg.norm(moved - self.z)), moved
 
-
-def proximal_steps(
-    problem: Problem,
-    start: np.ndarray,
-    oracle: Callable[[np.ndarray], np.ndarray],
-    max_iter: int,
-    recorder: Recorder,
-    view: FullBatchView,
-    n_evaluations: Callable[[], int],
-    certify: Callable[[np.ndarray, float], float] = lambda z, step: np.inf,
-    tol: float = 0.0,
-) -> Stepped:
-    """Algorithm 1: from every point to the approximate solution of its subproblem, each with a record.
-
-    It ends before a solution that is not finite, and the message says so.
-
-    Parameters
-    ----------
-    problem : Problem
-    start : ndarray of shape (n_variables,)
-    oracle : callable
-        An approximate solution of the subproblem around a point.
-    max_iter : int
-    recorder : Recorder
-    view : FullBatchView
-        Of the problem, for the records.
-    n_evaluations : callable
-        How many passes over the rows there have been.
-    certify : callable, optional
-        Distance of a point to the solution of its subproblem, infinite where it is not worth while; called with the
-        point and with the length of the step to it.
-    tol : float, default=0.0
-        Distance at which to stop.
-    """
-    z, distance = start, np.inf
-    for t in range(max_iter):
-        with np.errstate(over="ignore", invalid="ignore"):
-            moved = oracle(z)
-        if not np.isfinite(moved).all():
-            message = f"subproblem {t + 1} diverged, and the parameters before it are kept. Standardise X or lower"
-            return Stepped(z, max(t, 1), distance, f"{message} the solver's steps.")
-        step, z = float(np.linalg.norm(moved - z)), moved
-        point, distance = view.at(z), certify(z, step)
-        recorder.add(
-            z[: problem.n_params],
-            n_iter=t + 1,
-            n_evaluations=n_evaluations(),
-            objective=point.objective,
-            **{c.name: c.metric(point.scores) for c in problem.constraints},
-            surrogate_violation=float(point.constraints.max(initial=0.0)),
-            step=step,
-            **({"distance": distance} if np.isfinite(distance) else {}),
-        )
-        if distance <= tol:
-            return Stepped(z, t + 1, distance)
-    return Stepped(z, max_iter, distance)
-
-
-def stepped_result(problem: Problem, ended: Stepped, n_evaluations: int, recorder: Recorder) -> SolverResult:
-    """Return the result where `proximal_steps` ended, with its message."""
-    result = surrogate_result(problem, ended.z, ended.n_iter, n_evaluations, recorder)
-    return replace(result, message=ended.message)
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"step": self._length}
 
 
 def switching(
@@ -160,7 +103,7 @@ def switching(
 
 
 @dataclass(frozen=True)
-class InexactProximalPoint(Solver):
+class InexactProximalPoint(IterativeSolver):
     r"""Base of methods with a sequence of strongly convex subproblems,
 
     .. math:: x_{t+1} \approx \arg\min_x \; f(x) + \tfrac{\hat\rho}{2} \|x - x_t\|^2 \quad \text{s.t.} \quad
@@ -174,35 +117,21 @@ class InexactProximalPoint(Solver):
         Evaluations for each.
     proximity : float, default=1.0
         :math:`\hat\rho`, more than what makes the functions convex.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per subproblem.
     """
-
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
 
     max_iter: Count = 20
     inner_iter: Count = 100
     proximity: Positive = 1.0
 
-    @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-
-        def oracle(z: np.ndarray) -> np.ndarray:
-            return self._solve_subproblem(Subproblem(view, z, self.proximity), z, problem)
-
-        begin = problem.fair_start(start, random_state)
-        ended = proximal_steps(problem, begin, oracle, self.max_iter, recorder, view, lambda: view.n_evaluations)
-        return stepped_result(problem, ended, view.n_evaluations, recorder)
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return ProximalSteps(self, z)
 
     @abstractmethod
-    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+    def solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         """An approximate solution, looked for from the subproblem's centre z."""
 
 
@@ -225,6 +154,8 @@ class IPPSSG(InexactProximalPoint):
         modulus of weak convexity.
     tolerance : float, default=1e-4
         :math:`\hat\epsilon^2`.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per subproblem.
 
@@ -239,7 +170,8 @@ class IPPSSG(InexactProximalPoint):
     learning_rate: Positive = 0.5
     tolerance: NonNegative = 1e-4
 
-    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+    @override
+    def solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         def rate(k: int) -> float:
             return min(self.learning_rate, 2 / (self.proximity * (k + 2)))
 
@@ -273,6 +205,8 @@ class IPPConEx(InexactProximalPoint):
         :math:`1 / \eta_0`.
     tau : float, default=20.0
         :math:`\tau`.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per subproblem.
 
@@ -288,7 +222,8 @@ class IPPConEx(InexactProximalPoint):
     learning_rate: Positive = 0.1
     tau: Positive = 20.0
 
-    def _solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
+    @override
+    def solve_subproblem(self, subproblem: Subproblem, z: np.ndarray, problem: Problem) -> np.ndarray:
         t0 = max(2 / (self.proximity * self.learning_rate) - 1, 0.0)
         point = subproblem.at(z)
         line = last_line = point.worst

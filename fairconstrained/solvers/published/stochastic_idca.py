@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from torch import Tensor
+from typing_extensions import override
 
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, surrogate_result
+from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import DifferenceOfConvex, Exact, Stochastic
 
 __all__ = ["StochasticIDCA"]
@@ -23,7 +26,7 @@ _UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
-class StochasticIDCA(Solver):
+class StochasticIDCA(IterativeSolver):
     r"""IDCA (Algorithm 1) for large data and modules, its subproblems solved on mini-batches.
 
     At an outer iterate :math:`z_t` the concave part of the objective and of every constraint is replaced by its
@@ -68,6 +71,8 @@ class StochasticIDCA(Solver):
     select : {"best", "last"}, default="best"
         "best" returns the outer iterate of least objective among those whose exact metrics are at most ``kappa`` plus
         their granularity, and the last iterate where there is none; "last" is the algorithm as published.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -80,6 +85,7 @@ class StochasticIDCA(Solver):
     name: ClassVar[str] = "stochastic_idca"
     requires: ClassVar[tuple[type, ...]] = (DifferenceOfConvex, Stochastic, Exact)
     iterations_option: ClassVar[str] = "max_outer"
+    step_option: ClassVar[str] = "step, or raise proximity"
 
     max_outer: Count = 20
     max_inner: Count = 500
@@ -89,66 +95,37 @@ class StochasticIDCA(Solver):
     proximity: NonNegative = 0.0
     select: Literal["best", "last"] = "best"
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Implement `Solver.solve`.
+    @property
+    @override
+    def returns_incumbent(self) -> bool:
+        return self.select == "best"
 
-        An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Subproblems(self, z, len(problem.component_names))
 
-        Raises
-        ------
-        ValueError
-            If the iterates grow without bound.
-        """
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        passes = self.max_inner * self.batch_size / problem.data.n_samples
-        z = best = problem.fair_start(start, random_state)
-        least, n_evaluations = np.inf, 0
-        queues = np.zeros(len(problem.component_names))
-        for outer in range(1, self.max_outer + 1):
-            try:
-                with np.errstate(over="ignore", invalid="ignore"):
-                    z, queues = self._solve_subproblem(problem, z, self.warm_queues * queues, random_state)
-            except FloatingPointError as error:
-                raise ValueError(
-                    f"stochastic_idca diverged in outer iteration {outer}. Standardise the features, lower step="
-                    f"{self.step:g} or raise proximity={self.proximity:g}."
-                ) from error
-            point = view.at(z)
-            n_evaluations = int(np.ceil(outer * (passes + 1)))
-            recorder.add(
-                z[: problem.n_params],
-                n_iter=outer,
-                n_evaluations=n_evaluations,
-                objective=point.objective,
-                **{c.name: c.metric(point.scores) for c in problem.constraints},
-                surrogate_violation=float(point.constraints.max(initial=0.0)),
-                largest_multiplier=float(queues.max(initial=0.0)) / np.sqrt(self.max_inner),
-            )
-            if point.objective < least and problem.holds(point.scores):
-                best, least = z, point.objective
-        chosen = best if self.select == "best" and least < np.inf else z
-        return surrogate_result(problem, chosen, self.max_outer, n_evaluations, recorder)
 
-    def _solve_subproblem(
-        self, problem: Problem, anchor: np.ndarray, queues: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """The next outer iterate, and the queues at the end; those over V are multipliers."""
-        sampler = problem.view(Stochastic)
-        importance, alpha = np.sqrt(self.max_inner), self.max_inner / self.step
-        z, mean = anchor, np.zeros_like(anchor)
-        for _ in range(self.max_inner):
-            mean += z / self.max_inner
-            model = _BatchModel(sampler.sample(rng, self.batch_size).problem, anchor, z, self.proximity)
+class _Subproblems(Method):
+    """A step is the approximate solution of the convex problem around the iterate."""
+
+    def __init__(self, options: StochasticIDCA, z: np.ndarray, n_components: int) -> None:
+        self._options, self.z, self._queues = options, z, np.zeros(n_components)
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        o, anchor = self._options, self.z
+        importance, alpha = np.sqrt(o.max_inner), o.max_inner / o.step
+        z, mean, queues = anchor, np.zeros_like(anchor), o.warm_queues * self._queues
+        for _ in range(o.max_inner):
+            mean += z / o.max_inner
+            model = _BatchModel(source.sample(o.batch_size).problem, anchor, z, o.proximity)
             moved = problem.project(z - model.gradient(np.append(importance, queues)) / (2 * alpha))
             queues = np.maximum(queues + model.linearised(moved), 0)
             z = moved
-        return mean, queues
+        self.z, self._queues = mean, queues
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"largest_multiplier": float(self._queues.max(initial=0.0)) / np.sqrt(self._options.max_inner)}
 
 
 class _BatchModel:

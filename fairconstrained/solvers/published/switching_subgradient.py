@@ -10,16 +10,11 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
-from fairconstrained.problem import FullBatchView, PointSource, Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    surrogate_result,
-)
+from fairconstrained.problem import PointSource, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Incumbent, Method
+from fairconstrained.solvers.source import Source
 
 __all__ = ["SSG", "SwitchingSubgradient", "switch"]
 
@@ -32,54 +27,81 @@ class Switched(NamedTuple):
     n_feasible: int
 
 
+class SwitchingSteps(Method):
+    """The steps of Algorithms 2 and 3 of the partial fairness paper.
+
+    Parameters
+    ----------
+    start : ndarray of shape (n_variables,)
+    tolerance : callable
+        ``eps_t`` at iteration t: both the violation that counts as feasible and the step on the objective.
+    rate : float, optional
+        Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
+
+    Attributes
+    ----------
+    best : Incumbent
+        The nearly feasible iterate of least objective.
+    n_feasible : int
+        Nearly feasible iterates.
+    """
+
+    def __init__(self, start: np.ndarray, tolerance: Callable[[int], float], rate: float | None = None) -> None:
+        self.z, self._start, self._tolerance, self._rate = start, start, tolerance, rate
+        self.best, self.n_feasible = Incumbent(), 0
+        self._t, self._is_stationary = 0, False
+
+    def advance(self, points: PointSource, project: Callable[[np.ndarray], np.ndarray]) -> None:
+        """One step on the points of the problem (Algorithm 3) or of a convex model of it (Algorithm 2)."""
+        point, eps = points.at(self.z), self._tolerance(self._t)
+        violation = float(point.constraints.max(initial=-np.inf))
+        if violation <= eps:
+            self.n_feasible += 1
+            self.best.offer(self.z, point.objective, 0.0)
+            gradient, length = objective_gradient(point), eps
+        else:
+            gradient, length = worst_gradient(point), violation
+        squared = float(gradient @ gradient)
+        self._is_stationary = squared == 0
+        if not self._is_stationary:
+            factor = length / squared if self._rate is None or violation > eps else self._rate
+            self.z = project(self.z - factor * gradient)
+        self._t += 1
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        self.advance(source.view, problem.project)
+
+    @property
+    @override
+    def finished(self) -> bool:
+        return self._is_stationary
+
+    @override
+    def output(self) -> np.ndarray:
+        """The nearly feasible iterate of least objective, or the start if there was none."""
+        return self.best.feasible_or(self._start)
+
+
 def switch(
     source: PointSource,
     start: np.ndarray,
     project: Callable[[np.ndarray], np.ndarray],
     tolerance: Callable[[int], float],
     n_iter: int,
-    observe: Callable[[int, np.ndarray, float, float], None] = lambda t, z, objective, violation: None,
     rate: float | None = None,
 ) -> Switched:
-    """Algorithms 2 and 3 of the partial fairness paper.
-
-    Parameters
-    ----------
-    source : PointSource
-        The problem (Algorithm 3) or a convex model of it (Algorithm 2).
-    start : ndarray of shape (n_variables,)
-    project : callable
-        Projection onto the domain.
-    tolerance : callable
-        ``eps_t`` at iteration t: both the violation that counts as feasible and the step on the objective.
-    n_iter : int
-    observe : callable, optional
-        Called with t, the iterate, the objective and the largest constraint value.
-    rate : float, optional
-        Factor of the objective's gradient in its step; None: the step is as long as for an excess of ``eps_t``.
-    """
-    z, best, n_feasible = start, Switched(start, np.inf, 0), 0
-    for t in range(n_iter):
-        point, eps = source.at(z), tolerance(t)
-        violation = float(point.constraints.max(initial=-np.inf))
-        observe(t, z, point.objective, violation)
-        if violation <= eps:
-            n_feasible += 1
-            if point.objective < best.objective:
-                best = Switched(z, point.objective, n_feasible)
-            gradient, length = objective_gradient(point), eps
-        else:
-            gradient, length = worst_gradient(point), violation
-        squared = float(gradient @ gradient)
-        if squared == 0:
+    """Take ``n_iter`` of the `SwitchingSteps` on the points of a source."""
+    steps = SwitchingSteps(start, tolerance, rate)
+    for _ in range(n_iter):
+        if steps.finished:
             break
-        factor = length / squared if rate is None or violation > eps else rate
-        z = project(z - factor * gradient)
-    return best._replace(n_feasible=n_feasible)
+        steps.advance(source, project)
+    return Switched(steps.output(), steps.best.objective, steps.n_feasible)
 
 
 @dataclass(frozen=True)
-class SwitchingSubgradient(Solver):
+class SwitchingSubgradient(IterativeSolver):
     """Switching subgradient method on the surrogate problem itself (Algorithm 3).
 
     ``kappa`` bounds the *surrogate* here, as in the paper; the exact metric is reported beside it and is
@@ -95,6 +117,8 @@ class SwitchingSubgradient(Solver):
         ``eps_t = eps``, or ``eps_t = eps / (t + 1)``.
     learning_rate : float or None, default=None
         Factor of the objective's gradient in its step. None: the step is as long as for a constraint of ``eps_t``.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
@@ -105,8 +129,6 @@ class SwitchingSubgradient(Solver):
     """
 
     name: ClassVar[str] = "switching_subgradient"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
-
     max_iter: Count = 10_000
     eps: NonNegative = 1e-3
     schedule: Literal["static", "diminishing"] = "static"
@@ -117,34 +139,16 @@ class SwitchingSubgradient(Solver):
         """The iterations of the paper's figures 10 and 11."""
         return {"max_iter": 50_000}
 
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return SwitchingSteps(z, self.tolerance, self.learning_rate)
+
+    def tolerance(self, t: int) -> float:
+        """``eps_t``."""
+        return self.eps if self.schedule == "static" else self.eps / (t + 1)
+
     @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        schedules = {"static": lambda t: self.eps, "diminishing": lambda t: self.eps / (t + 1)}
-        recorder = Recorder(callback, self.verbose)
-        every = max(self.max_iter // 200, 1)
-
-        def observe(t: int, z: np.ndarray, objective: float, violation: float) -> None:
-            if t % every == 0:
-                params = z[: problem.n_params]
-                recorder.add(params, n_iter=t, n_evaluations=t, objective=objective, surrogate_violation=violation)
-
-        view = FullBatchView(problem)
-        found = switch(
-            view,
-            problem.fair_start(start, random_state),
-            problem.project,
-            schedules[self.schedule],
-            self.max_iter,
-            observe,
-            self.learning_rate,
-        )
-        return surrogate_result(problem, found.z, self.max_iter, view.n_evaluations, recorder)
+    def record_every(self, problem: Problem) -> int:
+        return max(self.max_iter // 200, 1)
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,8 @@ class SSG(SwitchingSubgradient):
         :math:`\epsilon`.
     schedule : {"static", "diminishing"}, default="static"
         :math:`\epsilon_t = \epsilon`, or :math:`\epsilon / (t + 1)`.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
