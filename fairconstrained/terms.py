@@ -56,6 +56,25 @@ class TermsPoint(Protocol):
         """
 
 
+class Measured(NamedTuple):
+    """The exact metrics at some scores.
+
+    Attributes
+    ----------
+    values : dict of str to float
+        The metric of every constraint, by its name.
+    violations : ndarray of shape (n_constraints,)
+        The exact values less ``kappa``.
+    excess : float
+        The largest violation beyond the metric's granularity; at most 0 where all constraints hold, and -inf without
+        constraints.
+    """
+
+    values: dict[str, float]
+    violations: np.ndarray
+    excess: float
+
+
 @dataclass(frozen=True)
 class Terms:
     """Minimise ``f(scores)`` subject to ``c(scores, aux) <= 0``, whatever the scores come from.
@@ -119,6 +138,15 @@ class Terms:
     def fair_aux(self) -> np.ndarray:
         """Auxiliary variables with which the surrogates hold when all scores are zero; ndarray of shape (n_aux,)."""
         return np.concatenate([np.empty(0), *(c.fair_aux() for c in self.constraints)])
+
+    def measured(self, scores: np.ndarray) -> Measured:
+        """The exact metrics at given scores."""
+        values, violations = {}, []
+        for c in self.constraints:
+            values[c.name] = c.metric(scores)
+            violations.append(values[c.name] - c.kappa if c.bounds_metric else c.exact(scores))
+        excess = max((v - c.granularity for v, c in zip(violations, self.constraints, strict=True)), default=-np.inf)
+        return Measured(values, np.array(violations), float(excess))
 
     def holds(self, scores: np.ndarray, share: float = 1.0) -> bool:
         """Whether the exact values of all constraints are at most a share of their granularity."""

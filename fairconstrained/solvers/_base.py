@@ -237,13 +237,14 @@ def surrogate_result(
 ) -> SolverResult:
     """The result of a solver without multipliers that ends after some iterations on the surrogate problem."""
     point = FullBatchView(problem).at(z)
+    measured = problem.measured(point.scores)
     return SolverResult(
         model_state=z[: problem.n_params],
-        status=Status.COMPLETED if problem.holds(point.scores) else Status.INFEASIBLE,
+        status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
         n_iter=n_iter,
         n_evaluations=n_evaluations + 1,
         objective=point.objective,
-        constraint_values={c.name: c.metric(point.scores) for c in problem.constraints},
+        constraint_values=measured.values,
         surrogate_violation=float(point.constraints.max(initial=0.0)),
         multipliers=None,
         history=tuple(recorder.records),

@@ -132,7 +132,7 @@ class FromFeasible(Method):
         return self.is_stationary
 
     @override
-    def conclude(self, result: SolverResult) -> SolverResult:
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         """The metric may hold at a stationary point of the surrogate's violation, and then the status says so."""
         if not self.is_stationary:
             return result

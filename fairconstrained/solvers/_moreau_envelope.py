@@ -11,6 +11,7 @@ from fairconstrained.points import Anchor
 from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
 
 if TYPE_CHECKING:
     from fairconstrained.solvers.loop import IterativeSolver
@@ -80,8 +81,8 @@ class MoreauEnvelope(Method):
         return self.method.multipliers
 
     @override
-    def observe(self, point: Point, problem: Problem) -> None:
-        self.method.observe(point, problem)
+    def observe(self, point: Point, measured: Measured) -> None:
+        self.method.observe(point, measured)
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:

@@ -228,8 +228,8 @@ class _TrustRegion(FromFeasible):
         return self.z if self._home is None or self.is_stationary else self._home
 
     @override
-    def conclude(self, result: SolverResult) -> SolverResult:
-        return super().conclude(ended(result, self._is_critical))
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        return super().conclude(ended(result, self._is_critical), problem)
 
     def _neglects_constraints(self, target: np.ndarray, problem: Problem) -> bool:
         """Whether a step hardly reduces a violation that could be reduced, linearised."""

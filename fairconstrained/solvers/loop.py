@@ -188,9 +188,11 @@ class Loop:
         self._recorder = Recorder(callback, solver.verbose, state.records)
         self._rows = StochasticView(problem)
         self._view = self._rows.whole
-        if state.incumbent.z is not None:  # of another kappa, or of other rows
+        best = state.incumbent.z
+        if best is not None:  # of another kappa, or of other rows
             self._state = replace(state, incumbent=Incumbent())
-            self._offer(state.incumbent.z, self._view.at(state.incumbent.z))
+            point = self._view.at(best)
+            self._state.incumbent.offer(best, point.objective, problem.measured(point.scores).excess)
         self._first, self._view.n_evaluations = state.method.z, state.n_points
 
     def run(self) -> SolverResult:
@@ -199,9 +201,13 @@ class Loop:
             # where a run diverges, the message says so
             with np.errstate(over="ignore", invalid="ignore"):
                 if self._is_new:
-                    self._state.method.begin(self._solver.new_source(self._rows, self._rng), self._problem)
-                    if self._solver.records_start or self._state.method.finished:
-                        self._record(self._view.at(self._state.method.z))
+                    method, source = self._state.method, self._solver.new_source(self._rows, self._rng)
+                    method.begin(source, self._problem)
+                    is_recorded = self._solver.records_start or method.finished
+                    point = method.point(source, self._problem) if is_recorded else None
+                    self._state = replace(self._state, n_rows=source.n_rows)
+                    if point is not None:
+                        self._record(point)
                 while self._goes_on:
                     self._iterate()
         except StopTraining as stop:
@@ -238,13 +244,12 @@ class Loop:
             self._is_late = limit is not None and time.perf_counter() - self._begin > limit
             if self._is_late or method.finished:
                 break
-        come = replace(self._state, epoch=self._epoch, n_rows=self._state.n_rows + source.n_rows)
         is_last = self._is_late or method.finished or self._epoch == self._n_epochs
-        if self._epoch % self._every and not is_last:
+        point = method.point(source, self._problem) if is_last or not self._epoch % self._every else None
+        come = replace(self._state, epoch=self._epoch, n_rows=self._state.n_rows + source.n_rows)
+        if point is None:
             self._state = come
-            return
-        point = self._view.at(method.z)
-        if not np.isfinite(point.objective):
+        elif not np.isfinite(point.objective):
             self._diverge(self._safe, "not finite")
         elif point.objective > _ABSURD and point.objective > _ABSURD * self._first_objective:
             self._diverge(self._safe, f"{point.objective:.2g}, more than a million times that of the start")
@@ -279,15 +284,16 @@ class Loop:
     def _record(self, point: Point) -> None:
         """Measure the iterate on all rows, and pass the record on together with the state."""
         method, problem = self._state.method, self._problem
-        self._offer(method.z, point)
-        method.observe(point, problem)
+        measured = problem.measured(point.scores)
+        self._state.incumbent.offer(method.z, point.objective, measured.excess)
+        method.observe(point, measured)
         seconds = time.perf_counter() - self._begin
         record = {
             "n_iter": self._state.epoch,
             "seconds": seconds,
             "n_evaluations": self._n_passes,
             "objective": point.objective,
-            **{c.name: c.metric(point.scores) for c in problem.constraints},
+            **measured.values,
             "surrogate_violation": float(point.constraints.max(initial=0.0)),
             "multipliers": None if method.multipliers is None else tuple(method.multipliers.tolist()),
             **method.numbers(point),
@@ -301,17 +307,11 @@ class Loop:
         )
         # the method's variables move on, so whoever watches gets a copy
         keeps_state = self._is_watched and not method.holds_rows
-        kept = replace(self._state, method=copy.deepcopy(method)) if keeps_state else None
+        kept = None
+        if keeps_state:
+            kept = replace(self._state, method=copy.deepcopy(method), incumbent=copy.copy(self._state.incumbent))
         params = method.z[: problem.n_params]
         self._recorder.add(params, state=Start(params, solver_state=kept), **record)
-
-    def _offer(self, z: np.ndarray, point: Point) -> None:
-        """Take ``z`` as the incumbent, if it is within the bounds and better than the best one so far."""
-        incumbent = self._state.incumbent
-        if point.objective < incumbent.objective and self._problem.holds(point.scores):
-            kept = Incumbent()
-            kept.offer(z, point.objective, 0.0)
-            self._state = replace(self._state, incumbent=kept)
 
     @property
     def _n_passes(self) -> int:
@@ -331,7 +331,7 @@ class Loop:
             start=Start(result.model_state, solver_state=kept) if solver.continues else None,
             message=self._message,
         )
-        return result if self._has_diverged else method.conclude(result)
+        return result if self._has_diverged else method.conclude(result, problem)
 
 
 def _kappas(problem: Problem) -> tuple[float, ...]:

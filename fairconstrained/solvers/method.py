@@ -9,6 +9,7 @@ import numpy as np
 
 from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
 
 if TYPE_CHECKING:
     from fairconstrained.solvers._base import SolverResult
@@ -97,8 +98,12 @@ class Method(ABC):
         """One for each component; None where the method has none."""
         return None
 
-    def observe(self, point: Point, problem: Problem) -> None:  # noqa: B027 - most methods have nothing to do
-        """Called with the iterate on all rows, before its record."""
+    def point(self, source: Source, problem: Problem) -> Point:
+        """The iterate on all rows, for a record."""
+        return source.view.at(self.z)
+
+    def observe(self, point: Point, measured: Measured) -> None:  # noqa: B027 - most methods have nothing to do
+        """Called with the iterate on all rows and its exact metrics, before its record."""
 
     def numbers(self, point: Point) -> dict[str, Any]:
         """Return the numbers that the method adds to a record, with ``point`` the iterate on all rows; here none."""
@@ -108,6 +113,6 @@ class Method(ABC):
         """The iterate that the method returns; here the last one."""
         return self.z
 
-    def conclude(self, result: SolverResult) -> SolverResult:
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         """Return the result with what only the method knows of it, such as whether it is optimal."""
         return result

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import logsumexp
@@ -12,17 +12,14 @@ from typing_extensions import override
 
 from fairconstrained.domains import Simplex
 from fairconstrained.models import Coordinates
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    named_multipliers,
-    surrogate_result,
-)
+from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._options import Count, Positive
-from fairconstrained.views import Exact, FullBatch, Stochastic
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Incumbent, Method
+from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
+from fairconstrained.views import Stochastic
 
 __all__ = ["ProxyLagrangian"]
 
@@ -31,7 +28,7 @@ _UNBOUNDED = 1e9
 
 
 @dataclass(frozen=True)
-class ProxyLagrangian(Solver):
+class ProxyLagrangian(IterativeSolver):
     r"""Proxy-Lagrangian method: two players who see different constraints.
 
     For the objective :math:`f`, the constraints :math:`c_j \le 0` that the metric makes and their smooth surrogates
@@ -86,13 +83,13 @@ class ProxyLagrangian(Solver):
     n_records : int, default=500
         Iterates, about, that are measured on all rows, evenly spread over the run; they are the history, and the result
         is one of them. With mini-batches they are most of the cost.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per recorded iteration.
 
     Raises
     ------
-    ValueError
-        From `solve`, if the iterates grow without bound.
     IncompatibleProblem
         From `solve`, if ``batch_size`` is given and a term has no view of mini-batches.
 
@@ -110,7 +107,8 @@ class ProxyLagrangian(Solver):
     """
 
     name: ClassVar[str] = "proxy_lagrangian"
-    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    records_start: ClassVar[bool] = True
+    step_option: ClassVar[str] = "step"
 
     max_iter: Count = 1000
     batch_size: Count | None = None
@@ -121,39 +119,88 @@ class ProxyLagrangian(Solver):
     blur: Positive = 0.1
     n_records: Count = 500
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Implement `Solver.solve`; an evaluation is a pass over as many rows as the data have."""
+    @override
+    def prepared(self, problem: Problem) -> Problem:
+        return problem.with_restoring_slopes()
+
+    @override
+    def record_every(self, problem: Problem) -> int:
+        return max(self.max_iter // self.n_records, 1)
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         if self.batch_size is not None:
             problem.check((Stochastic,), solver=f"{self.name}(batch_size={self.batch_size})")
-        problem = problem.with_restoring_slopes()
-        names = problem.component_names
-        model = _ModelPlayer(problem, problem.fair_start(start, random_state)[: problem.n_params])
-        player = _PLAYERS[self.regret](len(names), self.radius)
-        selection = _Selection(problem, self.blur, Recorder(callback, self.verbose))
-        every, passes, total = max(self.max_iter // self.n_records, 1), 0.0, np.zeros(1 + len(names))
-        for t in range(self.max_iter + 1):
-            recorded = t % every == 0 or t == self.max_iter
-            if recorded or self.batch_size is None:
-                seen, passes = _Seen(problem, model.params, self.blur), passes + 1
-            if recorded:
-                selection.consider(t, int(np.ceil(passes)), model.params, seen, player.weights)
-            if t == self.max_iter:
-                break
-            if self.batch_size is not None:
-                batch = problem.view(Stochastic).sample(random_state, self.batch_size).problem
-                seen = _Seen(batch, model.params, self.blur)
-                passes += batch.data.n_samples / problem.data.n_samples
-            weights, shrinking = player.weights, 1 / np.sqrt(t + 1)
-            total += weights
-            model.descend(seen.gradient(weights), self.step * shrinking)
-            player.ascend(seen.values, self.multiplier_step * shrinking)
-        return selection.result(self.max_iter, int(np.ceil(passes)), total[1:] / total[0])
+        return _TwoPlayers(self, z, len(problem.component_names))
+
+
+class _TwoPlayers(Method):
+    """A step of both players. The auxiliary variables in ``z`` are those of the start; those that suit are computed."""
+
+    def __init__(self, options: ProxyLagrangian, z: np.ndarray, n_components: int) -> None:
+        self._options, self.z, self._t = options, z, 0
+        self._player = _PLAYERS[options.regret](n_components, options.radius)
+        self._total = np.zeros(1 + n_components)
+        self._best = Incumbent()
+        #: The problem at the iterate, where a record has seen it.
+        self._seen: _Seen | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_seen": None}
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        seen, weights = self._next_sight(source, problem), self._player.weights
+        shrinking = 1 / np.sqrt(self._t + 1)
+        self._total = self._total + weights
+        gradient = seen.gradient(weights)
+        params = _descended(problem, self.z[: problem.n_params], gradient, self._options.step * shrinking)
+        self.z = np.concatenate([params, self.z[problem.n_params :]])
+        self._player.ascend(seen.values, self._options.multiplier_step * shrinking)
+        self._t += 1
+        self._seen = None
+
+    def _next_sight(self, source: Source, problem: Problem) -> _Seen:
+        """The problem at the iterate, on all rows or on a new mini-batch."""
+        o = self._options
+        if o.batch_size is not None:
+            return _Seen(source.sample(o.batch_size).problem, self.z[: problem.n_params], o.blur)
+        return self._on_all_rows(source, problem)
+
+    def _on_all_rows(self, source: Source, problem: Problem) -> _Seen:
+        if self._seen is None:
+            self._seen = _Seen(problem, self.z[: problem.n_params], self._options.blur)
+            source.count(problem.data.n_samples)
+        return self._seen
+
+    @override
+    def point(self, source: Source, problem: Problem) -> Point:
+        return self._on_all_rows(source, problem).point
+
+    @override
+    def observe(self, point: Point, measured: Measured) -> None:
+        self._best.offer(self.z, point.objective, measured.excess)
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        weights = self._player.weights
+        return {"largest_multiplier": float(weights[1:].max(initial=0.0) / weights[0])}
+
+    @property
+    @override
+    def multipliers(self) -> np.ndarray:
+        """Means over all steps, in units of the objective's weight."""
+        return self._total[1:] / self._total[0] if self._t else self._total[1:]
+
+    @override
+    def output(self) -> np.ndarray:
+        """The best recorded iterate, or the one nearest to ``kappa`` where none is within."""
+        return self.z if self._best.z is None else self._best.z
+
+    @override
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        sharp, z = _sharpened(problem, result.model_state, self._options.blur)
+        point = FullBatchView(sharp).at(z)
+        return replace(result, surrogate_violation=float(point.constraints.max(initial=0.0)), aux=z[problem.n_params :])
 
 
 class _Seen:
@@ -196,24 +243,18 @@ def _sharpened(problem: Problem, params: np.ndarray, blur: float) -> tuple[Probl
     return replace(problem, constraints=constraints), z
 
 
-class _ModelPlayer:
-    """The parameters, moved by plain gradient steps in well-scaled coordinates.
+def _descended(problem: Problem, params: np.ndarray, gradient: np.ndarray, step: float) -> np.ndarray:
+    """The parameters after a plain gradient step in well-scaled coordinates.
 
     In a domain the coordinates are the parameters themselves: the Euclidean projection of steps in other ones would
     come to rest at points that are not stationary.
     """
-
-    def __init__(self, problem: Problem, params: np.ndarray) -> None:
-        self.params = params
-        self._project = problem.project
-        self._coordinates = problem.coordinates if problem.domain is None else Coordinates()
-
-    def descend(self, gradient: np.ndarray, step: float) -> None:
-        """A step down the player's Lagrangian, given its gradient in the parameters; raises ValueError far away."""
-        u = self._coordinates.from_params(self.params) - step * self._coordinates.pull(gradient)
-        self.params = self._project(self._coordinates.to_params(u))
-        if not (np.abs(self.params) < _UNBOUNDED).all():
-            raise ValueError("proxy_lagrangian diverged. Scale the features or lower the option 'step'.")
+    coordinates = problem.coordinates if problem.domain is None else Coordinates()
+    u = coordinates.from_params(params) - step * coordinates.pull(gradient)
+    moved = problem.project(coordinates.to_params(u))
+    if not (np.abs(moved) < _UNBOUNDED).all():
+        raise FloatingPointError("the parameters grow without bound")
+    return moved
 
 
 class _Player(ABC):
@@ -284,47 +325,3 @@ class _SwapRegret(_Player):
 
 
 _PLAYERS: dict[str, type[_Player]] = {"external": _ProjectedGradient, "swap": _SwapRegret}
-
-
-class _Chosen(NamedTuple):
-    """A recorded iterate, and by how much it exceeds ``kappa`` plus the granularity (-inf without constraints)."""
-
-    params: np.ndarray
-    objective: float
-    excess: float
-
-    @property
-    def rank(self) -> tuple[float, float]:
-        """Smaller is better: any feasible one before all others."""
-        return max(self.excess, 0.0), self.objective
-
-
-class _Selection:
-    """Records iterates and keeps the best one."""
-
-    def __init__(self, problem: Problem, blur: float, recorder: Recorder) -> None:
-        self._problem, self._blur, self._recorder = problem, blur, recorder
-        self._best: _Chosen | None = None
-
-    def consider(self, t: int, n_evaluations: int, params: np.ndarray, seen: _Seen, weights: np.ndarray) -> None:
-        """Measure an iterate by the exact metrics, record it, and keep it if it is the best one so far."""
-        constraints, scores = self._problem.constraints, seen.point.scores
-        excess = max((c.exact(scores) - c.granularity for c in constraints), default=-np.inf)
-        iterate = _Chosen(params, seen.point.objective, excess)
-        if self._best is None or iterate.rank < self._best.rank:
-            self._best = iterate
-        self._recorder.add(
-            params,
-            n_iter=t,
-            n_evaluations=n_evaluations,
-            objective=iterate.objective,
-            **{c.name: c.metric(scores) for c in constraints},
-            largest_multiplier=float(weights[1:].max(initial=0.0) / weights[0]),
-        )
-
-    def result(self, n_iter: int, n_evaluations: int, multipliers: np.ndarray) -> SolverResult:
-        """The best iterate, with the multipliers that are not zero."""
-        assert self._best is not None  # the start is recorded
-        sharp, z = _sharpened(self._problem, self._best.params, self._blur)
-        result = surrogate_result(sharp, z, n_iter, n_evaluations, self._recorder)
-        return replace(result, multipliers=named_multipliers(self._problem.component_names, multipliers))

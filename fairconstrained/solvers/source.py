@@ -41,9 +41,9 @@ class Source:
         """All rows; the evaluations of all sources of one `StochasticView` are counted together."""
         return self._view.whole
 
-    def count(self, n_points: int) -> None:
-        """Take points into account that were computed on all rows by other means."""
-        self.view.n_evaluations += n_points
+    def count(self, n_rows: int) -> None:
+        """Take rows into account that were seen by other means."""
+        self.n_rows += n_rows
 
     def batch(self) -> FullBatchView:
         """A new mini-batch of the usual kind; the whole problem if that has no more rows, or for no size."""

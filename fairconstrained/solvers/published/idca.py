@@ -71,7 +71,7 @@ class _Tangents(Method):
         view, o = problem.view(DifferenceOfConvex), self._options
         found = switch(view.linearize(self.z), self.z, problem.project, lambda t: o.eps, o.max_inner)
         self.z, self._n_feasible = found.z, found.n_feasible
-        source.count(view.n_evaluations)
+        source.count(view.n_evaluations * problem.data.n_samples)
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:

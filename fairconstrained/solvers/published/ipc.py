@@ -225,9 +225,9 @@ class _Proximal(FromFeasible):
         return {"step": self._length} | known
 
     @override
-    def conclude(self, result: SolverResult) -> SolverResult:
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         has_rule = self._options.stationarity_tol is not None
-        return super().conclude(ended(result, self._is_optimal) if has_rule else result)
+        return super().conclude(ended(result, self._is_optimal) if has_rule else result, problem)
 
     def _switching(self, source: Source, problem: Problem) -> np.ndarray:
         o, moduli = self._options, self._moduli

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from typing_extensions import override
 
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    named_multipliers,
-    surrogate_result,
-)
-from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
-from fairconstrained.solvers.published.level_set import (
-    Choice,
-    ChooseWithin,
-    Levels,
-    feasible_point,
-    infeasible_start,
-    start_saddle,
-)
+from fairconstrained.problem import Point, Problem
+from fairconstrained.solvers._base import SolverResult, Status
+from fairconstrained.solvers._options import Count, NonNegative, NonNegativeInt, Positive
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.published.level_set import LevelMethod, LevelSet
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = ["IQRC"]
 
 
 @dataclass(frozen=True)
-class IQRC(Solver):
+class IQRC(LevelSet):
     r"""The inexact quadratically regularized constrained method (Algorithm 3): level sets for modules.
 
     The losses of pairs are weakly convex in the parameters of a network. Outer iteration s makes them convex
@@ -69,6 +57,8 @@ class IQRC(Solver):
         See `LevelSet`.
     radius : float, default=100.0
         Of the ball in which the parameters, a and b are kept; at least twice the length of the first ones.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line for every level.
 
@@ -80,50 +70,65 @@ class IQRC(Solver):
 
     name: ClassVar[str] = "iqrc"
     requires: ClassVar[tuple[type, ...]] = (SingleRows, FullBatch, Exact)
-    projects: ClassVar[bool] = False
 
     max_iter: Count = 10
     level_iter: Count = 5
-    tol: NonNegative = 5e-4
-    inner_iter: Count = 1000
     max_doublings: NonNegativeInt = 3
     proximity: NonNegative = 1e-5
-    step: Positive = 0.3
-    batch_size: Count = 100
-    theta: AtLeastOne = 1.0
     radius: Positive = 100.0
-    restart: bool = False
-    choose_within: ChooseWithin = "surrogate"
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Implement `Solver.solve`.
+    @override
+    def n_epochs(self, problem: Problem) -> int:
+        return self.max_iter * self.level_iter
 
-        An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
-        """
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        params = feasible_point(view, start, random_state)
-        if params is None:
-            return infeasible_start(problem, recorder)
-        oracle = start_saddle(
-            problem, params, random_state, view, self.step, self.batch_size, self.radius, self.proximity
-        )
-        levels = Levels(oracle, view, self.tol, self.theta, self.inner_iter, self.max_doublings, self.restart)
-        best = found = levels.first(params)
-        choice, outer = Choice(view, self.choose_within, found), 0
-        for outer in range(1, self.max_iter + 1):
-            anchor = best
-            oracle.anchor = anchor.x
-            for found in islice(levels.steps(anchor), self.level_iter):
-                best = min(best, found, key=lambda step: step.objective)
-                choice.see(found)
-                recorder.add(found.params, n_iter=outer, n_evaluations=levels.n_evaluations, **found.record())
-            if best is anchor:  # no feasible point below its objective was found: nearly stationary, or out of steps
-                break
-        result = surrogate_result(problem, choice.best.params, outer, levels.n_evaluations, recorder)
-        return replace(result, multipliers=named_multipliers(problem.component_names, found.multipliers))
+    @override
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Regularised(self, z)
+
+
+class _Regularised(LevelMethod):
+    """Levels of one subproblem after the other, each around the best point so far."""
+
+    _options: IQRC
+
+    def __init__(self, options: IQRC, z: np.ndarray) -> None:
+        super().__init__(options, z, options.proximity)
+        self._outer, self._n_levels = 1, 0
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        super().begin(source, problem)
+        if self._levels is not None:
+            self._nearest = self._anchor = self._found
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        assert self._levels is not None  # it is finished without
+        if self._is_solved:
+            self._outer, self._n_levels, self._anchor = self._outer + 1, 0, self._nearest
+            self._levels.begin(self._anchor)
+        self._levels.oracle.anchor = self._anchor.x
+        super().step(source, problem)
+        self._n_levels += 1
+        self._nearest = min(self._nearest, self._found, key=lambda step: step.objective)
+
+    @property
+    def _is_solved(self) -> bool:
+        """Whether the subproblem is over."""
+        return super().finished or self._n_levels == self._options.level_iter
+
+    @property
+    @override
+    def finished(self) -> bool:
+        """Also where no feasible point below the anchor's objective was found: nearly stationary, or out of steps."""
+        is_last = self._outer == self._options.max_iter
+        return self._levels is None or (self._is_solved and (is_last or self._nearest is self._anchor))
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {**super().numbers(point), "n_iter": self._outer}
+
+    @override
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        status = Status.INFEASIBLE if self._levels is None else result.status
+        return replace(result, status=status, n_iter=self._outer)

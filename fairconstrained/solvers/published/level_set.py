@@ -2,46 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.models import LinearMoments
-from fairconstrained.problem import FullBatchView, Point, Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    Status,
-    named_multipliers,
-    surrogate_result,
-)
+from fairconstrained.problem import FullBatchView, Point, Problem
+from fairconstrained.solvers._base import SolverResult, Status
 from fairconstrained.solvers._options import AtLeastOne, Count, NonNegative, NonNegativeInt, Positive
+from fairconstrained.solvers.loop import IterativeSolver, ended
+from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.published._duals import LevelWeights
 from fairconstrained.solvers.published.saddle_form import SaddleForm
 from fairconstrained.solvers.published.saddle_steps import MirrorDescent
+from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
-__all__ = [
-    "Choice",
-    "ChooseWithin",
-    "LevelSet",
-    "LevelStep",
-    "Levels",
-    "feasible_point",
-    "infeasible_start",
-    "start_saddle",
-]
+__all__ = ["ChooseWithin", "LevelMethod", "LevelSet", "LevelStep", "Levels", "feasible_point", "start_saddle"]
 
 ChooseWithin = Literal["surrogate", "metric"]
 
 
 @dataclass(frozen=True)
-class LevelSet(Solver):
+class LevelSet(IterativeSolver):
     r"""The stochastic feasible level-set method (Algorithm 1) for linear models.
 
     The constraints are quadratic losses of pairs. The objective is one too, or a convex loss of single rows such as
@@ -99,6 +85,8 @@ class LevelSet(Solver):
     choose_within : {"surrogate", "metric"}, default="surrogate"
         Which iterates the result is the best of: all, which keep the surrogate's bound (10), or those whose exact gaps
         are at most kappa too (2), as in the paper's experiments.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line for every level.
 
@@ -110,6 +98,7 @@ class LevelSet(Solver):
     name: ClassVar[str] = "level_set"
     requires: ClassVar[tuple[type, ...]] = (SingleRows, LinearMoments, FullBatch, Exact)
     projects: ClassVar[bool] = False
+    step_option: ClassVar[str] = "step"
 
     max_iter: Count = 30
     tol: NonNegative = 5e-4
@@ -122,36 +111,8 @@ class LevelSet(Solver):
     restart: bool = False
     choose_within: ChooseWithin = "surrogate"
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Implement `Solver.solve`.
-
-        An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
-        """
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        params = feasible_point(view, start, random_state)
-        if params is None:
-            return infeasible_start(problem, recorder)
-        oracle = start_saddle(problem, params, random_state, view, self.step, self.batch_size, self.radius)
-        levels = Levels(oracle, view, self.tol, self.theta, self.inner_iter, self.max_doublings, self.restart)
-        k, first = 0, levels.first(params)
-        status, choice, found = Status.MAX_ITER, Choice(view, self.choose_within, first), first
-        for k, found in enumerate(islice(levels.steps(first), self.max_iter), start=1):
-            choice.see(found)
-            recorder.add(found.params, n_iter=k, n_evaluations=levels.n_evaluations, **found.record())
-            if found.converged:
-                status = Status.OPTIMAL if choice.takes_all else Status.COMPLETED
-        result = surrogate_result(problem, choice.best.params, k, levels.n_evaluations, recorder)
-        return replace(
-            result,
-            status=status if result.status == Status.COMPLETED else result.status,
-            multipliers=named_multipliers(problem.component_names, found.multipliers),
-        )
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return LevelMethod(self, z)
 
 
 class LevelStep(NamedTuple):
@@ -182,41 +143,82 @@ class LevelStep(NamedTuple):
     n_steps: int
     converged: bool = False
 
-    def record(self) -> dict[str, Any]:
-        """Return the record that the history keeps."""
-        return {
-            "level": self.level,
-            "upper_bound": self.upper_bound,
-            "objective": self.objective,
-            "surrogate_violation": self.violation,
-            "n_steps": self.n_steps,
-        }
+    def numbers(self) -> dict[str, Any]:
+        """Return what a record has of it."""
+        return {"level": self.level, "upper_bound": self.upper_bound, "n_steps": self.n_steps}
 
 
-class Choice:
-    """The iterate of least objective among those that may be the result, or the start where none may.
+class LevelMethod(Method):
+    """A step is a level.
 
     Parameters
     ----------
-    view : FullBatchView
-    within : {"surrogate", "metric"}
-        See `LevelSet`.
-    start : LevelStep
+    options : LevelSet
+    z : ndarray of shape (n_variables,)
+    proximity : float
+        Factor of the oracle's proximal term.
     """
 
-    def __init__(self, view: FullBatchView, within: ChooseWithin, start: LevelStep) -> None:
-        self._view, self._least = view, np.inf
-        self.takes_all, self.best = within == "surrogate", start
-        self.see(start)
+    holds_rows = True
 
-    def see(self, found: LevelStep) -> None:
-        """Take one more iterate into account, which keeps the surrogate's bound."""
-        if found.objective < self._least and (self.takes_all or self._keeps_metrics(found)):
-            self.best, self._least = found, found.objective
+    def __init__(self, options: LevelSet, z: np.ndarray, proximity: float = 0.0) -> None:
+        self._options, self.z, self._proximity = options, z, proximity
+        self._best = Incumbent()
+        #: None where not even constant scores are feasible.
+        self._levels: Levels | None = None
 
-    def _keeps_metrics(self, found: LevelStep) -> bool:
-        scores = self._view.at(found.params).scores
-        return all(c.metric(scores) <= c.kappa for c in self._view.problem.constraints)
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        o, view = self._options, source.view
+        feasible = feasible_point(view, self.z, source.rng)
+        if feasible is None:
+            self.z = problem.fair_start(None, np.random.default_rng(0))
+            return
+        self.z = self._start = feasible
+        oracle = start_saddle(problem, feasible, source.rng, view, o.step, o.batch_size, o.radius, self._proximity)
+        self._levels = Levels(oracle, view, o.tol, o.theta, o.inner_iter, o.max_doublings, o.restart)
+        self._found = self._levels.begin(self._levels.first(feasible))
+        point = view.at(feasible)
+        self.observe(point, problem.measured(point.scores))
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        assert self._levels is not None  # it is finished without
+        before = self._levels.oracle.n_steps
+        self._found = self._levels.advance()
+        self.z = self._found.params
+        source.count((self._levels.oracle.n_steps - before) * self._options.batch_size)
+
+    @property
+    @override
+    def finished(self) -> bool:
+        return self._levels is None or self._levels.is_over
+
+    @property
+    @override
+    def multipliers(self) -> np.ndarray | None:
+        return None if self._levels is None else self._found.multipliers
+
+    @override
+    def observe(self, point: Point, measured: Measured) -> None:
+        """Consider the iterate, which keeps the surrogate's bound, as the result."""
+        if self._options.choose_within == "surrogate" or measured.violations.max(initial=-np.inf) <= 0:
+            self._best.offer(self.z, point.objective, 0.0)
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {} if self._levels is None else self._found.numbers()
+
+    @override
+    def output(self) -> np.ndarray:
+        return self._best.feasible_or(self._start if self._levels else self.z)
+
+    @override
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        if self._levels is None:
+            return replace(result, status=Status.INFEASIBLE)
+        takes_all = self._options.choose_within == "surrogate"
+        return ended(result, is_optimal=True) if self._found.converged and takes_all else result
 
 
 @dataclass(eq=False)
@@ -240,12 +242,6 @@ class Levels:
     max_doublings: int
     restart: bool
 
-    @property
-    def n_evaluations(self) -> int:
-        """Passes over all data, in mini-batches or at once, rounded up."""
-        rows = self.oracle.n_steps * self.oracle.batch_size
-        return self.view.n_evaluations + int(np.ceil(rows / self.view.problem.data.n_samples))
-
     def first(self, params: np.ndarray) -> LevelStep:
         """The feasible point from which to start; its objective is the first level."""
         point = self.view.at(params)
@@ -253,24 +249,27 @@ class Levels:
         largest = float(point.constraints.max(initial=-np.inf))
         return LevelStep(point.objective, np.inf, self.oracle.x, params, point.objective, largest, none, 0)
 
-    def steps(self, start: LevelStep) -> Iterator[LevelStep]:
-        """Levels, from the objective at a feasible start, until there is no more to gain or the oracle gives up."""
-        level, length = start.objective, self.inner_iter
-        last = start._replace(converged=False)  # it may be what solved another problem
-        while not last.converged:
-            if self.restart:
-                self.oracle.restart(start.x)
-            found, gap = self._run(level, length)
-            while gap >= 0:
-                if length >= self.inner_iter * 2**self.max_doublings:
-                    yield self._given_up(last, found)
-                    return
-                length *= 2
-                found, gap = self._run(level, length)
-            last = found
-            yield last
-            bound = last.upper_bound if gap <= last.upper_bound < -self.tol else gap
-            level += bound / (2 * self.theta)
+    def begin(self, start: LevelStep) -> LevelStep:
+        """Begin at a feasible point, whose objective is the first level; returns it."""
+        self._level, self._length, self.is_over = start.objective, self.inner_iter, False
+        self._start = self._last = start._replace(converged=False)  # it may be what solved another problem
+        return start
+
+    def advance(self) -> LevelStep:
+        """The next level; then ``is_over`` says whether there is no more to gain or the oracle gives up."""
+        if self.restart:
+            self.oracle.restart(self._start.x)
+        found, gap = self._run(self._level, self._length)
+        while gap >= 0:
+            if self._length >= self.inner_iter * 2**self.max_doublings:
+                self.is_over = True
+                return self._given_up(self._last, found)
+            self._length *= 2
+            found, gap = self._run(self._level, self._length)
+        self._last, self.is_over = found, found.converged
+        bound = found.upper_bound if gap <= found.upper_bound < -self.tol else gap
+        self._level += bound / (2 * self.theta)
+        return found
 
     def _run(self, level: float, length: int) -> tuple[LevelStep, float]:
         """The mean of some more iterates, without those so far, which are worse; and P at it on all data."""
@@ -306,22 +305,12 @@ class Levels:
         )
 
 
-def feasible_point(view: FullBatchView, start: Start | None, rng: np.random.Generator) -> np.ndarray | None:
-    """Parameters at which the surrogates hold: the start's, or else those with which the model begins, or None."""
-    n_params = view.problem.n_params
-    for candidate in [start, None] if start is not None else [None]:
-        params = view.problem.fair_start(candidate, rng)[:n_params]
-        if view.at(params).constraints.max(initial=-np.inf) <= 0:
-            return params
+def feasible_point(view: FullBatchView, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+    """Variables at which the surrogates hold: the start, or else those with which the model begins, or None."""
+    for z in (start, view.problem.fair_start(None, rng)):
+        if view.at(z).constraints.max(initial=-np.inf) <= 0:
+            return z
     return None
-
-
-def infeasible_start(problem: Problem, recorder: Recorder) -> SolverResult:
-    """Return the start where not even constant scores are feasible."""
-    params = problem.fair_start(None, np.random.default_rng(0))[: problem.n_params]
-    result = surrogate_result(problem, params, 0, 1, recorder)
-    recorder.add(n_iter=0, n_evaluations=1, objective=result.objective, surrogate_violation=result.surrogate_violation)
-    return replace(result, status=Status.INFEASIBLE, history=tuple(recorder.records))
 
 
 def start_saddle(
@@ -335,6 +324,7 @@ def start_saddle(
     proximity: float = 0.0,
 ) -> MirrorDescent:
     """Mirror descent from a feasible point, with a and b at the mean scores of their sets."""
+    params = params[: problem.n_params]
     form, point = SaddleForm.of(problem), view.at(params)
     x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(point.scores).ravel()])
     dual = LevelWeights.of(form, point.objective)

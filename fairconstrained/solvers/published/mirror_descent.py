@@ -6,28 +6,25 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from typing_extensions import override
 
 from fairconstrained.models import Coordinates, ParametricModel
-from fairconstrained.problem import FullBatchView, Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    named_multipliers,
-    surrogate_result,
-)
+from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, Positive
+from fairconstrained.solvers.loop import IterativeSolver
+from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.published._duals import BoundedMultipliers
 from fairconstrained.solvers.published.saddle_form import SaddleForm
 from fairconstrained.solvers.published.saddle_steps import LateAverages, MirrorDescent, RowMean, SaddleSteps
+from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
 __all__ = ["StochasticMirrorDescent"]
 
 
 @dataclass(frozen=True)
-class StochasticMirrorDescent(Solver):
+class StochasticMirrorDescent(IterativeSolver):
     r"""Stochastic mirror descent with bounded multipliers: the online method for quadratic losses over pairs.
 
     A loss over pairs is a saddle function of single rows with auxiliary variables a, b and :math:`\alpha` (Lemma 1),
@@ -61,6 +58,8 @@ class StochasticMirrorDescent(Solver):
         Of the ball in which the parameters, a and b are kept.
     max_multiplier : float, default=10.0
         :math:`\Lambda`.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line for every pass.
 
@@ -72,6 +71,7 @@ class StochasticMirrorDescent(Solver):
     name: ClassVar[str] = "mirror_descent"
     requires: ClassVar[tuple[type, ...]] = (SingleRows, FullBatch, Exact)
     projects: ClassVar[bool] = False
+    step_option: ClassVar[str] = "step"
 
     max_iter: Count = 20
     step: Positive = 0.3
@@ -80,42 +80,8 @@ class StochasticMirrorDescent(Solver):
     radius: Positive = 100.0
     max_multiplier: Positive = 10.0
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        """Implement `Solver.solve`.
-
-        An evaluation is a pass over as many rows as the data have, in mini-batches or at once.
-        """
-        recorder, view = Recorder(callback, self.verbose), FullBatchView(problem)
-        params = problem.fair_start(start, random_state)[: problem.n_params]
-        form = SaddleForm.of(problem)
-        x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(view.at(params).scores).ravel()])
-        descent = MirrorDescent(problem, self.duals(form), random_state, x, self.batch_size, self.step, self.length(x))
-        late, n_steps = LateAverages(descent.averages), -(-problem.data.n_samples // self.batch_size)
-        best, least = params, (np.inf, np.inf)
-        for k in range(1, self.max_iter + 1):
-            for batch, weights in descent.draw(n_steps):
-                descent.take(0.0, batch, weights, late.newest)
-                late.roll()
-            found = descent.params(late.mean)
-            point = view.at(found)
-            violation = float(point.constraints.max(initial=0.0))
-            recorder.add(
-                found,
-                n_iter=k,
-                n_evaluations=view.n_evaluations + k,
-                objective=point.objective,
-                surrogate_violation=violation,
-            )
-            if (violation, point.objective) < least:
-                best, least = found, (violation, point.objective)
-        result = surrogate_result(problem, best, self.max_iter, view.n_evaluations + self.max_iter, recorder)
-        return replace(result, multipliers=named_multipliers(problem.component_names, late.sums.multipliers))
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Passes(self, z)
 
     def duals(self, form: SaddleForm) -> BoundedMultipliers:
         """The dual variables, whose intervals hold for points that are feasible and better than constant scores."""
@@ -130,3 +96,42 @@ class StochasticMirrorDescent(Solver):
     def steps(self, model: ParametricModel, row_mean: RowMean, form: SaddleForm, x: np.ndarray) -> SaddleSteps:
         """Steps in the parameters themselves on rows that come from anywhere, from ``x`` on; see `SaddleSteps`."""
         return SaddleSteps(model, Coordinates(), row_mean, self.duals(form), x, self.step, self.length(x))
+
+
+class _Passes(Method):
+    """A step is a pass over as many rows as the data have; the iterate is the mean of the late steps' iterates."""
+
+    holds_rows = True
+
+    def __init__(self, options: StochasticMirrorDescent, z: np.ndarray) -> None:
+        self._options, self.z, self._best = options, z, Incumbent()
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        o, form, params = self._options, SaddleForm.of(problem), self.z[: problem.n_params]
+        ab = form.best_ab(source.view.at(self.z).scores)
+        x = np.concatenate([problem.coordinates.from_params(params), ab.ravel()])
+        self._descent = MirrorDescent(problem, o.duals(form), source.rng, x, o.batch_size, o.step, o.length(x))
+        self._late = LateAverages(self._descent.averages)
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        for batch, weights in self._descent.draw(-(-problem.data.n_samples // self._options.batch_size)):
+            self._descent.take(0.0, batch, weights, self._late.newest)
+            self._late.roll()
+        self.z = self._descent.params(self._late.mean)
+        source.count(problem.data.n_samples)
+
+    @property
+    @override
+    def multipliers(self) -> np.ndarray:
+        return self._late.sums.multipliers
+
+    @override
+    def observe(self, point: Point, measured: Measured) -> None:
+        self._best.offer(self.z, point.objective, float(point.constraints.max(initial=0.0)))
+
+    @override
+    def output(self) -> np.ndarray:
+        """The best of the means: of least objective within the surrogates' bounds, or of the smallest violation."""
+        return self.z if self._best.z is None else self._best.z

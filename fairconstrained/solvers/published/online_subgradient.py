@@ -15,6 +15,7 @@ from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Incumbent, Method
 from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.source import Source
+from fairconstrained.terms import Measured
 from fairconstrained.views import Stochastic
 
 __all__ = ["OnlineSubgradient"]
@@ -115,7 +116,7 @@ class _Online(FromFeasible):
             self._best.offer(z, point.objective, 0.0)
 
     @override
-    def observe(self, point: Point, problem: Problem) -> None:
+    def observe(self, point: Point, measured: Measured) -> None:
         """A mini-batch does not say whether the constraints hold; here all rows are at hand."""
         if self._options.batch_size is not None:
             self._consider(self.z, point)

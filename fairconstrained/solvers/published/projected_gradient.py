@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, ClassVar, Literal
 
@@ -13,19 +13,14 @@ from typing_extensions import override
 
 from fairconstrained.models import LinearMoments
 from fairconstrained.points import objective_gradient
-from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import (
-    Callback,
-    Recorder,
-    Solver,
-    SolverResult,
-    Status,
-    named_multipliers,
-    surrogate_result,
-)
+from fairconstrained.problem import Point, Problem
+from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers._spectral import SpectralDescent
+from fairconstrained.solvers.loop import IterativeSolver, ended
+from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.quadratics import Quadratics, parameter_quadratics
+from fairconstrained.solvers.source import Source
 from fairconstrained.views import ConvexQuadratic, Exact, FullBatch
 
 __all__ = ["ProjectedGradient"]
@@ -41,7 +36,7 @@ _INACTIVE = 1e-6
 
 
 @dataclass(frozen=True)
-class ProjectedGradient(Solver):
+class ProjectedGradient(IterativeSolver):
     r"""Projected gradient descent for convex quadratic constraints on a linear model.
 
     .. math:: w_{k+1} = \mathrm{Proj}(w_k - \eta_k \nabla f(w_k)), \qquad w_0 = 0
@@ -61,6 +56,8 @@ class ProjectedGradient(Solver):
     step : float or "spectral", default="spectral"
         A constant :math:`\eta_k`, or the spectral step of Barzilai and Borwein with a backtracking line search between
         :math:`w_k` and the projected point that looks back on ten objectives.
+    max_time, keep_on_interrupt
+        See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
         Positive: print a line per iteration.
 
@@ -80,49 +77,79 @@ class ProjectedGradient(Solver):
     name: ClassVar[str] = "projected_gradient"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, LinearMoments, Exact)
     projects: ClassVar[bool] = False
+    step_option: ClassVar[str] = "step"
 
     max_iter: Count = 1000
     tol: NonNegative = 1e-5
     step: Positive | Literal["spectral"] = "spectral"
 
     @override
-    def solve(
-        self,
-        problem: Problem,
-        start: Start | None,
-        random_state: np.random.Generator,
-        callback: Callback | None = None,
-    ) -> SolverResult:
-        recorder = Recorder(callback, self.verbose)
-        coordinates = problem.penalised_coordinates
-        projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))
-        begin = problem.parametric.init(random_state) if start is None else start.model_state
-        view = problem.without_constraints().view(FullBatch)
-        step = None if self.step == "spectral" else float(self.step)
-        descent = SpectralDescent(
+    def record_every(self, problem: Problem) -> int:
+        return max(self.max_iter // 200, 1)
+
+    def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
+        return _Descent(self, z)
+
+
+class _Descent(Method):
+    """Spectral descent in the coordinates of the standardised features."""
+
+    holds_rows = True
+
+    def __init__(self, options: ProjectedGradient, z: np.ndarray) -> None:
+        self._options, self.z, self._settled = options, z, False
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        self._coordinates = coordinates = problem.penalised_coordinates
+        self._projection = _Projection(parameter_quadratics(problem, problem.constraints).within(coordinates))
+        self._view = view = problem.without_constraints().view(FullBatch)
+        step = self._options.step
+        self._descent = SpectralDescent(
             lambda u: view.at(coordinates.to_params(u)),
-            coordinates.from_params(begin),
-            projection,
+            coordinates.from_params(self.z[: problem.n_params]),
+            self._projection,
             lambda point: (point.objective, coordinates.pull(objective_gradient(point))),
-            step,
+            None if isinstance(step, str) else float(step),
         )
-        best: deque[float] = deque([descent.least], maxlen=_WINDOW + 1)
-        settled, n_iter = False, 0
-        while n_iter < self.max_iter and not settled:
-            n_iter += 1
-            length = descent.step
-            stationary = not descent.advance()
-            best.append(descent.least)
-            settled = stationary or (len(best) > _WINDOW and best[0] - best[-1] <= self.tol * abs(best[-1]))
-            recorder.add(
-                n_iter=n_iter,
-                n_evaluations=view.n_evaluations,
-                objective=descent.value,
-                step=descent.step,
-                n_projections=projection.n_solved,
-            )
-        result = surrogate_result(problem, coordinates.to_params(descent.best), n_iter, view.n_evaluations, recorder)
-        return _with_multipliers(result, problem, projection.multipliers / length, settled)
+        self._length = self._descent.step
+        self._best: deque[float] = deque([self._descent.least], maxlen=_WINDOW + 1)
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        before, best = self._view.n_evaluations, self._best
+        self._length = self._descent.step
+        is_stationary = not self._descent.advance()
+        best.append(self._descent.least)
+        is_flat = len(best) > _WINDOW and best[0] - best[-1] <= self._options.tol * abs(best[-1])
+        self._settled = is_stationary or is_flat
+        self.z = self._coordinates.to_params(self._descent.z)
+        source.count((self._view.n_evaluations - before) * problem.data.n_samples)
+
+    @property
+    @override
+    def finished(self) -> bool:
+        return self._settled
+
+    @property
+    @override
+    def multipliers(self) -> np.ndarray:
+        """Those of the last projection; an interior point method leaves tiny ones where a component is slack."""
+        multipliers = self._projection.multipliers / self._length
+        return np.where(multipliers > _INACTIVE * multipliers.max(initial=0.0), multipliers, 0.0)
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        return {"step": self._descent.step, "n_projections": self._projection.n_solved}
+
+    @override
+    def output(self) -> np.ndarray:
+        """The iterate of least objective; all of them are feasible up to the accuracy of the projections."""
+        return self._coordinates.to_params(self._descent.best)
+
+    @override
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        return ended(result, self._settled)
 
 
 class _Projection:
@@ -213,15 +240,3 @@ def _import_clarabel() -> ModuleType:
             "pip install 'fairconstrained[baselines]'. Or choose solver='augmented_lagrangian'."
         ) from error
     return clarabel
-
-
-def _with_multipliers(result: SolverResult, problem: Problem, multipliers: np.ndarray, settled: bool) -> SolverResult:
-    """The result as the projections leave it; all iterates are feasible up to their accuracy."""
-    status = Status.OPTIMAL if settled else Status.MAX_ITER
-    # An interior point method leaves tiny multipliers where a component is slack.
-    least = _INACTIVE * float(multipliers.max(initial=0.0))
-    return replace(
-        result,
-        status=result.status if result.status == Status.INFEASIBLE else status,
-        multipliers=named_multipliers(problem.component_names, multipliers, least),
-    )
