@@ -155,7 +155,7 @@ class RegularizedParityClassifier(
     Attributes
     ----------
     objective_, history_
-        As in `PartialParityClassifier`; ``objective_`` is without the penalty on the gap, ``history_`` with it.
+        As in `PartialParityClassifier`, without the penalty on the gap; ``penalised_objective`` in ``history_`` has it.
     status_ : {"completed"}
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name.

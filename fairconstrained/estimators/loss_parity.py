@@ -24,14 +24,14 @@ from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators.parameters import HandlesSmallGroups, parameter, with_parameters
-from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, StochasticSolver
+from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult
+from fairconstrained.solvers.loop import IterativeSolver
 
 __all__ = ["LossParityClassifier"]
 
@@ -227,7 +227,7 @@ class LossParityClassifier(
         if self._held_out is not None:
             callbacks.append(StopEarly(partial(self._held_out_loss, problem.parametric)))
         if self.verbose == 1:
-            callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, StochasticSolver) else None))
+            callbacks.append(ProgressBar(solver.n_epochs(problem) if isinstance(solver, IterativeSolver) else None))
         with ExitStack() as at_end:
             for callback in callbacks:
                 if isinstance(callback, TrainingCallback):
@@ -239,13 +239,7 @@ class LossParityClassifier(
                 for callback in callbacks:
                     callback(record)
 
-            try:
-                return solver.solve(problem, start, rng, call if callbacks else None)
-            except StopTraining as stop:  # solvers on mini-batches end and return what they have
-                raise ValueError(
-                    f"a callback (or early_stopping) ended the training, but solver {solver.name!r} takes all rows in "
-                    "every step and cannot be ended. Choose a solver on mini-batches."
-                ) from stop
+            return solver.solve(problem, start, rng, call if callbacks else None)
 
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without

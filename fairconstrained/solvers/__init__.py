@@ -20,6 +20,7 @@ from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
+from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
 from fairconstrained.solvers.published.idca import IDCA
@@ -59,6 +60,7 @@ __all__ = [
     "Callback",
     "ExactPenalty",
     "IPPConEx",
+    "IterativeSolver",
     "KKTConditions",
     "LevelSet",
     "MomentSolver",

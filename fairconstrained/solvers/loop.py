@@ -323,7 +323,7 @@ class Loop:
         z = method.z if self._has_diverged else method.output() if self._chosen is None else self._chosen
         if solver.returns_incumbent or self._message:
             z = self._state.incumbent.feasible_or(z)
-        result = surrogate_result(problem, z, max(self._state.epoch, 1), self._n_passes, self._recorder)
+        result = surrogate_result(problem, z, self._state.epoch, self._n_passes, self._recorder)
         kept = self._state if solver.continues and not self._has_diverged else None
         result = replace(
             result,

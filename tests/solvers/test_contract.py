@@ -1,5 +1,6 @@
 """What every solver promises: reproducibility, honest results, history, readable errors."""
 
+import pickle
 from dataclasses import FrozenInstanceError, fields, replace
 
 import numpy as np
@@ -7,13 +8,14 @@ import pytest
 
 from fairconstrained.constraints import DemographicParity, PairwiseParity, QuadraticAUCGap, StatisticalParity
 from fairconstrained.domains import L2Ball
-from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import SOLVERS, make_solver
+from fairconstrained.solvers import SOLVERS, IterativeSolver, make_solver
 from fairconstrained.views import ConvexQuadratic, FullBatch, SingleRows
 from tests.covering import each_value
+from tests.history import comparable
 from tests.quick import QUICK
 
 #: Options with which the multipliers of the active constraint are above zero at the end.
@@ -48,6 +50,8 @@ WITHOUT_MULTIPLIERS = {
 }
 #: The callback gets the records of its first part only, which goes by epochs; the rest is in its own file.
 TWO_PARTS = "adam_lagrangian"
+ONE_PART = {TWO_PARTS: {"polish": False}}
+each_iterative_solver = pytest.mark.parametrize("name", [n for n in NAMES if issubclass(SOLVERS[n], IterativeSolver)])
 NOTIONS = (StatisticalParity, DemographicParity)
 SURROGATES = ("logistic", "ramp", "smoothstep")
 #: A notion for every solver, in turn: to a solver they are components and no more.
@@ -59,14 +63,6 @@ each_solver_with_a_notion = pytest.mark.parametrize(
 def solve(name, problem, start=None, callback=None, seed=0, **options):
     solver = make_solver(name, {**QUICK[name], **options}, problem)
     return solver.solve(problem, start, np.random.default_rng(seed), callback)
-
-
-def comparable(history):
-    """Records without the clock, and arrays as lists."""
-    return [
-        {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in record.items()}
-        for record in ({k: v for k, v in record.items() if k != "seconds"} for record in history)
-    ]
 
 
 def test_every_solver_is_tested_here():
@@ -222,6 +218,60 @@ def test_an_interruption_by_the_callback_comes_through(parity_problem, name, not
 
     with pytest.raises(KeyboardInterrupt):
         solve(name, parity_problem(notion, 0.3), callback=interrupt)
+
+
+# --- the loop
+
+
+@each_iterative_solver
+def test_a_callback_ends_the_run_and_may_choose_earlier_parameters(parity_problem, name):
+    seen = []
+
+    def stop(record):
+        seen.append(record)
+        if len(seen) == 2:
+            raise StopTraining(seen[0]["params"])
+
+    result = solve(name, parity_problem(StatisticalParity, 0.3), callback=stop, **ONE_PART.get(name, {}))
+    assert len(result.history) == len(seen) == 2
+    np.testing.assert_array_equal(result.model_state, seen[0]["params"])
+
+
+@each_iterative_solver
+def test_no_step_is_taken_when_the_time_is_over(parity_problem, name):
+    result = solve(name, parity_problem(StatisticalParity, 0.3), max_time=0.0, **ONE_PART.get(name, {}))
+    assert result.n_iter == 1
+    assert len(result.history) <= 2  # the start may have a record
+
+
+@each_iterative_solver
+def test_an_interruption_may_keep_what_was_found(parity_problem, name):
+    def interrupt(record):
+        if record["n_iter"] > 0:
+            raise KeyboardInterrupt
+
+    problem = parity_problem(StatisticalParity, 0.3)
+    options = {"keep_on_interrupt": True, **ONE_PART.get(name, {})}
+    result = solve(name, problem, callback=interrupt, **options)
+    assert "was interrupted, and the best model so far is kept" in result.message
+    assert result.n_iter == result.history[-1]["n_iter"]
+
+
+@each_iterative_solver
+def test_a_run_goes_on_from_a_record_to_the_same_end(parity_problem, name):
+    problem, starts = parity_problem(StatisticalParity, 0.3), []
+    options = ONE_PART.get(name, {})
+    whole = solve(name, problem, callback=lambda record: starts.append(record["state"]), **options)
+    start = pickle.loads(pickle.dumps(starts[len(starts) // 2]))
+    assert start.solver_state is not None
+    again = solve(name, problem, start=start, **options)
+    np.testing.assert_array_equal(again.model_state, whole.model_state)
+    one, other = (
+        # the rest may measure its first iterate once more
+        [record | {"n_evaluations": None} for record in comparable(run.history)]
+        for run in (again, whole)
+    )
+    assert one == other
 
 
 @each_solver_with_a_notion

@@ -7,8 +7,8 @@ from fairconstrained.constraints import DemographicParity
 from fairconstrained.domains import Box
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import IPC, Status
-from fairconstrained.solvers._base import Recorder
-from fairconstrained.solvers._feasibility import Begin, find_feasible, stationary_result
+from fairconstrained.solvers._base import Recorder, surrogate_result
+from fairconstrained.solvers._feasibility import FromFeasible, find_feasible
 
 
 class Quartic:
@@ -85,18 +85,22 @@ def test_few_steps_are_no_verdict():
     assert not begin.is_stationary
 
 
+class Stationary(FromFeasible):
+    is_stationary = True
+
+    def step(self, source, problem):
+        raise AssertionError("it is finished")
+
+
 def test_the_metric_decides_the_status(known):
     """At a stationary point of the surrogate's violation, the metric may hold all the same."""
-    params = known.params
-    recorder = Recorder(None, 0)
-    begin = Begin(params, 0.1, 3, is_stationary=True)
-    result = stationary_result(known.problem, begin, 10, recorder)
-    assert result.status == Status.COMPLETED
-    assert "stationary point of the violation" in result.message
-    far = stationary_result(known.problem, Begin(10 * params, 0.1, 3, is_stationary=True), 10, Recorder(None, 0))
-    assert far.status == Status.INFEASIBLE_STATIONARY
-    assert far.n_iter == 3
-    assert far.history[-1]["surrogate_violation"] == far.surrogate_violation > 0
+    near, far = (
+        Stationary(z, 1e-4).conclude(surrogate_result(known.problem, z, 1, 0, Recorder(None, 0)), known.problem)
+        for z in (known.params, 10 * known.params)
+    )
+    assert (near.status, far.status) == (Status.COMPLETED, Status.INFEASIBLE_STATIONARY)
+    assert "stationary point of the violation" in near.message
+    assert near.message == far.message
 
 
 def test_statuses_that_are_infeasible():

@@ -68,7 +68,7 @@ def test_counts_evaluations_and_reports_the_exact_metric(parity_problem):
     problem = parity_problem(StatisticalParity, 0.15)
     result = run(problem, max_outer=3, max_inner=10)
     assert result.n_iter == 3
-    assert result.n_evaluations == 3 * (1 + 10) + 1  # linearisations, points, and the report
+    assert result.n_evaluations == 3 * (1 + 10) + 3 + 1  # linearisations, points, records, and the report
     assert result.status in (Status.COMPLETED, Status.INFEASIBLE)
     assert result.multipliers is None
 

@@ -1,6 +1,7 @@
 """The inexact proximally constrained method: its oracles against restatements, its constants, and how it ends."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import IPC, IPPSSG, Status, make_solver, near_stationarity
 from fairconstrained.solvers._curvature import modulus, weak_convexity
-from fairconstrained.solvers.published._online import control_parameters, online_steps
+from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.published._smooth_oracles import augmented_lagrangian, level_set
 from fairconstrained.solvers.published.proximal_point import Subproblem
 from fairconstrained.views import FullBatch
@@ -59,8 +60,10 @@ def test_the_steps_of_the_online_oracle_are_those_of_algorithm_3(project, V, alp
     K = 30
     z, Q, seen = CENTER, np.zeros(2), []
     subproblem = Subproblem(Source(), CENTER, RHO_HAT)
-    for iterate, _ in online_steps(lambda: subproblem, CENTER, project, K, V, alpha):
-        np.testing.assert_allclose(iterate, z, atol=1e-12)
+    steps = OnlineSteps(CENTER, V, alpha)
+    for _ in range(K):
+        np.testing.assert_allclose(steps.z, z, atol=1e-12)
+        steps.advance(subproblem, project)
         theta, zeta, zeta_0 = proximal_values(z)
         moved = project(z - (V * zeta_0 + Q[0] * zeta[0] + Q[1] * zeta[1]) / (2 * alpha))
         Q = np.array([max(Q[i] + theta[i] + zeta[i] @ (moved - z), 0) for i in range(2)])
@@ -77,10 +80,9 @@ class FakeProblem:
 
 @each_projection
 def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
-    view = Source()
-    view.problem = FakeProblem(project)
     options = IPC(inner_iter=25, precision=0.05, proximity=RHO_HAT, weak_convexity=RHO)
-    solve = options._switching(view, options._moduli(view, CENTER, None, None))
+    method = options._method(FakeProblem(project), CENTER, None)
+    method._moduli = method._new_moduli(None, None)
     z, total, mean, kinds = CENTER, 0.0, np.zeros(2), []
     for k in range(25):
         c, jacobian, gradient = proximal_values(z)
@@ -89,7 +91,8 @@ def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
             total, mean = total + k + 1, mean + (k + 1) * z
         z = project(z - 2 / ((RHO_HAT - RHO) * (k + 2)) * (gradient if kinds[-1] else jacobian[c.argmax()]))
     assert {True, False} == set(kinds)
-    np.testing.assert_allclose(solve(CENTER), mean / total)
+    found = method._switching(SimpleNamespace(view=Source()), FakeProblem(project))
+    np.testing.assert_allclose(found, mean / total)
 
 
 def test_the_result_of_the_online_oracle_is_the_mean_of_its_iterates(known):
@@ -99,7 +102,10 @@ def test_the_result_of_the_online_oracle_is_the_mean_of_its_iterates(known):
             oracle="online", inner_iter=20, max_iter=1, proximity=1.0, online_V=given[0], online_alpha=given[1]
         )
         result = options.solve(known.problem, Start(np.zeros(4)), np.random.default_rng(0))
-        iterates = [z for z, _ in online_steps(lambda: subproblem, np.zeros(4), everywhere, 20, *controls)]
+        steps, iterates = OnlineSteps(np.zeros(4), *controls), []
+        for _ in range(20):
+            iterates.append(steps.z)
+            steps.advance(subproblem, everywhere)
         np.testing.assert_allclose(result.model_state, np.mean(iterates, axis=0))
 
 
@@ -189,11 +195,11 @@ def test_without_a_tolerance_no_distance_is_computed(known):
 @pytest.mark.parametrize("project", PROJECTIONS.values(), ids=PROJECTIONS.keys())
 def test_smooth_oracles_solve_the_subproblem(oracle, project):
     """Definition 2: objective and constraints within the square of the precision, against SLSQP."""
-    view, precision = Source(), 0.03
-    view.problem = FakeProblem(project)
-    options = IPC(precision=precision, proximity=RHO_HAT, weak_convexity=RHO)
-    method = {"augmented_lagrangian": augmented_lagrangian, "level_set": level_set}[oracle]
-    z = options._smooth(method, view, options._moduli(view, CENTER, None, None))(CENTER)
+    precision = 0.03
+    subproblem = Subproblem(Source(), CENTER, RHO_HAT)
+    z = {"augmented_lagrangian": augmented_lagrangian, "level_set": level_set}[oracle](
+        subproblem, CENTER, project, precision**2
+    )
     bounds = [(-0.7, 0.75)] * 2 if project is not everywhere else None
 
     def objective(y):
@@ -230,9 +236,9 @@ def test_the_random_output_is_one_of_the_iterates(known, oracle):
     drawn = []
     for seed in range(12):
         result = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
-        np.testing.assert_allclose(result.model_state, iterates[result.n_iter], atol=1e-12)
-        assert len(result.history) == result.n_iter
-        drawn.append(result.n_iter)
+        drawn.append(result.history[-1]["n_iter"])
+        np.testing.assert_allclose(result.model_state, iterates[drawn[-1]], atol=1e-12)
+        assert len(result.history) == max(drawn[-1], 1)  # the start has a record where it is the result
     again = replace(options, output="random").solve(known.problem, None, np.random.default_rng(seed))
     np.testing.assert_array_equal(result.model_state, again.model_state)
     assert set(drawn) <= set(range(6))
@@ -258,8 +264,8 @@ def test_the_proximity_is_twice_the_estimated_modulus(parity_problem):
 
 @pytest.mark.parametrize(("precision", "n_steps"), [(1e-2, 10_000), (0.1, 100), (0.3, 12)])
 def test_inner_iterations_follow_from_the_precision(precision, n_steps):
-    assert IPC(precision=precision)._n_steps == n_steps
-    assert IPC(precision=precision, inner_iter=7)._n_steps == 7
+    assert IPC(precision=precision).n_inner == n_steps
+    assert IPC(precision=precision, inner_iter=7).n_inner == 7
 
 
 @pytest.mark.parametrize(

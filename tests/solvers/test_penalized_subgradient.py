@@ -40,7 +40,7 @@ def test_the_penalty_is_that_of_equations_114_and_119(problem, notion, normalize
     made = problem(notion, normalize)
     result = solve(made, weight=0.7, max_iter=5)
     assert result.surrogate_violation > 0
-    assert result.history[-1]["objective"] == pytest.approx(
+    assert result.history[-1]["penalised_objective"] == pytest.approx(
         result.objective + 0.7 * factor * result.surrogate_violation
     )
 

@@ -14,6 +14,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status
 from fairconstrained.solvers.published.stochastic_idca import StochasticIDCA, _BatchModel
 from fairconstrained.views import DifferenceOfConvex, FullBatch, Stochastic
+from tests.history import comparable
 
 RAMP = {"surrogate": "ramp", "surrogate_width": 0.8}
 each_notion = pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_queues_that_are_kept_leave_less_violation(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     options = {"select": "last", "max_outer": 4, "max_inner": 40, "step": 6.0}
     kept, emptied = (run(problem, warm_queues=warm, **options) for warm in (True, False))
-    assert kept.history[0] == emptied.history[0]
+    assert comparable(kept.history)[0] == comparable(emptied.history)[0]
     assert kept.surrogate_violation < 0.5 * emptied.surrogate_violation
 
 
@@ -182,7 +183,7 @@ def feasible_objectives(result, problem):
 def test_best_is_the_best_feasible_iterate(parity_problem):
     problem = parity_problem(DemographicParity, 0.1)
     best, last = (run(problem, select=select, step=4.0) for select in ("best", "last"))
-    assert best.history == last.history
+    assert comparable(best.history) == comparable(last.history)
     objectives = feasible_objectives(best, problem)
     assert 0 < len(objectives) < 4  # the surrogate allows more than the metric, so that later iterates violate it
     assert best.objective == pytest.approx(min(objectives))
@@ -217,7 +218,9 @@ def test_evaluations_are_passes_over_the_data(parity_problem):
 
 
 @pytest.mark.parametrize("surrogate", ["logistic", "ramp"])
-def test_divergence_is_an_error_that_says_what_to_do(parity_problem, surrogate):
+def test_divergence_ends_the_run_and_says_what_to_do(parity_problem, surrogate):
     problem = parity_problem(StatisticalParity, 0.1, surrogate=surrogate, surrogate_width=0.1)
-    with pytest.raises(ValueError, match=r"diverged in outer iteration 1\. Standardise .* lower step=1e\+07"):
-        run(problem, step=1e7, max_outer=1, max_inner=100)
+    result = run(problem, step=1e7, max_outer=1, max_inner=100)
+    assert result.message.startswith("training stopped in iteration 1: it met a loss that is not finite")
+    assert result.message.endswith("Standardise X or lower step, or raise proximity.")
+    np.testing.assert_array_equal(result.model_state, 0.0)

@@ -170,6 +170,7 @@ class LevelMethod(Method):
     @override
     def begin(self, source: Source, problem: Problem) -> None:
         o, view = self._options, source.view
+        self._kappas = {c.name: c.kappa for c in problem.constraints}
         feasible = feasible_point(view, self.z, source.rng)
         if feasible is None:
             self.z = problem.fair_start(None, np.random.default_rng(0))
@@ -202,7 +203,8 @@ class LevelMethod(Method):
     @override
     def observe(self, point: Point, measured: Measured) -> None:
         """Consider the iterate, which keeps the surrogate's bound, as the result."""
-        if self._options.choose_within == "surrogate" or measured.violations.max(initial=-np.inf) <= 0:
+        keeps_metrics = all(measured.values[name] <= kappa for name, kappa in self._kappas.items())
+        if self._options.choose_within == "surrogate" or keeps_metrics:
             self._best.offer(self.z, point.objective, 0.0)
 
     @override
@@ -217,8 +219,8 @@ class LevelMethod(Method):
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         if self._levels is None:
             return replace(result, status=Status.INFEASIBLE)
-        takes_all = self._options.choose_within == "surrogate"
-        return ended(result, is_optimal=True) if self._found.converged and takes_all else result
+        is_any_taken = self._options.choose_within == "surrogate"
+        return result if self._found.converged and not is_any_taken else ended(result, self._found.converged)
 
 
 @dataclass(eq=False)

@@ -60,12 +60,13 @@ class PenalizedSubgradient(IterativeSolver):
     max_iter: Count = 2000
 
     @property
-    def _steps(self) -> list[float]:
+    def steps(self) -> list[float]:
+        """Lengths of the steps, one for each run."""
         return np.atleast_1d(np.asarray(self.step, dtype=float)).tolist()
 
     @override
     def n_epochs(self, problem: Problem) -> int:
-        return len(self._steps) * self.max_iter
+        return len(self.steps) * self.max_iter
 
     @override
     def record_every(self, problem: Problem) -> int:
@@ -85,7 +86,7 @@ class _Runs(Method):
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
-        steps = self._options._steps
+        steps = self._options.steps
         if self._t == self._options.max_iter:
             self._run, self._t, self.z = self._run + 1, 0, self._start
         point = source.view.at(self.z)
@@ -93,16 +94,19 @@ class _Runs(Method):
         self.z = problem.project(self.z - steps[self._run] * point.gradient(1.0, multipliers))
         self._t += 1
         if self._t == self._options.max_iter:
-            end = source.view.at(self.z)
-            self._best.offer(self.z, self._penalised(problem, end), 0.0)
+            self.point(source, problem)
+            self._best.offer(self.z, self._penalised, 0.0)
 
-    def _penalised(self, problem: Problem, point: Point) -> float:
+    @override
+    def point(self, source: Source, problem: Problem) -> Point:
+        point = source.view.at(self.z)
         multipliers = self._options.weight * _worst(problem, point.constraints)
-        return point.objective + float(multipliers @ point.constraints)
+        self._penalised = point.objective + float(multipliers @ point.constraints)
+        return point
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
-        return {"step": self._options._steps[self._run]}
+        return {"penalised_objective": self._penalised, "step": self._options.steps[self._run]}
 
     @override
     def output(self) -> np.ndarray:
