@@ -206,6 +206,13 @@ def test_an_exact_split_of_a_linear_constraint(data, make_problem, mean_gap):
 # --- mini-batches
 
 
+def test_batches_have_the_groups_shares_of_the_data(make_data, make_problem, mean_gap):
+    data = make_data((80, 20))
+    view = make_problem(data, mean_gap(data, 0.1)).view(Stochastic)
+    batch = view.sample(np.random.default_rng(0), 20).problem.data
+    assert [rows.stop - rows.start for rows in batch.slices] == [16, 4]
+
+
 def test_batches_are_unbiased_in_values_and_gradients(make_data, make_problem, mean_gap):
     data = make_data(counts=(15, 19), weighted=True)
     parity = StatisticalParity(0.3, n_levels=2, surrogate_width=0.7).unchecked(data)

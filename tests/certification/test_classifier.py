@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -27,7 +27,7 @@ from fairconstrained import (
 )
 from fairconstrained.certification import certify
 from fairconstrained.certification._binomial import binomial_ends
-from fairconstrained.certification._planning import Ladder, Part, calibration_rows
+from fairconstrained.certification._planning import Ladder, Part, _folds, calibration_rows
 from fairconstrained.certification._planning import fitted as fit_with_metadata
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import independence_gap
@@ -349,6 +349,15 @@ def test_cells_without_calibration_rows():
     model = CertifiedFairClassifier(Dial(), kappa=0.4, metric="separation_gap", cv=2, random_state=0)
     with pytest.raises(ValueError, match="Rows per cell"):
         model.fit(X, y, sensitive_features=groups)
+
+
+def test_folds_have_a_share_of_every_cell_or_are_those_of_a_splitter():
+    cells = np.repeat([0, 1, 2, 3], [40, 20, 12, 8])
+    part = Part(np.zeros((80, 1)), cells % 2, np.array(["a", "b"])[cells // 2])
+    for _, test in _folds(4, part):
+        assert np.bincount(cells[test]).tolist() == [10, 5, 3, 2]
+    for found, expected in zip(_folds(KFold(3), part), KFold(3).split(part.X), strict=True):
+        np.testing.assert_array_equal(found[1], expected[1])
 
 
 def test_calibration_rows_are_a_share_of_every_stratum():

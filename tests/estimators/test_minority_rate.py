@@ -300,9 +300,9 @@ def test_the_minority_of_the_predictions_is_complained_about_by_its_share(make_d
     assert "in the positive predictions it is 0.25 on the training data" in message
 
 
-def test_the_share_of_positive_predictions_has_no_other_units():
-    constraint = MinorityShare(0.3, minority="b")
+@pytest.mark.parametrize("constraint", [MinorityShare(0.3, minority="b"), ParityPair(0.2)])
+def test_rates_of_positive_predictions_have_no_other_units(constraint):
     assert constraint.in_units(0.0, 1.0).get_params() == constraint.get_params()
     for units in ((-1.0, 1.0), (0.0, 2.0)):
-        with pytest.raises(ValueError, match="MinorityShare is about the scores of a classifier"):
+        with pytest.raises(ValueError, match="is about the scores of a classifier"):
             constraint.in_units(*units)
