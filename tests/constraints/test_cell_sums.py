@@ -183,6 +183,7 @@ def test_the_complaint_is_about_the_minority(data):
         (MinorityShare(rate="hinge"), "rate must be one of"),
         (ParityPair(-0.1), "kappa must be"),
         (ParityPair(beta=0.0), "beta must be positive"),
+        (ParityPair(beta=-0.5), "beta must be positive"),
         (ParityPair(rate="hinge"), "rate must be one of"),
     ],
 )
