@@ -480,3 +480,16 @@ def test_refusals_name_what_there_is(draw, sample):
 def test_losses_outside_the_bound(draw, sample):
     with pytest.raises(ValueError, match="losses of these rows lie between"):
         evidence_of(sample("loss_parity_gap", {}, *draw(), loss_bound=(0.0, 0.5)))
+
+
+def test_subsets_given_by_a_function_are_those_given_by_masks(draw, sample):
+    y, scores, groups = draw()
+
+    def subsets(positive, codes):
+        return positive & (codes == "a"), ~positive, positive, ~positive & (codes == "b")
+
+    upper = [
+        evidence_of(sample("subset_auc_gap", {"subsets": given}, y, scores, groups)).upper(0.05)
+        for given in (subsets, subsets(y == 1, groups))
+    ]
+    assert upper[0] == upper[1]
