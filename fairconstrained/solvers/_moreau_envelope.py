@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +84,10 @@ class MoreauEnvelope(Method):
     @override
     def observe(self, point: Point, measured: Measured) -> None:
         self.method.observe(point, measured)
+
+    @override
+    def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
+        return self.method.named_multipliers(names)
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:

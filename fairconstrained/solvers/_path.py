@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import named_multipliers
+from fairconstrained.terms import Measured
 
 __all__ = ["Iterate", "extrapolated", "resumed", "start_after", "without_idle_components"]
 
@@ -19,37 +19,22 @@ _LONGEST = 1.5
 
 
 class Iterate(NamedTuple):
-    """An assessed iterate."""
+    """An assessed iterate; a search has found it where its multipliers are None."""
 
     params: np.ndarray
     objective: float
-    #: Excess of the exact metrics over kappa; shape (n_constraints,).
-    violations: np.ndarray
-    #: Largest exact violation beyond the metric's granularity; -inf without constraints.
-    excess: float
-    values: dict[str, float]
-    #: None where a search has found it, which has no multipliers.
+    measured: Measured
     multipliers: dict[str, float] | None
 
-    @classmethod
-    def of(
-        cls, problem: Problem, params: np.ndarray, objective: float, scores: np.ndarray, multipliers: np.ndarray | None
-    ) -> Self:
-        """The iterate with these parameters, objective and scores, measured by the exact metrics."""
-        constraints = problem.constraints
-        violations = np.array([constraint.exact(scores) for constraint in constraints])
-        granularity = np.array([constraint.granularity for constraint in constraints])
-        return cls(
-            params=params,
-            objective=objective,
-            violations=violations,
-            excess=float((violations - granularity).max(initial=-np.inf)),
-            values={
-                c.name: float(v) + c.kappa if c.bounds_metric else c.metric(scores)
-                for c, v in zip(constraints, violations, strict=True)
-            },
-            multipliers=named_multipliers(problem.component_names, multipliers),
-        )
+    @property
+    def violations(self) -> np.ndarray:
+        """Excess of the exact metrics over kappa; shape (n_constraints,)."""
+        return self.measured.violations
+
+    @property
+    def excess(self) -> float:
+        """Largest exact violation beyond the metric's granularity; -inf without constraints."""
+        return self.measured.excess
 
 
 def start_after(problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None = None) -> Start:

@@ -19,7 +19,6 @@ from fairconstrained.solvers._base import (
     Solver,
     SolverResult,
     Status,
-    named_multipliers,
     surrogate_result,
 )
 from fairconstrained.solvers._options import NonNegative
@@ -91,6 +90,10 @@ class IterativeSolver(Solver):
         """The method at its start, with what may be around it."""
         return self._method(problem, z, rng)
 
+    def first_method(self, problem: Problem, start: Start | None, rng: np.random.Generator) -> Method:
+        """The method at a start."""
+        return self.new_method(problem, problem.fair_start(start, rng), rng)
+
     def resumed_method(self, method: Method, problem: Problem) -> Method:
         """The method of an earlier run, from which this one goes on."""
         method.go_on(self, problem)
@@ -155,6 +158,8 @@ class Loop:
     start : Start or None
     rng : numpy.random.Generator
     callback : callable or None
+    method : Method, optional
+        At its start; None is the solver's own.
     """
 
     def __init__(
@@ -164,6 +169,7 @@ class Loop:
         start: Start | None,
         rng: np.random.Generator,
         callback: Callback | None,
+        method: Method | None = None,
     ) -> None:
         self._solver, self._problem, self._rng = solver, problem, rng
         self._n_steps, self._n_epochs = solver.n_steps(problem), solver.n_epochs(problem)
@@ -176,7 +182,7 @@ class Loop:
         self._is_new = known is None
         self._begin = time.perf_counter()
         if known is None:
-            method = solver.new_method(problem, problem.fair_start(start, rng), rng)
+            method = method or solver.first_method(problem, start, rng)
             fingerprint = problem.data.fingerprint
             state = State(solver.name, method, problem.component_names, _kappas(problem), fingerprint)
         else:
@@ -327,7 +333,7 @@ class Loop:
         kept = self._state if solver.continues and not self._has_diverged else None
         result = replace(
             result,
-            multipliers=named_multipliers(problem.component_names, method.multipliers),
+            multipliers=method.named_multipliers(problem.component_names),
             start=Start(result.model_state, solver_state=kept) if solver.continues else None,
             message=self._message,
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from fairconstrained.problem import Point, Problem
+from fairconstrained.solvers._base import SolverResult, named_multipliers
 from fairconstrained.solvers.source import Source
 from fairconstrained.terms import Measured
 
 if TYPE_CHECKING:
-    from fairconstrained.solvers._base import SolverResult
     from fairconstrained.solvers.loop import IterativeSolver
 
 __all__ = ["Incumbent", "Method"]
@@ -104,6 +105,10 @@ class Method(ABC):
 
     def observe(self, point: Point, measured: Measured) -> None:  # noqa: B027 - most methods have nothing to do
         """Called with the iterate on all rows and its exact metrics, before its record."""
+
+    def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
+        """The multipliers that are not zero by the names of their components; None where the method has none."""
+        return named_multipliers(names, self.multipliers)
 
     def numbers(self, point: Point) -> dict[str, Any]:
         """Return the numbers that the method adds to a record, with ``point`` the iterate on all rows; here none."""

@@ -7,10 +7,11 @@ from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.problem import Start
 from fairconstrained.solvers import make_solver
 from fairconstrained.solvers._path import Iterate, extrapolated, without_idle_components
+from fairconstrained.terms import Measured
 
 
 def iterate(position, excess):
-    return Iterate(np.array([float(position)]), 0.0, np.array([excess]), excess, {}, {})
+    return Iterate(np.array([float(position)]), 0.0, Measured({}, np.array([excess]), excess), {})
 
 
 def test_extrapolation_undoes_the_excess_where_it_is_linear():
