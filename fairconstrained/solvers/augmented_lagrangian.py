@@ -64,11 +64,12 @@ class AugmentedLagrangian(IterativeSolver):
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 
     updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer
-    to the metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations, sets its values to the
-    exact ones at the present scores, and adds the levels that the metric violates most. From then on it also moves
-    the surrogate's tolerance by half of what the exact metric is away from ``kappa``, in either direction: a
-    smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all, the width is halved
-    again. A run that comes no nearer to feasibility starts once more from its nearest iterate, with wider surrogates.
+    to the metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations
+    of the scores, sets its values to the exact ones at the present scores, and adds the levels that the metric violates
+    most. From then on it also moves the surrogate's tolerance by half of what the exact metric is away from ``kappa``,
+    in either direction: a smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all,
+    the width is halved again. A run that comes no nearer to feasibility starts once more from its nearest iterate, with
+    wider surrogates.
 
     Between a feasible and an infeasible iterate of better objective, a few steps of bisection look for a better
     feasible point.
