@@ -1,4 +1,4 @@
-"""Callbacks that watch, stop and save the training of a stochastic solver."""
+"""Callbacks that watch, stop and save the training of a solver."""
 
 from __future__ import annotations
 

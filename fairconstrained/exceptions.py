@@ -21,7 +21,7 @@ class IncompatibleProblem(ValueError):
 
 
 class StopTraining(Exception):
-    """Raised by a callback to end the training of a stochastic solver; what has been learnt is kept.
+    """Raised by a callback to end the training of an iterative solver; what has been learnt is kept.
 
     Parameters
     ----------
