@@ -106,7 +106,7 @@ class Anchor(NamedTuple):
     ----------
     center : ndarray of shape (n_variables,)
     weight : float
-        At least 0.
+        Factor of the term, at least 0.
     """
 
     center: np.ndarray

@@ -99,7 +99,7 @@ class Problem(Terms):
         Parameters
         ----------
         view : type
-            One of the classes of `fairconstrained.views`.
+            Class of the view, one of `fairconstrained.views`.
 
         Returns
         -------

@@ -62,7 +62,7 @@ class Sampler:
         ----------
         data : FairData
         size : int
-            At least 1.
+            Number of rows, at least 1.
         balance : float, default=0.0
             Mix of the groups' shares: as they are at 0, and equal at 1.
         strata : ndarray of shape (n_samples,), optional

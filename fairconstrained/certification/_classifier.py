@@ -54,9 +54,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
     Parameters
     ----------
     estimator : estimator
-        One of this package, a Pipeline that ends in one, or any classifier with a parameter ``kappa``, whose bound is
-        replaced. Of other classifiers (such as those with a penalty, those that choose kappa themselves, and searches)
-        nothing can be tightened; they are fitted as they are, and tested.
+        Estimator of this package, Pipeline that ends in one, or any classifier with a parameter ``kappa``, which is
+        replaced by tighter values. Other classifiers (such as those with a penalty, those that choose kappa themselves,
+        and searches) have nothing that can be tightened; they are fitted as they are, and tested.
     kappa : float
         Value that the gap in the population is to be certified not to exceed, at least 0.
     metric : str or callable
@@ -68,7 +68,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     calibration_fraction : float, default=0.3
         Share of the rows that the fit does not see, in (0, 1).
     max_tests : int, default=1
-        After a test that fails, the model of the next tighter inner bound is fitted and tested, up to this many.
+        Largest number of tests. After a test that fails, the model of the next tighter inner bound is fitted and
+        tested.
     kappas : array-like, default=None
         Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``. Give them if the
         estimator bounds another quantity than the metric; a single one is taken as it is. Those that the groups are
@@ -101,15 +102,15 @@ class CertifiedFairClassifier(DelegatesToFitted):
     n_tests_ : int
         Tests on the rows set aside.
     plan_ : DataFrame or None
-        By inner bound: the ``gap`` on held-out rows of the folds, its standard deviation ``std``, the ``bound`` that
-        the calibration rows would give for it, and what is ``planned`` with an allowance for chance; None if there was
-        nothing to choose.
+        One row for each inner bound: the ``gap`` on held-out rows of the folds, its standard deviation ``std``, the
+        ``bound`` that the calibration rows would give for it, and the bound that is ``planned`` with an allowance for
+        chance; None if there was nothing to choose.
     calibration_rows_ : ndarray of int
         Numbers of the rows set aside.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if ``estimator_`` has them.
+        Names of the features, if ``estimator_`` has them.
 
     See Also
     --------

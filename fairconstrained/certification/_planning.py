@@ -216,7 +216,8 @@ def planned_bounds(
     Returns
     -------
     table : DataFrame
-        By inner bound: ``kappa``, ``gap`` held out, its ``std``, ``bound`` without the allowance, ``planned`` with it.
+        One row for each inner bound: ``kappa``, the ``gap`` on held-out rows, its ``std``, the ``bound`` without the
+        allowance, ``planned`` with it.
     """
     tests, held_out = [], []
     with warnings.catch_warnings():

@@ -238,7 +238,7 @@ def gap_interval(
     level : float, default=0.95
         Confidence, in (0, 1). Each end leaves out half of the rest.
     n_resamples : int, default=1000
-        At least ``20 / (1 - level)``.
+        Number of resamples, at least ``20 / (1 - level)``.
     random_state : int, RandomState instance or None, default=None
     metric_params : dict, default=None
         Further arguments of the metric.

@@ -49,7 +49,7 @@ class Sample:
     params : dict
         Further arguments of the metric.
     loss_bound : tuple of float, optional
-        Between which all losses lie, in the sample and outside it.
+        Limits between which all losses lie, in the sample and outside it.
     n_resamples : int
     random_state : object
         Seed of the bootstrap.

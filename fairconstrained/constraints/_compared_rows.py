@@ -26,7 +26,7 @@ def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstrain
     Parameters
     ----------
     inner : BoundConstraint
-        On ``data.compared``.
+        The constraint on ``data.compared``.
     data : FairData
         The last groups of which take no part in the constraint.
     """

@@ -30,7 +30,7 @@ class BoundParity(BoundSmoothed):
     intervals : PercentileIntervals
         The ranks that count, for all groups or for each.
     targets : tuple of float, or None
-        Only rows with the same target are compared, for every one of these; None compares whole groups.
+        Targets within which groups are compared, each by itself; None compares whole groups.
     """
 
     counts_rows: ClassVar[bool] = True

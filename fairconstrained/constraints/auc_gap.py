@@ -42,7 +42,7 @@ class AUCGap(Constraint):
     kappa : float or None, default=0.05
         Bound on the exact difference, in [0, 1/2]. None is no bound: the metric is only reported.
     constraint : str, callable or sequence of four masks, default="inter_group"
-        With the protected group a and the other rows b, and their positives and negatives:
+        AUCs that are compared. With the protected group a and the other rows b, and their positives and negatives:
 
         ========================  ===========  ===========  ===========  ============
         name                      G1           G1'          G2           G2'

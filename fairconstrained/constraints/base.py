@@ -160,7 +160,7 @@ class BoundConstraint(Exact):
         Parameters
         ----------
         scores : ndarray of shape (n_samples,)
-            For margins between two classes, those of the first class have the opposite sign.
+            Scores of the rows. For margins between two classes, those of the first class have the opposite sign.
         cuts : ndarray of shape (n_cuts,)
             Thresholds, in units of the scores.
 

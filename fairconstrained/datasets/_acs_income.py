@@ -118,7 +118,7 @@ def fetch_acs_income(
     Returns
     -------
     bunch : Bunch
-        With the attributes
+        Data and their description, with the attributes
 
         data : DataFrame or ndarray of shape (n_samples, n_features)
             Float columns AGEP, COW, SCHL, MAR, OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones;

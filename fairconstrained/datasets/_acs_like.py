@@ -140,9 +140,9 @@ def make_acs_like(
     Returns
     -------
     bunch : Bunch
-        With the attributes of the Bunch of `fetch_acs_income`: ``data`` has float columns AGEP, COW, SCHL, MAR,
-        OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones, ``target`` is 1 for an income above 50,000 USD a
-        year, ``sensitive_features`` holds integer codes. ``DESCR`` gives units and codes.
+        Data and their description, with the attributes of the Bunch of `fetch_acs_income`: ``data`` has float columns
+        AGEP, COW, SCHL, MAR, OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones, ``target`` is 1 for an income
+        above 50,000 USD a year, ``sensitive_features`` holds integer codes. ``DESCR`` gives units and codes.
 
     (data, target) : tuple, if ``return_X_y``
 

@@ -104,7 +104,7 @@ def fetch_adult(
     Returns
     -------
     bunch : Bunch
-        With the attributes
+        Data and their description, with the attributes
 
         data : DataFrame or ndarray of shape (48842, 13)
             14 columns less the sensitive ones. Not-stated values are the category ``'?'``.

@@ -113,7 +113,7 @@ def fetch_bank_marketing(
     Returns
     -------
     bunch : Bunch
-        With the attributes
+        Data and their description, with the attributes
 
         data : DataFrame or ndarray of shape (45211, 15)
             16 columns less the sensitive ones, described with their units in ``DESCR``.

@@ -97,7 +97,7 @@ def build_bunch(
         The groups. A column of ``features`` with the name of one of these leaves ``data`` unless
         ``include_sensitive``.
     target_names : sequence of str
-        What the labels 0 and 1 stand for.
+        Meanings of the labels 0 and 1.
     include_sensitive, as_frame : bool
         See the public loaders.
     descr : str
@@ -106,7 +106,7 @@ def build_bunch(
     Returns
     -------
     bunch : Bunch
-        With ``data``, ``target``, ``sensitive_features``, ``feature_names``, ``target_names``,
+        Data and their description: ``data``, ``target``, ``sensitive_features``, ``feature_names``, ``target_names``,
         ``sensitive_names``, ``categories``, ``frame`` and ``DESCR``.
     """
     names = [str(name) for name in sensitive.columns]

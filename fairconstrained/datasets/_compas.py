@@ -106,7 +106,7 @@ def fetch_compas(
     Returns
     -------
     bunch : Bunch
-        With the attributes
+        Data and their description, with the attributes
 
         data : DataFrame or ndarray of shape (n_samples, 8)
             Nine columns less the sensitive ones, described with their units in ``DESCR``; the COMPAS score

@@ -26,7 +26,7 @@ def or_connection_error(fetch: Callable[[], Result], *, what: str, remedy: str) 
     what : str
         The data, for the message.
     remedy : str
-        What the user can do instead of connecting to the internet.
+        Advice to the user: what to do instead of connecting to the internet.
 
     Raises
     ------

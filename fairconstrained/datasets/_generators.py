@@ -235,11 +235,11 @@ def make_biased_ranking(
     ----------
     n_queries : int, default=100
     n_documents : int, default=10
-        Of every query.
+        Number of documents of every query.
     n_features : int, default=10
         Number of columns, at least ``n_informative + 1``.
     n_grades : int, default=5
-        At least 2.
+        Number of grades of relevance, at least 2.
     group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
         :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
     separation : float or sequence of length n_groups, default=2.0

@@ -88,7 +88,7 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
     Returns
     -------
     bunch : Bunch
-        With the attributes
+        Data and their description, with the attributes
 
         data : ndarray or DataFrame of shape (20798, 10)
             See ``DESCR`` for units and ranges.

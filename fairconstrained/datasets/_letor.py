@@ -36,7 +36,8 @@ def load_letor(
     path : str, Path or binary file
         A name that ends with ".gz" or ".bz2" is decompressed.
     n_features : int, optional
-        Of the documents, so that several files have as many columns. None: as many as occur, up to 100,000.
+        Number of features of the documents, so that several files have as many columns. None takes as many as occur, up
+        to 100,000.
     as_sparse : bool, default=False
         Whether X is a CSR matrix.
 

@@ -34,7 +34,7 @@ def announced_groups(
     Parameters
     ----------
     sensitive_features : array-like or None
-        Of the first rows.
+        Groups of the first rows.
     groups : array-like or None
         All groups; None: those of the first rows.
     bounded : bool

@@ -130,7 +130,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
         Returns
         -------
         values : dict
-            By the constraint's name, as in ``constraint_values_``; empty for a single group.
+            Values by the constraint's name, as in ``constraint_values_``; empty for a single group.
 
         Raises
         ------

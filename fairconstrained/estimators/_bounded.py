@@ -24,7 +24,7 @@ def constraint_name(name: str, allowed: Iterable[str]) -> str:
     Parameters
     ----------
     name : str
-        One of them, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
+        Name of a constraint, or any name of their metric, such as Fairlearn's "demographic_parity_difference".
     allowed : iterable of str
 
     Returns

@@ -58,7 +58,7 @@ class ClassOutputs(ClassifierMixin):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            In the order of ``classes_``; of two classes, what the score of the second exceeds that of the first by.
+            Scores in the order of ``classes_``; for two classes, the score of the second minus that of the first.
         """
         outputs = self._outputs(X)
         return outputs[:, 1] - outputs[:, 0] if outputs.shape[1] == 2 else outputs
@@ -87,8 +87,9 @@ class ClassOutputs(ClassifierMixin):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``. The logistic loss without bounds estimates the probabilities of classes that
-            are equally frequent; with bounds, and with the other losses, they rank classes but are not calibrated.
+            Probabilities in the order of ``classes_``. The logistic loss without bounds estimates the probabilities of
+            classes that are equally frequent; with bounds, and with the other losses, they rank classes but are not
+            calibrated.
         """
         return softmax(self._outputs(X), axis=1)
 

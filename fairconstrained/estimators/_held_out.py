@@ -31,9 +31,9 @@ class HeldOut:
     Attributes
     ----------
     rows : ndarray of shape (n_held,)
-        Their numbers.
+        Numbers of the rows that are set aside.
     X, y, weights
-        Their features, classes and weights.
+        Features, classes and weights of these rows.
     """
 
     rows: np.ndarray
@@ -114,7 +114,7 @@ class StopEarly(TrainingCallback):
     Parameters
     ----------
     mean_loss : callable
-        From parameters to the loss on these rows.
+        Function of the parameters that returns the loss on these rows.
     patience : int, default=10
         Epochs.
     """

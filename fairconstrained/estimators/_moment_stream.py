@@ -62,9 +62,9 @@ class StreamFit(NamedTuple):
     status : Status
     objective : float
     violation : float
-        Of the surrogate.
+        Excess of the surrogate over ``kappa``.
     surrogate : float
-        Its largest component, of which ``kappa`` is not subtracted.
+        Largest component of the surrogate, before ``kappa`` is subtracted.
     multipliers : ndarray of shape (n_components,)
     components : tuple of (int, int or None)
         Codes of the two sides of every component; None stands for all others.
@@ -88,9 +88,9 @@ def normal_threshold(means: np.ndarray, variance: float, weights: np.ndarray) ->
     Parameters
     ----------
     means, weights : ndarray of shape (2,)
-        Of the positives and the negatives.
+        Mean scores and weights of the positives and of the negatives.
     variance : float
-        Of both.
+        Variance of the scores, which both have.
     """
     gap = means[0] - means[1]
     shift = variance / gap * np.log(weights[0] / weights[1]) if gap > 0 else 0.0
@@ -104,7 +104,7 @@ class MomentStream:
     Attributes
     ----------
     labels : tuple
-        Of all the groups that may come.
+        Labels of all groups that may come.
     settings : StreamSettings
         They may change: no row is looked at for them.
     cells : dict of int to Moments

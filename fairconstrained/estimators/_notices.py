@@ -33,9 +33,9 @@ def notices(
     solver : str
         Name of the solver.
     excess : dict
-        What the bounded quantity of every constraint exceeds ``kappa`` by.
+        Excess of every constraint's bounded quantity over ``kappa``.
     message : str
-        What the solver has to say, if anything.
+        Message of the solver; empty if there is none.
     """
     if message:
         yield f"solver {solver!r}: {message}", ConvergenceWarning

@@ -74,7 +74,7 @@ class TellsOutcome(BaseEstimator, ABC):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
+        Names of the features, if the columns of the input have strings as names.
     """
 
     _fitted: Fitted
@@ -161,7 +161,7 @@ class TellsOutcome(BaseEstimator, ABC):
             Fitted on the same rows. What its fit tells of the bounds is kept: how it ended, and what they cost. Where
             that fit missed its bounds it tells nothing.
         excess : dict
-            By how much this model exceeds the bounds of ``other``.
+            Excess of this model over the bounds of ``other``.
 
         Returns
         -------

@@ -80,10 +80,10 @@ class ChoosesObjective(BaseFairEstimator):
     Parameters
     ----------
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
-        What is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
-        calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's over all
-        pairs; as that leaves the intercept open, one shift for all rows is chosen for the least training error within
-        the bounds.
+        Loss that is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it
+        trades calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's
+        over all pairs; as that leaves the intercept open, one shift for all rows is chosen for the least training error
+        within the bounds.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"

@@ -28,7 +28,7 @@ class FollowsPaper(ChoosesSolver):
     Attributes
     ----------
     published_params_ : dict
-        Only with ``solver_options="paper"``: the parameters that the fit had in place of this estimator's own.
+        Parameters that the fit had in place of this estimator's own; only with ``solver_options="paper"``.
     """
 
     solver_options: Mapping[str, Any] | str | None = parameter(None, [Mapping, StrOptions({PAPER}), None])
@@ -41,8 +41,8 @@ def published_settings(estimator: Any) -> Iterator[None]:
     Parameters
     ----------
     estimator : BaseFairEstimator
-        With ``solver_options="paper"`` its parameters are those of its table ``_published`` until the block is left,
-        and ``published_params_`` says afterwards which these were.
+        Estimator that is fitted. With ``solver_options="paper"`` its parameters are those of its table ``_published``
+        until the block is left, and ``published_params_`` says afterwards which these were.
 
     Raises
     ------

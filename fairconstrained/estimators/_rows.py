@@ -25,11 +25,11 @@ def checked_rows(
     Parameters
     ----------
     estimator : estimator
-        Its number of features is set, or compared with.
+        Estimator whose number of features is set, or compared with that of ``X``.
     X, y, sample_weight
-        As in `fit`.
+        Rows, labels and weights as passed to `fit`.
     **options
-        Of `sklearn.utils.validation.validate_data`.
+        Arguments of `sklearn.utils.validation.validate_data`.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def check_squares(values: Any, name: str, columns: Any = None) -> None:
     ----------
     values : ndarray of shape (n_samples,), or ndarray or CSR matrix of shape (n_samples, n_features)
     name : str
-        Of the argument, for the message.
+        Name of the argument, for the message.
     columns : sequence of str, optional
         Names of the columns.
     """

@@ -63,7 +63,7 @@ class SaddleStream:
     Attributes
     ----------
     labels : tuple
-        Of all groups that may come.
+        Labels of all groups that may come.
     settings : StreamSettings
     solver : StochasticMirrorDescent
         Has the step sizes.

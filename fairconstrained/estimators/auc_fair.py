@@ -78,9 +78,9 @@ class AUCFairClassifier(
     Parameters
     ----------
     kappa : float or None, default=0.05
-        With ``surrogate="ramp"`` the bound on the gap *measured on the training data*, in [0, 0.5]. With
-        ``surrogate="quadratic"`` the bound on the surrogate, at least 0 (the paper uses up to 10), which promises
-        nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
+        Largest gap that is allowed. With ``surrogate="ramp"`` it bounds the gap *measured on the training data*, in
+        [0, 0.5]. With ``surrogate="quadratic"`` it bounds the surrogate, at least 0 (the paper uses up to 10), which
+        promises nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
     constraint : str, callable, sequence of four masks, Constraint or list of (str, Constraint), default="inter_group"
         "group_auc", "inter_group" (xAUC), "intra_group", "positive_equality", "negative_equality" or "bpsn_bnsp", or
         another name of these metrics (:doc:`/guide/metrics`); see `fairconstrained.constraints.AUCGap` for their sets.
@@ -94,7 +94,8 @@ class AUCFairClassifier(
         "logistic": the logistic loss of every row. "auc": a loss of every pair of a positive and a negative, logistic
         with the ramp and quadratic with the quadratic surrogate (the paper's).
     surrogate : {"ramp", "quadratic"}, default="ramp"
-        What stands in for the gap while training, see above. The ramp narrows until the exact gap is within ``kappa``.
+        Smooth function in place of the gap while training, see above. The ramp narrows until the exact gap is within
+        ``kappa``.
     solver : str, default="auto"
         "auto" is "moments" where objective and constraint are quadratic and the scores are linear, and
         "augmented_lagrangian" otherwise. "level_set", "iqrc", "mirror_descent" and "moments" need
@@ -107,7 +108,7 @@ class AUCFairClassifier(
     hidden_layer_sizes : sequence of int, optional
         Widths of the hidden layers of a network that is built for you; the paper's has one of 10.
     activation : {"logistic", "relu", "tanh", "silu", "softplus"}, default="logistic"
-        Of the hidden layers.
+        Activation function of the hidden layers.
     fit_intercept : bool, default=True
         The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
     alpha : float, default=0.0

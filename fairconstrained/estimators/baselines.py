@@ -83,7 +83,7 @@ class PairwiseParityClassifier(
     constraint_values_ : dict
         The *exact* AUC gap on the training data, by its name. ``kappa`` does not bound it.
     violation_ : float
-        What the *surrogate* exceeds ``kappa`` by, at least 0.
+        Excess of the *surrogate* over ``kappa``, at least 0.
     objective_ : float
         Objective with its penalty at the solution of the solver.
 
@@ -141,9 +141,10 @@ class RegularizedParityClassifier(
     weight : float, default=0.1
         The weight :math:`\lambda` of the penalty, at least 0; 0 is the unconstrained fit by the same solver.
     normalize
-        As in `PartialParityClassifier`. ``normalize=False`` takes 1 for :math:`\beta - \alpha`.
+        Whether the gap is divided by the length of the interval, as in `PartialParityClassifier`. ``normalize=False``
+        takes 1 for :math:`\beta - \alpha`.
     constraint : {"statistical_parity", "demographic_parity"}, default="statistical_parity"
-        Whose gap is penalised.
+        Name of the constraint whose gap is penalised.
     surrogate_width : float or "auto", default="auto"
         Width of the surrogate in units of the score; "auto" is 1, the paper's.
     solver_options : dict, optional
@@ -155,7 +156,8 @@ class RegularizedParityClassifier(
     Attributes
     ----------
     objective_, history_
-        As in `PartialParityClassifier`, without the penalty on the gap; ``penalised_objective`` in ``history_`` has it.
+        Objective and history as in `PartialParityClassifier`, without the penalty on the gap; ``penalised_objective``
+        in ``history_`` has it.
     status_ : {"completed"}
     constraint_values_ : dict
         The *exact* gap on the training data, by the constraint's name.

@@ -61,7 +61,7 @@ class CorrelationPenaltyClassifier(
         The group that is compared with all the others. With two groups it makes no difference; with more it has to be
         given.
     objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="auc"
-        What is minimised, see `PartialParityClassifier`; the paper's is the AUC.
+        Loss that is minimised, see `PartialParityClassifier`; the paper takes the AUC.
     random_state : int, RandomState instance or None, default=None
         Seeds what a module begins with. None is another seed every time; numpy's global generator is left alone.
 

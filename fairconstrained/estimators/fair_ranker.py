@@ -52,7 +52,7 @@ class _Pairs(NamedTuple):
     queries : ndarray of shape (n_samples,)
         Query of every document.
     groups : Groups
-        Of the documents.
+        Groups of the documents.
     kinds : tuple of ndarray
         The cells of two groups that pairs are in, and for every pair which of them.
     """
@@ -106,15 +106,16 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         With ``solver="auto"`` the fitted model keeps it up to the share of a kind of pairs that one pair stands for, or
         `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
     pairs : {"between", "within", "all"}, default="between"
-        Which kinds of pairs are compared: of documents of different groups, of the same group, or all.
+        Kinds of pairs that are compared: pairs of documents of different groups, of the same group, or all.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
-        What is averaged: whether a pair is ranked right, or a smooth function of the difference of its scores, see
-        `RateParityClassifier`.
+        Quantity that is averaged over pairs: whether a pair is ranked right, or a smooth function of the difference of
+        its scores, see `RateParityClassifier`.
     batches : {"pairs", "queries"}, default="pairs"
-        What solvers on mini-batches draw: pairs, as many of each kind, or all pairs of some queries, ``batch_size`` of
-        them about. Pairs of one query have documents in common, so that a mini-batch of them tells less.
+        Units that solvers on mini-batches draw: pairs, as many of each kind, or all pairs of some queries, about
+        ``batch_size`` pairs in all. Pairs of one query have documents in common, so that a mini-batch of them carries
+        less information.
     small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of kinds of pairs of which one pair counts more than ``max(kappa, 0.02)``, see
+        How to treat kinds of pairs that are so small that one pair counts more than ``max(kappa, 0.02)``, see
         `PartialParityClassifier`.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules.
@@ -122,10 +123,11 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features)
-        Only of linear scores.
+        Coefficients; only if the scores are linear.
     groups_ : ndarray of shape (n_groups,)
     pair_accuracies_ : DataFrame
-        By group of the better and of the worse document: number of pairs, and share that is ranked right.
+        One row for each group of the better document and group of the worse one: number of pairs, and share that is
+        ranked right.
     ignored_groups_ : list
         Kinds of pairs that ``small_groups="ignore"`` left out.
 
@@ -207,12 +209,12 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Documents.
         y, qid, sensitive_features
-            As in `fit`.
+            Grades, queries and groups as passed to `fit`.
 
         Returns
         -------
         values : dict
-            By the constraint's name; empty where there are less than two kinds of pairs to compare.
+            Values by the constraint's name; empty where there are fewer than two kinds of pairs to compare.
 
         Raises
         ------
@@ -282,8 +284,8 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         Returns
         -------
         model : sklearn.linear_model.LinearRegression
-            With ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit; it predicts the
-            same scores.
+            Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit; it predicts
+            the same scores.
 
         Raises
         ------
@@ -300,14 +302,14 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
         y, qid : array-like of shape (n_samples,)
-            As in `fit`.
+            Grades and queries as passed to `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
             Non-negative; a pair counts the product of those of its documents.
 
         Returns
         -------
         accuracy : float
-            In [0, 1]; NaN if there is no pair.
+            Share of the pairs that is ranked right, in [0, 1]; NaN if there is no pair.
         """
         scores, y = self.predict(X), np.asarray(y, dtype=float)
         better, worse = query_pairs(y, check_queries(qid, scores.size)).T

@@ -43,9 +43,9 @@ class LinearScores(BaseFairEstimator):
     Attributes
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_groups, n_features)
-        Only of linear scores.
+        Coefficients; only if the scores are linear.
     intercept_ : ndarray of shape (1,) or (n_groups,)
-        Only of linear scores.
+        Intercepts; only if the scores are linear.
     """
 
     alpha: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
@@ -155,7 +155,7 @@ class FairClassifierMixin(ClassifierMixin):
         Parameters
         ----------
         X, sensitive_features
-            As in `decision_function`.
+            Rows and their groups, as for `decision_function`.
 
         Returns
         -------
@@ -170,7 +170,7 @@ class FairClassifierMixin(ClassifierMixin):
         Parameters
         ----------
         X, sensitive_features
-            As in `decision_function`.
+            Rows and their groups, as for `decision_function`.
 
         Returns
         -------
@@ -187,17 +187,16 @@ class FairClassifierMixin(ClassifierMixin):
         Parameters
         ----------
         absorb_threshold : bool, default=False
-            Only of interest where ``threshold`` is not 0, at which scikit-learn decides. True subtracts it from the
-            intercept: predictions stay the same, scores are smaller by the threshold, and probabilities change with
-            them.
+            Whether to subtract ``threshold`` from the intercept; scikit-learn decides at 0. Predictions then stay the
+            same, scores are smaller by the threshold, and probabilities change with them.
 
         Returns
         -------
         model : sklearn.linear_model.LogisticRegression
-            With ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and
-            the same predictions and scores. Probabilities are ``1 / (1 + exp(-score))``, which is what `predict_proba`
-            gives for every objective but "squared", whose own are ``(1 + score) / 2``, clipped to [0, 1]. To fit the
-            model again would be to fit it without constraints.
+            Model with ``coef_``, ``intercept_``, ``classes_``, ``n_features_in_`` and ``feature_names_in_`` of this
+            fit, and the same predictions and scores. Probabilities are ``1 / (1 + exp(-score))``, which is what
+            `predict_proba` gives for every objective but "squared", whose own are ``(1 + score) / 2``, clipped to
+            [0, 1]. To fit the model again would be to fit it without constraints.
 
         Raises
         ------
@@ -219,14 +218,14 @@ class FairClassifierMixin(ClassifierMixin):
         Parameters
         ----------
         X, sensitive_features
-            As in `decision_function`.
+            Rows and their groups, as for `decision_function`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         accuracy : float
-            In [0, 1].
+            Share of the rows that is predicted right, in [0, 1].
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return accuracy_score(y, predicted, sample_weight=sample_weight)
@@ -274,7 +273,7 @@ class FairRegressorMixin(RegressorMixin):
         Returns
         -------
         y_pred : ndarray of shape (n_samples,)
-            In the units of ``y``.
+            Predictions in the units of ``y``.
 
         Raises
         ------
@@ -289,7 +288,7 @@ class FairRegressorMixin(RegressorMixin):
         Returns
         -------
         model : sklearn.linear_model.LinearRegression
-            With ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
+            Model with ``coef_``, ``intercept_``, ``n_features_in_`` and ``feature_names_in_`` of this fit, and the same
             predictions. To fit it again would be to fit it without constraints.
 
         Raises
@@ -305,14 +304,14 @@ class FairRegressorMixin(RegressorMixin):
         Parameters
         ----------
         X, sensitive_features
-            As in `predict`.
+            Rows and their groups, as for `predict`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         r2 : float
-            At most 1.
+            Coefficient of determination, at most 1.
         """
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return r2_score(y, predicted, sample_weight=sample_weight)

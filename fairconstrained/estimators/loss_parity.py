@@ -55,20 +55,20 @@ class LossParityClassifier(
         Bound on the gap, at least 0, in units of the loss (the log loss of a coin toss is 0.69). None: unconstrained,
         for comparison.
     constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
-        Whose mean losses are compared: those of all rows of a group, of its positive rows, or of its positive and of
-        its negative rows, whichever are further apart. The names are the paper's; see
+        Rows whose mean losses are compared: all rows of a group, of its positive rows, or of its positive and of its
+        negative rows, whichever are further apart. The names are the paper's; see
         `fairconstrained.metrics.loss_parity_gap`.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
-        Of the objective and of the constraint.
+        Loss of a row, in the objective and in the constraint.
     reference : {"pairwise", "overall"}, default="pairwise"
-        What the loss of a group is compared with: that of every other group, or that of all rows.
+        Mean loss that a group's is compared with: that of every other group, or that of all rows.
     agg_labels : {"max", "sum"}, default="max"
-        What ``kappa`` bounds with ``constraint="equalized_odds"``: the larger of the gaps of the two labels, or their
-        sum, as in the paper. Without effect on the other constraints.
+        How the gaps of the two labels are put together with ``constraint="equalized_odds"``: ``kappa`` bounds the
+        larger one, or their sum, as in the paper. Without effect on the other constraints.
     hidden_layer_sizes : sequence of int, default=(64, 32)
         Widths of the hidden layers.
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
-        Of the hidden layers.
+        Activation function of the hidden layers.
     solver : str, default="auto"
         "auto" is "adam_lagrangian". It keeps the promise, and so does "augmented_lagrangian", which takes all rows in
         every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of
@@ -93,7 +93,8 @@ class LossParityClassifier(
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.
     small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of smaller groups: an error with their sizes, one group of all of them, or no constraint on them.
+        How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
+        one group, and "ignore" leaves them out of the constraint.
     early_stopping : bool, default=False
         Whether to set rows of every group and class aside, and end training on mini-batches when the loss on them has
         not improved for ten epochs, at the parameters where it was least.
@@ -119,9 +120,10 @@ class LossParityClassifier(
     constraint_values_ : dict
         The exact gap on the training data, as "loss_parity".
     group_losses_ : DataFrame
-        By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
-        ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
-        constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to those.
+        One row for each group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and
+        ``loss_negative``), ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name
+        under which the constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to
+        those.
     multipliers_ : dict or None
         Multipliers of the active comparisons: objective per unit of ``kappa``; None where the solver has none.
     n_iter_, n_evaluations_ : int

@@ -52,7 +52,7 @@ def joined_rows(X: Any, y: np.ndarray, weights: np.ndarray, others: Any, groups:
     y, weights : ndarray of shape (n_samples,)
     others : ndarray or CSR matrix of shape (n_others, n_features)
     groups : Groups
-        Of the others.
+        Groups of the rows in ``others``.
     """
     n_others = others.shape[0]
     return FairData.from_arrays(
@@ -122,13 +122,14 @@ class MinorityRateClassifier(
     Attributes
     ----------
     groups_ : ndarray of shape (n_groups,)
-        Of the rows of S.
+        Labels of the groups in S.
     minority_ : object
         The group whose share is bounded.
     minority_share_ : float
-        Its share in the positive predictions, of the ``rate``, on S.
+        Share of the minority in the positive predictions on S, as the ``rate`` counts them.
     exact_share_ : float
-        The same of the predictions themselves; 1 where nobody is predicted positive, of which `fit` warns.
+        Share of the minority in the positive predictions themselves; 1 where nobody is predicted positive, of which
+        `fit` warns.
     status_ : str
         "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
         from which no small change brings the constraint nearer to holding.
@@ -202,7 +203,7 @@ class MinorityRateClassifier(
             Rows on which the share is bounded instead of those of X; they need no labels. Transformed like X: in a
             Pipeline, see its ``transform_input``.
         sensitive_features_constraint : array-like of shape (n_constraint,) or (n_constraint, n_columns), optional
-            Their groups.
+            Groups of the rows of S.
 
         Returns
         -------

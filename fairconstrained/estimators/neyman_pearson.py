@@ -65,7 +65,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     loss : {"truncated_logistic", "logistic", "hinge"}, default="truncated_logistic"
         :math:`\phi` of a margin m: ``log(1 + exp(-m))``, its truncation, or ``max(1 - m, 0)`` with its corner rounded.
     bound_on : {"loss", "error"}, default="loss"
-        What the bounds are about: :math:`L_k`, kept up to 1e-6, or the error rate of the predictions, one minus the
+        Quantity that is bounded: :math:`L_k`, kept up to 1e-6, or the error rate of the predictions, one minus the
         recall, kept up to the share of its class that one row stands for.
     truncation : float, default=2.0
         The a of the truncated logistic loss :math:`a \log(1 + \log(1 + e^{-m}) / a)`.
@@ -81,15 +81,15 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Those with a row of positive weight.
+        Classes with a row of positive weight.
     coef_ : ndarray of shape (n_classes, n_features)
-        Only of linear scores.
+        Coefficients; only if the scores are linear.
     intercept_ : ndarray of shape (n_classes,)
-        Only of linear scores.
+        Intercepts; only if the scores are linear.
     class_table_ : DataFrame
-        By class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its multiplier: what
-        the objective falls by for a unit more of the bound; of an error rate, roughly. It is 0 without a bound, and NaN
-        where the solver has no multipliers.
+        One row for each class, on the training data: number of rows, error rate, loss, bound (NaN for none), and its
+        multiplier: by how much the objective would fall for one unit more of the bound (roughly, if an error rate is
+        bounded). It is 0 without a bound, and NaN where the solver has no multipliers.
 
     References
     ----------
@@ -290,14 +290,14 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         y : array-like of shape (n_samples,)
             Classes; every class has a row.
         sensitive_features : object, optional
-            Not read.
+            Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
 
         Returns
         -------
         values : dict
-            By the constraint's name, as in ``constraint_values_``.
+            Values by the constraint's name, as in ``constraint_values_``.
 
         Raises
         ------

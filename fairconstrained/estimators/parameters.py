@@ -38,7 +38,8 @@ def parameter(
     ----------
     default : object
     allowed : list, optional
-        What values may be, as in ``_parameter_constraints`` of scikit-learn; None leaves it to ``check`` or to `fit`.
+        Values that are allowed, as in ``_parameter_constraints`` of scikit-learn; None leaves it to ``check`` or to
+        `fit`.
     check : callable, optional
         Takes a value and the parameter's name, and raises ValueError for what types do not tell.
     kw_only : bool, default=True
@@ -186,8 +187,8 @@ class HandlesSmallGroups:
     Parameters
     ----------
     small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of groups with a cell of rows in which one row counts more than ``max(kappa, 0.02)`` in a gap that
-        is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
+        How to treat groups with a cell so small that one of its rows counts more than ``max(kappa, 0.02)`` in a gap
+        that is bounded: "error" raises ValueError with the counts, "merge" puts them together, as one group named
         "(small groups)", and "ignore" leaves them out of the constraints.
 
     Attributes

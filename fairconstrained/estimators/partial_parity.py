@@ -51,7 +51,7 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
         best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
         group. For "equal_opportunity" and "equalized_odds" see ``ranks``.
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
-        What is compared, and what ``kappa`` bounds, by name:
+        Constraint, or its name, which says what is compared and what ``kappa`` bounds:
 
         - "statistical_parity": the shares above every threshold,
           `~fairconstrained.metrics.partial_statistical_parity_gap`;
@@ -66,9 +66,9 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
         it and ``constraint__<name>__kappa`` sets it; then their own parameters count, and ``kappa``, ``interval``,
         ``normalize``, ``ranks``, ``surrogate``, ``surrogate_width`` and ``n_levels`` are ignored.
     ranks : {"group_and_label", "group"}, default="group_and_label"
-        Only for "equal_opportunity" and "equalized_odds": whether the rank of a row is the one among the rows of its
-        group and label, as in the problems that the paper solves (eqs. 50 and 56), or the one in its whole group, as in
-        its definitions (eqs. 42 and 45). With the second, ``solver`` cannot be "idca" or one of mini-batches.
+        Rows among which a row is ranked, for "equal_opportunity" and "equalized_odds" only: those of its group and
+        label, as in the problems that the paper solves (eqs. 50 and 56), or those of its whole group, as in its
+        definitions (eqs. 42 and 45). With the second, ``solver`` cannot be "idca" or one of mini-batches.
     compute_stationarity : bool, default=False
         Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit, and
         with ``surrogate="ramp"`` several times as long.
@@ -154,13 +154,13 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,) or (n_groups, n_features)
-        Only of linear predictions.
+        Coefficients; only if the predictions are linear.
     intercept_ : float or ndarray of shape (n_groups,)
-        Only of linear predictions.
+        Intercept or intercepts; only if the predictions are linear.
     module_ : torch.nn.Module
         The trained module, whose outputs are the standardised predictions. Only of models with a module.
     multipliers_, stationarity_, stationarity_report_
-        As in `PartialParityClassifier`; multipliers and stationarity refer to the standardised target.
+        Multipliers and stationarity as in `PartialParityClassifier`; they refer to the standardised target.
 
     References
     ----------

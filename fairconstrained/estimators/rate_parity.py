@@ -82,7 +82,7 @@ class RateParityClassifier(
         indicator up to the share of a group that one row stands for, or `fit` warns and ``status_`` is
         ``"infeasible"``. A list has one for each constraint. None: unconstrained, for comparison.
     constraint : str or list of str, default="demographic_parity"
-        What is compared:
+        Rows whose rates are compared:
 
         - "demographic_parity": the rates of all pairs of groups;
         - "equal_opportunity": those among the positive rows;
@@ -96,15 +96,15 @@ class RateParityClassifier(
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
-        What is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
+        Loss that is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     min_group_size : int or "auto", default="auto"
         Rows that every group (or its rows of a label that is compared) needs to take part. "auto": as many as it takes
         for no row to count more than ``max(kappa, 0.02)`` in the gap; the indicator needs these whatever is given.
     small_groups : {"error", "merge", "ignore"}, default="error"
-        What becomes of smaller groups: "error" raises ValueError, "merge" puts them together, and "ignore" leaves them
-        out of the constraint.
+        How to treat groups that are smaller: "error" raises ValueError, "merge" puts them together, and "ignore" leaves
+        them out of the constraint.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
         surrogate of the indicator, or the smooth rates up to their own accuracy.
@@ -116,7 +116,8 @@ class RateParityClassifier(
     Attributes
     ----------
     group_rates_ : DataFrame
-        By group: rows, share, mean of the rate on the training data and gap; for several constraints a dict of these.
+        One row for each group: number of rows, share, mean of the rate on the training data and gap; for several
+        constraints a dict of such tables.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
     stationarity_ : float
@@ -125,7 +126,8 @@ class RateParityClassifier(
         problem itself; with "indicator" about the one with its surrogate as it stands before a solver narrows it.
         Only if ``compute_stationarity``.
     stationarity_report_ : dict
-        What it is made of, by the names of `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
+        Parts of ``stationarity_``, by the names of `fairconstrained.solvers.KKTConditions`; only if
+        ``compute_stationarity``.
 
     Notes
     -----

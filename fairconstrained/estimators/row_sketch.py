@@ -51,7 +51,7 @@ class RowSketch:
     hashes : ndarray of uint64, of shape (n_kept,)
         Ascending and distinct: all there are up to ``limit``.
     counts : ndarray of uint32, of shape (n_kept,)
-        How many rows have each of them.
+        Numbers of rows that have each of them.
     limit : int
         Rows of larger hashes are not remembered.
     """

@@ -27,7 +27,7 @@ class SavedTable:
     columns : list
         Names.
     dtypes : list of str
-        Of the columns.
+        Types of the columns.
     values : list of ndarray of shape (n_rows,)
     """
 

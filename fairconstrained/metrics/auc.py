@@ -58,10 +58,10 @@ def partial_group_auc_gap(
     Returns
     -------
     gap : float
-        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``, the
-        probability that a row of the group outranks one of that group within the interval. Only if
+        One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
+        the probability that a row of the group outranks one of that group within the interval. Only if
         ``return_groups``.
 
     Raises
@@ -138,10 +138,10 @@ def group_auc_gap(
     Returns
     -------
     gap : float
-        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``, the
-        probability that a row of the group outranks one of that group, NaN for a single group. Only if
+        One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
+        the probability that a row of the group outranks one of that group, NaN for a single group. Only if
         ``return_groups``.
 
     Raises
@@ -210,11 +210,11 @@ def inter_group_auc_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``against``, the group with which the gap is largest; ``auc`` of
-        the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against
-        the group's negatives; both NaN for a single group. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``; ``against``, the group with which the gap is largest; ``auc``
+        of the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against the
+        group's negatives; both NaN for a single group. Only if ``return_groups``.
 
     Raises
     ------
@@ -279,9 +279,10 @@ def intra_group_auc_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``, ``auc``, which is NaN for a single group. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``, ``auc``, which is NaN for a single group. Only if
+        ``return_groups``.
 
     Raises
     ------

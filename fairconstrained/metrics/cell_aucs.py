@@ -147,7 +147,7 @@ def largest_centred_auc(steps: sp.csr_array, others: sp.csr_array | None = None)
     Parameters
     ----------
     steps : csr_array of shape (n_groups, n_levels)
-        For ``s`` from the rows of one group and ``s'`` from those of the other, the centred AUC ``P(s > s')``.
+        The centred AUC ``P(s > s')`` for ``s`` from the rows of one group and ``s'`` from those of the other.
     others : csr_array of shape (n_groups, n_levels), optional
         Subtrahends, if differences of two AUCs are compared: that of a group's ``steps`` above the other group's
         ``others``, and that with the groups exchanged.

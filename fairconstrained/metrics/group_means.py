@@ -153,8 +153,9 @@ def loss_parity_gap(
     gap : float
         Gap in units of the loss, 0 is fair; 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``, ``loss`` (``loss_positive`` and ``loss_negative`` where labels are told
-        apart), and ``gap``, to the group it differs from most or to all rows. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``, ``loss`` (``loss_positive`` and ``loss_negative`` where
+        labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if
+        ``return_groups``.
 
     Raises
     ------
@@ -244,8 +245,9 @@ def rate_gap(
     gap : float
         0 is fair. Only the mean of "intersectional" with a hinge can be negative.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``, ``rate`` (``rate_positive`` and ``rate_negative`` where labels are told
-        apart), and ``gap``, to the group it differs from most or to all rows. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``, ``rate`` (``rate_positive`` and ``rate_negative`` where
+        labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if
+        ``return_groups``.
 
     Raises
     ------

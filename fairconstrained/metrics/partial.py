@@ -83,9 +83,9 @@ def partial_statistical_parity_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
+        One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group; ``partial_rank``, the rank within the interval. Only if ``return_groups``.
 
     Raises
@@ -181,10 +181,10 @@ def partial_demographic_parity_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``, ``threshold``; its ``rank`` in the group, which is the positive
-        rate; ``partial_rank``, the positive rate within the interval. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``, ``threshold``; its ``rank`` in the group, which is the
+        positive rate; ``partial_rank``, the positive rate within the interval. Only if ``return_groups``.
 
     Raises
     ------

@@ -130,10 +130,10 @@ def partial_equal_opportunity_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``true_positive_rate``; ``partial_true_positive_rate``, the same
-        within the interval. Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``; ``true_positive_rate``; ``partial_true_positive_rate``, the
+        rate within the interval. Only if ``return_groups``.
 
     Raises
     ------
@@ -231,10 +231,10 @@ def partial_equalized_odds_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``false_positive_rate``, ``true_positive_rate``;
-        ``partial_false_positive_rate``, ``partial_true_positive_rate``, the same within the interval. Only if
+        One row for each group: ``n_samples``, ``weight``; ``false_positive_rate``, ``true_positive_rate``;
+        ``partial_false_positive_rate``, ``partial_true_positive_rate``, the rates within the interval. Only if
         ``return_groups``.
 
     Raises

@@ -72,9 +72,10 @@ def pairwise_ranking_gap(
     Returns
     -------
     gap : float
-        In [0, 1]; 0 where there are less than two kinds of pairs to compare.
+        Gap in [0, 1]; it is 0 where there are fewer than two kinds of pairs to compare.
     table : DataFrame
-        By group of the better and of the worse document: ``n_pairs``, ``accuracy``. Only if ``return_groups``.
+        One row for each group of the better document and group of the worse one: ``n_pairs``, ``accuracy``. Only if
+        ``return_groups``.
 
     Raises
     ------

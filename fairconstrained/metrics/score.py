@@ -55,9 +55,9 @@ def statistical_parity_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
+        One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group, P(s > threshold | g). Only if ``return_groups``.
 
     Raises
@@ -122,10 +122,10 @@ def wasserstein_gap(
     Returns
     -------
     gap : float
-        In [0, 1] (squared units of probability), 0 is fair; 0 for a single group.
+        Gap in [0, 1] (squared units of probability), where 0 is fair; it is 0 for a single group.
     groups : DataFrame
-        By group: ``n_samples``, ``weight``; ``mean_score``; ``gap``, the largest distance to another group.
-        Only if ``return_groups``.
+        One row for each group: ``n_samples``, ``weight``; ``mean_score``; ``gap``, the largest distance to another
+        group. Only if ``return_groups``.
 
     Raises
     ------

@@ -85,7 +85,7 @@ def minority_share(
     Returns
     -------
     share : float
-        In [0, 1]; 1 where nobody is positive, since then nothing is withheld from the minority.
+        Share in [0, 1]; it is 1 where nobody is positive, since then nothing is withheld from the minority.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def parity_pair(
     Returns
     -------
     value : float
-        In [0, 1 + beta]; 0 for a single group.
+        Value in [0, 1 + beta]; it is 0 for a single group.
 
     Raises
     ------

@@ -70,10 +70,10 @@ def positive_equality_gap(
     Returns
     -------
     gap : float
-        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; ``auc`` of
-        its positives against all positives, NaN for a single group. Only if ``return_groups``.
+        One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
+        ``auc`` of its positives against all positives, NaN for a single group. Only if ``return_groups``.
 
     Raises
     ------
@@ -147,10 +147,10 @@ def negative_equality_gap(
     Returns
     -------
     gap : float
-        In [0, 1/2], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1/2], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; ``auc`` of
-        its negatives against all negatives, NaN for a single group. Only if ``return_groups``.
+        One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
+        ``auc`` of its negatives against all negatives, NaN for a single group. Only if ``return_groups``.
 
     Raises
     ------
@@ -223,9 +223,9 @@ def bpsn_bnsp_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group and for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group and for a constant score.
     groups : DataFrame
-        By group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; its
+        One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; its
         ``bpsn_auc`` and ``bnsp_auc``, NaN for a single group. Only if ``return_groups``.
 
     Raises
@@ -304,7 +304,7 @@ def subset_auc_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a constant score.
+        Gap in [0, 1], where 0 is fair; it is 0 for a constant score.
 
     Raises
     ------

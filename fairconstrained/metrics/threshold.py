@@ -125,7 +125,7 @@ def independence_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``selection_rate`` by group. Only if ``return_groups``.
 
@@ -188,7 +188,7 @@ def separation_gap(
     Returns
     -------
     gap : float
-        In [0, 1], or [0, 2] with ``agg_labels="sum"``; 0 is fair; 0 for a single group.
+        Gap in [0, 1], or [0, 2] with ``agg_labels="sum"``, where 0 is fair; it is 0 for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``false_positive_rate``, ``true_positive_rate`` by group. Only if
         ``return_groups``.
@@ -245,7 +245,7 @@ def equal_opportunity_gap(
     Returns
     -------
     gap : float
-        In [0, 1], 0 is fair; 0 for a single group.
+        Gap in [0, 1], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``true_positive_rate`` by group. Only if ``return_groups``.
 
@@ -299,7 +299,7 @@ def sufficiency_gap(
     Returns
     -------
     gap : float
-        In [0, 2], 0 is fair; 0 for a single group.
+        Gap in [0, 2], where 0 is fair; it is 0 for a single group.
     groups : DataFrame
         ``n_samples``, ``weight``, ``false_omission_rate`` = P(y=1 | g, yhat=0) and ``precision`` =
         P(y=1 | g, yhat=1) by group. Only if ``return_groups``.
@@ -355,7 +355,7 @@ def inaccuracy(
     Returns
     -------
     share : float
-        In [0, 1].
+        Share of the weight that is predicted wrong, in [0, 1].
     groups : DataFrame
         ``n_samples``, ``weight``, ``inaccuracy`` by group. Only if ``return_groups``.
 

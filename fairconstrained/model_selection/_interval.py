@@ -32,9 +32,9 @@ class IntervalSuggestion:
     interval : tuple of two floats
         The first row of the table, ``(alpha, beta)``: the ``interval`` for estimators and metrics.
     gap : float
-        Its partial statistical parity gap, in [0, 1].
+        Partial statistical parity gap of the interval, in [0, 1].
     rank_gap : float
-        Its rank gap, the same with ``normalize=False``, in [0, 1].
+        Rank gap of the interval, in [0, 1]: the partial statistical parity gap with ``normalize=False``.
     rate : float
         Share of positive decisions that all candidates cover, in (0, 1).
     table : DataFrame
@@ -101,7 +101,7 @@ def suggest_interval(
     Returns
     -------
     suggestion : IntervalSuggestion
-        With the attributes ``interval``, ``gap``, ``rank_gap``, ``rate`` and ``table``. Of candidates that are
+        Result with the attributes ``interval``, ``gap``, ``rank_gap``, ``rate`` and ``table``. Of candidates that are
         equal in both gaps the one whose middle is nearest to the rate comes first.
 
     Raises

@@ -81,8 +81,8 @@ class FairnessScorer(BaseEstimator):
     metric : callable
         ``metric(y_true, response, *, sensitive_features=..., **metric_params)``.
     response : {"predict", "decision_function", "predict_proba"}
-        What the metric judges. A classifier without ``decision_function`` is judged by the log-odds of its
-        ``predict_proba`` (0 remains the threshold), a regressor always by its predictions.
+        Output of the estimator that the metric is given. A classifier without ``decision_function`` is judged by the
+        log-odds of its ``predict_proba`` (0 remains the threshold), a regressor always by its predictions.
     greater_is_better : bool, default=False
         False negates the metric.
     by_group : bool, default=True
@@ -126,11 +126,11 @@ class FairnessScorer(BaseEstimator):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to judge it on.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
-            Their groups. Only a performance scorer does without.
+            Groups of the rows. Only a performance scorer works without them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
@@ -232,8 +232,9 @@ def make_fairness_scorer(
         ``metric(y_true, response, *, sensitive_features, **kwargs)``: one of
         :mod:`fairconstrained.metrics`, of Fairlearn's, or your own.
     response : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
-        What the metric judges. "auto" knows it for every metric of :mod:`fairconstrained.metrics`. For
-        others it goes by the name of the second argument (``y_pred``, ``y_score``, ``y_prob``, ``y_proba``).
+        Output of the estimator that the metric is given. "auto" knows it for every metric of
+        :mod:`fairconstrained.metrics`. For others it goes by the name of the second argument (``y_pred``, ``y_score``,
+        ``y_prob``, ``y_proba``).
     greater_is_better : bool, default=False
         Gaps are better when small, and negated.
     pos_label : object, default=None
@@ -286,7 +287,7 @@ def make_performance_scorer(
     metric : callable
         ``metric(y_true, response, **kwargs)``, such as :func:`sklearn.metrics.accuracy_score`.
     response : {"predict", "decision_function", "predict_proba", "auto"}, default="predict"
-        What the metric judges; "auto" as in :func:`make_fairness_scorer`.
+        Output of the estimator that the metric is given; "auto" chooses it as in :func:`make_fairness_scorer`.
     greater_is_better : bool, default=True
         False negates the metric.
     pos_label : object, default=None

@@ -71,7 +71,7 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, sensitive_features
-            As in `predict`.
+            Rows and their groups, as for `predict`.
 
         Returns
         -------
@@ -86,7 +86,7 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         X, sensitive_features
-            As in `predict`.
+            Rows and their groups, as for `predict`.
 
         Returns
         -------

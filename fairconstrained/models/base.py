@@ -97,7 +97,7 @@ class Model(ABC):
         Returns
         -------
         features : ndarray or CSR matrix of shape (n_samples, n_row_features)
-            On the CPU.
+            Features of the rows, on the CPU.
         """
         return data.X
 

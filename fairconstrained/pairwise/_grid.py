@@ -154,7 +154,7 @@ def _spline_table(kernel: Callable[[Tensor], Tensor], size: int, density: float)
     Returns
     -------
     table : ndarray of shape (2 size - 1,)
-        For differences from ``-(size - 1)`` to ``size - 1``.
+        Coefficients for differences from ``-(size - 1)`` to ``size - 1``.
     """
     reach = size - 1 + _PADDING
     table = kernel(torch.arange(-reach, reach + 1, dtype=torch.float64) / density).numpy()

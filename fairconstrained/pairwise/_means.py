@@ -89,7 +89,7 @@ def pair_means(
     first, second : sequence of Tensor
         Scores of every pair of samples.
     first_weights, second_weights : sequence of Tensor
-        Their weights.
+        Weights of the rows.
     width : float
         Positive, in units of the scores.
 
@@ -143,7 +143,7 @@ def pair_table(
     Parameters
     ----------
     kernel : PiecewisePolynomial or LogisticKernel
-        With an even derivative, such as that of ``kernel(x) + kernel(-x) = 1``.
+        Kernel with an even derivative, such as one with ``kernel(x) + kernel(-x) = 1``.
     scores, weights : Tensor of shape (n,)
         Rows, group after group. The weights are constants.
     sizes : sequence of int
@@ -154,7 +154,8 @@ def pair_table(
     Returns
     -------
     means : Tensor of shape (n_groups, n_groups)
-        For the group of the row as the first of a pair; those of a group with itself are zero. Differentiable once.
+        Means with the group of the row as the first of a pair; those of a group with itself are zero. Differentiable
+        once.
 
     Raises
     ------
@@ -342,7 +343,7 @@ def interval_weights(
     Returns
     -------
     weights : Tensor of shape (n,)
-        With sum ``beta - alpha`` in every set; a constant, without gradient.
+        Weights in the interval, with sum ``beta - alpha`` in every set; a constant, without gradient.
     """
     x, w = scores.detach().numpy(), weights.detach().numpy()
     sets = np.zeros(x.size, dtype=int) if codes is None else codes

@@ -76,7 +76,7 @@ class PairTerms:
     sets : ndarray of shape (n_sets, n_cells)
         Share that every cell has in every set; the rows sum to one.
     component, first, second : ndarray of shape (n_terms,)
-        Of every term: the component that it belongs to, and the numbers of its sets A and B.
+        Component that every term belongs to, and the numbers of its sets A and B.
     constant : ndarray of shape (n_components,)
     c1, c2 : float
         Positive.

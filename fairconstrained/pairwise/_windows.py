@@ -27,7 +27,7 @@ class Pieces(NamedTuple):
     knots : ndarray of shape (n_knots,)
         Increasing.
     coefficients : ndarray of shape (n_knots + 1, degree + 1)
-        Of every piece, the constant first.
+        Coefficients of every piece, the constant first.
     """
 
     knots: np.ndarray
@@ -68,7 +68,7 @@ class GroupedOthers(Others):
     every : ndarray of shape (n_rows,)
         The rows of all groups, sorted: one search in them serves all groups.
     places : ndarray of shape (n_groups, n_rows + 1)
-        Where in ``x`` a group's rows go on after the first rows of ``every``.
+        Index in ``x`` of every group's next row after the first rows of ``every``.
     """
 
     every: np.ndarray

@@ -134,9 +134,9 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     n_kappas : int, default=10
         Size of that grid.
     cv : int, cross-validation splitter or iterable, default=None
-        As in `fairness_path`; None is 5 folds.
+        Folds, as in `fairness_path`; None is 5 folds.
     scoring : str, callable, list of str or dict, default=None
-        As in `fairness_path`; None is the accuracy. The first score is the one that counts.
+        Scores of performance, as in `fairness_path`; None is the accuracy. The first one decides.
     one_standard_error : bool, default=False
         Take the tightest kappa within the bound that is as good as the best one up to one standard error.
     param : str, default=None
@@ -189,9 +189,9 @@ class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
     n_kappas : int, default=10
         Size of that grid.
     cv : int, cross-validation splitter or iterable, default=None
-        As in `fairness_path`; None is 5 folds.
+        Folds, as in `fairness_path`; None is 5 folds.
     scoring : str, callable, list of str or dict, default=None
-        As in `fairness_path`; None is the AUC. The first score is the one that counts.
+        Scores of performance, as in `fairness_path`; None is the AUC. The first one decides.
     one_standard_error : bool, default=False
         Take the tightest kappa within the bound that is as good as the best one up to one standard error.
     param : str, default=None

@@ -62,13 +62,13 @@ class FairnessPathCV(DelegatesToFitted):
     bound : float, default=0.05
         Largest mean held-out gap that is allowed, at least 0.
     kappas : array-like, default=None
-        As in `fairness_path`; None is a grid from the unconstrained gap down.
+        Bounds of the path, as in `fairness_path`; None is a grid from the unconstrained gap down.
     n_kappas : int, default=10
         Size of that grid.
     cv : int, cross-validation splitter or iterable, default=None
-        As in `fairness_path`; None is 5 folds.
+        Folds, as in `fairness_path`; None is 5 folds.
     scoring : str, callable, list of str or dict, default=None
-        As in `fairness_path`; the first score is the one that counts.
+        Scores of performance, as in `fairness_path`; the first one decides.
     one_standard_error : bool, default=False
         Take the tightest of the models within the bound that are as good as the best one up to one standard error.
     param : str, default=None
@@ -83,16 +83,16 @@ class FairnessPathCV(DelegatesToFitted):
     best_estimator_ : estimator
         The chosen model, fitted on all rows.
     best_index_ : int
-        Its row in the table of the path.
+        Row of the best model in the table of the path.
     kappa_ : float or None
-        Its kappa (or value of ``param``); None for no bound.
+        Kappa of the best model (or its value of ``param``); None for no bound.
     path_ : FairnessPath
         All models, and the table of what they are worth.
     classes_ : ndarray of shape (n_classes,)
-        Only of classifiers.
+        Classes; only if the estimator is a classifier.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only for input with string column names.
+        Names of the features, if the columns of the input have strings as names.
 
     See Also
     --------
@@ -220,7 +220,7 @@ class FairnessPathCV(DelegatesToFitted):
         Parameters
         ----------
         X, sensitive_features
-            As in `predict`.
+            Rows and their groups, as for `predict`.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
         **params : dict

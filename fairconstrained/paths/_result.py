@@ -86,7 +86,7 @@ class FairnessPath(PlainState):
         Parameters
         ----------
         bound, one_standard_error, performance
-            As in `best`.
+            Arguments of `best`.
 
         Returns
         -------
@@ -115,15 +115,16 @@ class FairnessPath(PlainState):
         bound : float
             Largest gap, at least 0.
         one_standard_error : bool, default=False
-            Of the models within the bound, take the tightest one whose mean performance is within one standard error of
-            the best one's (over the folds, of the best one). Its gap has more room before it reaches the bound.
+            Whether to take, of the models within the bound, the one with the tightest kappa whose mean performance is
+            within one standard error of the best one's (over the folds, of the best one). Its gap has more room before
+            it reaches the bound.
         performance : str, default=None
-            One of ``scores``; None is the first one.
+            Name of the score that decides, one of ``scores``; None is the first one.
 
         Returns
         -------
         model : estimator
-            One of ``models``.
+            The best of ``models``.
 
         Raises
         ------

@@ -38,7 +38,7 @@ class Rows:
     metadata : dict
         Groups, weights and other arguments of `fit`.
     seen : array-like, DataFrame or sparse matrix of shape (n_samples, n_transformed)
-        After the transformers.
+        The rows after the transformers.
     """
 
     X: Any

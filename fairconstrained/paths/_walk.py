@@ -139,9 +139,9 @@ class Walk:
     models : list of estimator
         The last steps, one for each value; or, of a fold, only the last one.
     warnings : list of (type, str)
-        What the measurements warned of; what the fits did is in the records.
+        Warnings of the measurements; those of the fits are in the records.
     fold : Fold or None
-        Of a fold on which the fits are to go on.
+        Fold on which the fits are to go on.
     """
 
     records: list[dict[str, Any]] = field(default_factory=list)

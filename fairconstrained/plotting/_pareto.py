@@ -52,7 +52,7 @@ class ParetoFrontDisplay:
     performance_std, fairness_std : array-like of shape (n_candidates,), default=None
         Standard deviations, for error bars.
     performance_name, fairness_name : str
-        What the axes are called.
+        Names of the axes.
     name : str, default=None
         Name of the method in the legend.
 
@@ -172,9 +172,9 @@ class ParetoFrontDisplay:
         Parameters
         ----------
         path : FairnessPath
-            What :func:`fairconstrained.paths.fairness_path` returned.
+            Result of :func:`fairconstrained.paths.fairness_path`.
         performance : str, default=None
-            One of ``path.scores``; None is the first one.
+            Name of the score on the vertical axis, one of ``path.scores``; None is the first one.
         held_out : bool, default=None
             True: means over the held-out parts of the folds, with their standard deviations as error bars. False: the
             values on the training rows. None: whether the path has folds.
@@ -269,11 +269,11 @@ class ParetoFrontDisplay:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to measure them on.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Their groups.
+            Groups of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
         performance, fairness : str or scorer
             A name that :func:`~fairconstrained.model_selection.get_fairness_scorer` knows, or a scorer called
             as ``scorer(estimator, X, y, sensitive_features=...)``.

@@ -74,7 +74,7 @@ class SubsetRocDisplay:
     gap : float
         Absolute difference of the AUCs, or of the only one and 1/2.
     gap_name : str, default="AUC gap"
-        What the legend calls it.
+        Name of the gap in the legend.
     name : str, default=None
         Name of the model in the legend.
 
@@ -133,9 +133,9 @@ class SubsetRocDisplay:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to score.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Their groups.
+            Groups of the rows.
         pos_label : object, default=None
             The positive label; by default the last of two classes.
         **kwargs : object

@@ -44,7 +44,7 @@ class ScoreCurveDisplay:
     Parameters
     ----------
     curve : DataFrame of shape (n_thresholds, n_groups)
-        From :func:`fairconstrained.metrics.score_curve`: shares in [0, 1], one column for each group.
+        Result of :func:`fairconstrained.metrics.score_curve`: shares in [0, 1], one column for each group.
     reference : object
         The group on the horizontal axis; every other one gets a curve.
     interval : pair of floats, list of pairs, or dict from group to either, default=None
@@ -57,7 +57,7 @@ class ScoreCurveDisplay:
     lines_ : dict
         The curve (matplotlib Line2D) of every group but the reference.
     bold_ : dict
-        Its part in the interval, NaN elsewhere; empty without an interval.
+        Part of every line that lies in the interval, NaN elsewhere; empty without an interval.
     ax_ : matplotlib Axes
         The axes.
     figure_ : matplotlib Figure
@@ -116,7 +116,7 @@ class ScoreCurveDisplay:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to score.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Their groups.
+            Groups of the rows.
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
 

@@ -73,7 +73,7 @@ class ScoreDensityDisplay:
     densities : dict of group to GroupDensity
         One entry for each group.
     score_name : str, default="score"
-        What the horizontal axis is called.
+        Name of the horizontal axis.
 
     Attributes
     ----------
@@ -122,9 +122,10 @@ class ScoreDensityDisplay:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to score.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Their groups.
+            Groups of the rows.
         response : {"decision_function", "predict_proba", "predict"}, default="decision_function"
-            Which scores; a classifier without ``decision_function`` gives the log-odds of its probabilities.
+            Method that gives the scores; a classifier without ``decision_function`` gives the log-odds of its
+            probabilities.
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval``, ``method`` or ``ax``.
 
@@ -169,7 +170,7 @@ class ScoreDensityDisplay:
         method : {"kde", "hist"}, default="kde"
             Kernel density estimate or histogram.
         score_name : str, default="score"
-            What the horizontal axis is called.
+            Name of the horizontal axis.
         ax : matplotlib Axes, default=None
             Axes to draw into; new ones by default.
         **kwargs : object

@@ -102,7 +102,7 @@ class ShiftedAUCs:
     moved, positive : ndarray of bool, of shape (n_samples,)
         The side of every row, and its label.
     differences : sequence of AUCDifference
-        Whose largest absolute value is the gap, with the moved side as group 0 of two.
+        Differences whose largest absolute value is the gap, with the moved side as group 0 of two.
 
     Raises
     ------

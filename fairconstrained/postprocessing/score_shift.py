@@ -58,11 +58,11 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     kappa : float or None, default=0.05
         Bound on the exact gap on the training data, in [0, 1]. None: the best AUC, whatever the gap.
     constraint : str, default="group_auc"
-        Which gap. With the protected group a and the others b, positives + and negatives -, the two AUCs are those of
-        a over b and of everything over everything, which is 1/2 ("group_auc"); of a+ over b- and of b+ over a-
-        ("inter_group"); of a+ over all positives and 1/2 ("positive_equality"); of a- over all negatives and 1/2
-        ("negative_equality"); of all positives over a- and of a+ over all negatives ("bpsn_bnsp"). "intra_group",
-        the AUC within a against that within b, is an error: no slope and no shift changes it.
+        Name of the AUCs that are compared. With the protected group a and the others b, positives + and negatives -,
+        the two AUCs are those of a over b and of everything over everything, which is 1/2 ("group_auc"); of a+ over b-
+        and of b+ over a- ("inter_group"); of a+ over all positives and 1/2 ("positive_equality"); of a- over all
+        negatives and 1/2 ("negative_equality"); of all positives over a- and of a+ over all negatives ("bpsn_bnsp").
+        "intra_group", the AUC within a against that within b, is an error: no slope and no shift changes it.
     protected : object, default=None
         The group whose scores change, and which is compared with all the others. With two groups None is the one of
         less weight, and the gap is the largest over both groups. With more than two groups it has to be given.
@@ -91,7 +91,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     constraint_values_ : dict
         The exact gap on the training data after the shift, by its name.
     violation_ : float
-        What it exceeds ``kappa`` by, at least 0.
+        Excess of the gap over ``kappa``, at least 0.
     status_ : {"optimal", "infeasible"}
         "infeasible": no slope and shift brings the gap to ``kappa`` plus its granularity, the largest share of a set
         of the metric that one row stands for. The gap is then the least of all.
@@ -99,7 +99,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         Pairs of slope and shift that the search has looked at.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if ``estimator_`` has them.
+        Names of the features, if ``estimator_`` has them.
 
     Notes
     -----
@@ -348,7 +348,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            As in `decision_function`.
+            Groups of the rows, as for `decision_function`.
 
         Returns
         -------

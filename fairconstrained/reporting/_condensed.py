@@ -37,12 +37,12 @@ class Condensed:
     Parameters
     ----------
     cells : ndarray of int, of shape (n_samples,)
-        Which of the kinds of rows every row is.
+        Number of the cell of equal rows that every row belongs to.
     groups : Groups
-        Of the cells.
+        Groups of the cells.
     y_true : ndarray of shape (n_cells,)
     responses : dict
-        By name an ndarray of shape (n_cells,).
+        Responses by name, each an ndarray of shape (n_cells,).
     """
 
     cells: np.ndarray

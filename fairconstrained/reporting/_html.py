@@ -25,7 +25,7 @@ class Cell(NamedTuple):
     Attributes
     ----------
     text : str
-        What it shows; `Html` for markup.
+        Content of the cell; `Html` for markup.
     value : float or None
         The number that sorting goes by, NaN comes last; None to sort by the text.
     """

@@ -24,11 +24,11 @@ class Measure(NamedTuple):
     Attributes
     ----------
     title : str
-        Its heading.
+        Heading of the measure.
     words : str
-        What it is, in plain words.
+        Explanation in plain words.
     form : {"count", "rate", "number"}
-        How it is written.
+        Format of the number.
     needs : str
         Without which rows it is not defined; empty if it always is.
     metric : str or None

@@ -37,13 +37,13 @@ class Bound(NamedTuple):
     ----------
     name : str
     kappa : float or None
-        What the metric was to be at most; None where nothing was bounded, NaN where that is not known.
+        Largest value of the metric that was allowed; None where nothing was bounded, NaN where that is not known.
     trained : float
         The metric on the rows of training.
     here : float
         The metric on the rows of the report; NaN where it was not measured.
     price : float
-        By how much the training objective would fall per unit of kappa; NaN where it is not known.
+        Fall of the training objective for one unit more of kappa, at first; NaN where it is not known.
     objective : float
         The training objective; NaN where it is not known.
     """

@@ -45,7 +45,7 @@ class FairnessReport:
         name in words; ``value``; ``lower`` and ``upper``, its interval, NaN without resamples; ``unit``; and
         ``description``. All are NaN where a cell that the gap compares is empty.
     rows : ReportRows
-        What the report is about, validated. ``y_true``, ``y_score``, ``y_pred``, ``sensitive_features``,
+        Rows that the report is about, validated. ``y_true``, ``y_score``, ``y_pred``, ``sensitive_features``,
         ``sample_weight``, ``interval`` and ``score_name`` of the report are those of its rows.
     title : str
         Heading of the page.
@@ -54,15 +54,16 @@ class FairnessReport:
     n_resamples : int
         Number of resamples behind the intervals.
     random_state : int
-        Their seed.
+        Seed of the resamples.
     path : FairnessPath or None
         A path to show.
     bounds : list
-        For each constraint of the model its name, ``kappa``, its value in training and on these rows, and its price.
+        Bounds of the model, one for each constraint: its name, ``kappa``, its value in training and on these rows, and
+        its price.
     status : str
         ``status_`` of the model; empty if there is none.
     model_words : str
-        How the model writes itself; empty if there is none.
+        Text that represents the model; empty if there is none.
     overlap : str
         Whether the model was fitted on these rows, as far as its record tells; empty without its rows.
 
@@ -117,22 +118,23 @@ class FairnessReport:
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows to judge it on; best ones that it was not fitted on.
         y : array-like of shape (n_samples,)
-            Their labels.
+            Labels of the rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Their groups.
+            Groups of the rows.
         sample_weight : array-like of shape (n_samples,), default=None
-            Their weights.
+            Weights of the rows.
         response : {"auto", "decision_function", "predict_proba", "predict"}, default="auto"
-            What counts as score: the first of these that the model offers. Log losses read those of
-            ``decision_function`` as log-odds; ask for "predict_proba" where they are not. With "predict" there are no
-            scores.
+            Method that gives the scores; "auto" takes the first of the others that the model offers. Log losses read
+            those of ``decision_function`` as log-odds; ask for "predict_proba" where they are not. With "predict" there
+            are no scores.
         threshold : float, default=None
-            Of the scores, for the gaps at one threshold. None is that of a model of this package, 0 for the
-            ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of ``predict``.
+            Threshold of the scores, for the gaps at one threshold. None takes the model's own if it is of this package,
+            0 for the ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of
+            ``predict``.
         pos_label : object, default=None
             The positive label; by default the last of two classes.
         interval, metrics, level, n_resamples, random_state, path, title, verbose
-            As in :func:`fairness_report`.
+            Arguments of :func:`fairness_report`.
 
         Returns
         -------
@@ -279,7 +281,7 @@ class FairnessReport:
         Returns
         -------
         frame : MetricFrame
-            Its metrics are the columns of ``table``, except ``share``.
+            Frame whose metrics are the columns of ``table``, except ``share``.
 
         Raises
         ------
@@ -362,7 +364,7 @@ def fairness_report(
     model : estimator, default=None
         The fitted model, to say what its bounds cost: one of this package, alone, in a pipeline or a search.
     path : FairnessPath, default=None
-        From :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
+        Result of :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
     title : str, default=None
         Heading of the page; "Fairness report" by default.
     verbose : int, default=0

@@ -31,7 +31,7 @@ class Resampling(NamedTuple):
     Attributes
     ----------
     level : float
-        Of the intervals.
+        Level of the intervals.
     n_resamples : int
         0 for no intervals.
     seed : int

@@ -61,7 +61,8 @@ class SolverResult:
     Attributes
     ----------
     model_state : object
-        What the model's scores depend on; the parameters, an ndarray of shape (n_params,), if it is parametric.
+        State of the model, on which its scores depend; the parameters, an ndarray of shape (n_params,), if it is
+        parametric.
     status : Status
     n_iter : int
         Outer iterations.
@@ -79,7 +80,7 @@ class SolverResult:
     history : tuple of dict
         One record per iteration.
     start : Start or None
-        From where to go on, with another ``kappa`` or on other rows; None is from ``model_state``.
+        Start of a next solve with another ``kappa`` or on other rows; None starts from ``model_state``.
     message : str
         Why it ended early, if the user should know.
     candidates : tuple of object

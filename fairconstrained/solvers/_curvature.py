@@ -39,7 +39,7 @@ def weak_convexity(problem: Problem, params: np.ndarray, *, n_points: int = 2, r
     problem : Problem
         Smooth, with all terms offering `fairconstrained.views.FullBatch`.
     params : ndarray of shape (n_params,)
-        In the domain.
+        Parameters in the domain.
     n_points : int, default=2
         Random points, normally distributed about ``params`` and projected onto the domain.
     random_state : int, default=0

@@ -32,7 +32,7 @@ class MoreauEnvelope(Method):
     Parameters
     ----------
     method : Method
-        At its start, where the centre begins.
+        Method at its start, where the centre begins.
     options : StochasticSolver
         Has ``smoothing``, :math:`\mu`, and ``averaging``, :math:`\beta`.
 

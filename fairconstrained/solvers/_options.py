@@ -62,9 +62,9 @@ class _Several:
     Parameters
     ----------
     of : _Allowed
-        What every element has to be.
+        Rule for every element.
     least : int
-        Of how many elements at least.
+        Least number of elements.
     """
 
     def __init__(self, of: _Allowed, least: int) -> None:

@@ -86,9 +86,9 @@ class Surrogates:
     Attributes
     ----------
     blur : float
-        In standard deviations of the scores.
+        Width of the surrogates, in standard deviations of the scores.
     margins : ndarray of shape (n_constraints,)
-        What is taken off ``kappa``; negative where the surrogate is stricter than the metric.
+        Amounts that are subtracted from ``kappa``; negative where the surrogate is stricter than the metric.
     """
 
     def __init__(self, constraints: tuple[BoundConstraint, ...]) -> None:
@@ -214,7 +214,7 @@ class Progress:
         previous, best : float
             The best objective before and after.
         objective : float
-            That of the iteration, which may not be feasible.
+            Objective of the iteration, which may not be feasible.
         waits : bool
             Whether an iterate that is better but not yet feasible may still become feasible.
         """

@@ -57,7 +57,7 @@ def extrapolated(far: Iterate, near: Iterate, share: float = 1.0) -> np.ndarray 
     far, near : Iterate
         Measured for the same ``kappa``.
     share : float
-        How much of the excess of ``near`` the step is to undo, if excess is linear along the line.
+        Share of the excess of ``near`` that the step is to undo, if excess is linear along the line.
 
     Returns
     -------

@@ -112,11 +112,11 @@ class _Plane:
     ----------
     problem : Problem
     rescaling : Rescaling
-        That of the state which the plane goes through.
+        Rescaling of the state that the plane goes through.
     scores : ndarray of shape (n_samples,)
         Scores of that state, times the signs of the rescaling.
     tolerances : ndarray of shape (n_constraints,)
-        What every metric may exceed kappa by.
+        Largest excess over kappa that each metric is allowed.
     """
 
     problem: Problem

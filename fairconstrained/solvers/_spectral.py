@@ -122,7 +122,8 @@ def descend(
     gtol : float
         Largest entry of the projected gradient at which to stop.
     ftol : float
-        Also stop when fifty iterations have not lowered the least value by this fraction of it.
+        Relative tolerance: the search also stops when fifty iterations have not lowered the least value by this
+        fraction of it.
     """
     descent = SpectralDescent(at, start, project, function)
     before: deque[float] = deque(maxlen=_PATIENCE)

@@ -73,7 +73,7 @@ def stationarity(problem: Problem, params: np.ndarray, proximity: float | None =
     Returns
     -------
     stationarity : Stationarity
-        Its ``distance`` is what `near_stationarity` returns.
+        Measures of stationarity; ``distance`` is what `near_stationarity` returns.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
     problem : Problem
         Smooth, with all terms offering `fairconstrained.views.FullBatch`.
     params : ndarray of shape (n_params,)
-        In the domain.
+        Parameters in the domain.
     proximity : float, optional
         r, more than what makes the functions convex. None: twice an estimate of their modulus of weak convexity, the
         largest negative curvature found at ``params`` and at two random points around.

@@ -56,9 +56,9 @@ class AdamLagrangian(StochasticSolver):
     balance : float, default=0.5
         See `StochasticSolver`.
     select : {"last", "best"}, default="last"
-        With which iterate the first part ends, see `StochasticSolver`.
+        Iterate with which the first part ends, see `StochasticSolver`.
     learning_rate : float, default=0.005
-        Of Adam, at the beginning.
+        Learning rate of Adam at the beginning.
     decay : bool, default=True
         Whether the step length decreases.
     dual_rate, penalty : float, default=2.0 and 5.0
@@ -72,7 +72,7 @@ class AdamLagrangian(StochasticSolver):
     polish : bool, default=True
         False ends after the first part, as `StochasticSolver` does.
     tol : float, default=5e-4
-        Of the second part, see `AugmentedLagrangian`.
+        Tolerance of the second part, see `AugmentedLagrangian`.
     verbose : int, default=0
         Positive: print a line per epoch and iteration.
 
@@ -238,9 +238,9 @@ class _Head(LinearModel):
     ----------
     whole : ParametricModel
     params : ndarray of shape (n_whole,)
-        Of ``whole``.
+        Parameters of ``whole``.
     entries : ndarray of shape (n_params,)
-        Where the parameters of the last layer stand in ``params``.
+        Indices of the last layer's parameters in ``params``.
     """
 
     whole: ParametricModel = field(kw_only=True)

@@ -198,9 +198,9 @@ class _Run(Method):
     options : AugmentedLagrangian
     problem : Problem
     start : Start or None
-        With multipliers, from another ``kappa`` or from fewer rows.
+        Start with multipliers, from another ``kappa`` or from fewer rows.
     params : ndarray of shape (n_params,)
-        Where to begin.
+        Parameters to begin at.
     rng : numpy.random.Generator
     is_followed : bool, default=True
         Whether the start is of another ``kappa``, so that there is a path to follow.

@@ -159,7 +159,7 @@ class Loop:
     rng : numpy.random.Generator
     callback : callable or None
     method : Method, optional
-        At its start; None is the solver's own.
+        Method at its start; None is the solver's own.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Incumbent:
     objective : float
         There; infinite before the first `offer`.
     excess : float
-        By how much it exceeds the bounds; at most 0 if it is within them.
+        Largest excess over the bounds; at most 0 if all of them are kept.
     """
 
     def __init__(self) -> None:
@@ -86,7 +86,7 @@ class Method(ABC):
         source : Source
             Mini-batches, and all rows as ``source.view``.
         problem : Problem
-            For its projection.
+            Problem that has the projection.
         """
 
     @property

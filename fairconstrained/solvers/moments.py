@@ -104,7 +104,7 @@ class QuadraticOptimum(NamedTuple):
     objective, violation : float
         Value of the objective, and the largest of the constraints.
     n_iter : int
-        At least 1: one linear system is solved in any case.
+        Number of iterations, at least 1: one linear system is solved in any case.
     converged : bool
     """
 

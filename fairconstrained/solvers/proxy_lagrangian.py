@@ -77,7 +77,8 @@ class ProxyLagrangian(IterativeSolver):
     radius : float, default=10.0
         :math:`R`, the largest price of the constraints: should exceed the sum of the multipliers at the solution.
     regret : {"external", "swap"}, default="external"
-        What the constraint player keeps small: projected gradient ascent, or multiplicative updates of a matrix.
+        Regret that the constraint player keeps small: "external" by projected gradient ascent, "swap" by multiplicative
+        updates of a matrix.
     blur : float, default=0.1
         Blur of the surrogates in standard deviations of the scores.
     n_records : int, default=500
@@ -213,7 +214,8 @@ class _Seen:
     ----------
     point : Point
     values : ndarray of shape (n_components,)
-        Of the problem's own components; those that refinement appends are left out, for they have no multipliers.
+        Values of the problem's own components; those that refinement appends are left out, for they have no
+        multipliers.
     """
 
     def __init__(self, problem: Problem, params: np.ndarray, blur: float) -> None:

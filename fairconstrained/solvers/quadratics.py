@@ -66,11 +66,11 @@ def parameter_quadratics(
     Parameters
     ----------
     problem : Problem
-        Its model offers `LinearMoments`.
+        Problem whose model offers `LinearMoments`.
     terms : sequence
         Constraints or objectives that offer `ConvexQuadratic`.
     moments : callable, optional
-        What finds the moments in the cells; those that share it need one pass over cells that they share.
+        Function that finds the moments in the cells; calls that share it need one pass over cells that they share.
     """
     moments = moments or cell_moments(problem)
     forms = [cast(ConvexQuadratic, term).quadratics() for term in terms]

@@ -65,7 +65,7 @@ class Source:
         Parameters
         ----------
         size : int, optional
-            Its rows, about. None: the usual number of rows, but of every stratum.
+            About how many rows the mini-batch has. None takes the usual number of rows from every stratum.
         """
         if size is None and self._size is not None:
             size = self._size * self._n_strata

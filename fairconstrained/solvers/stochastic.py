@@ -33,8 +33,8 @@ class StochasticSolver(IterativeSolver):
     max_time, keep_on_interrupt
         See `fairconstrained.solvers.IterativeSolver`.
     balance : float, default=1.0
-        How much of a mini-batch the groups have in equal parts, in [0, 1]; of the rest they have their shares. Weights
-        make up for it in the objective.
+        Part of a mini-batch, in [0, 1], that the groups have in equal numbers; in the rest they have their own shares.
+        Weights correct for this in the objective.
     select : {"last", "best"}, default="last"
         "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
         plus their granularity, and the method's own output where there is none.
@@ -104,8 +104,8 @@ class SeparateBatches(StochasticSolver):
         Rows of a mini-batch of the constraints, about, shared among the groups as ``balance`` says. None:
         ``batch_size`` rows of *every* group. If there are no more rows than that, all of them as they are.
     balance : float, default=1.0
-        How much of a mini-batch of the constraints the groups have in equal parts, in [0, 1]; of the rest they have
-        their shares.
+        Part of a mini-batch of the constraints, in [0, 1], that the groups have in equal numbers; in the rest they have
+        their own shares.
     """
 
     constraint_batch_size: Count | None = None

@@ -90,7 +90,7 @@ def generalization_bound(
     delta : float, default=0.05
         Probability with which the bound may fail, in (0, 1).
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        As in :func:`~fairconstrained.metrics.partial_statistical_parity_gap`.
+        Interval of ranks, as in :func:`~fairconstrained.metrics.partial_statistical_parity_gap`.
     n_near : sequence of int of length n_groups, or dict or Series from group to int, default=None
         :math:`n_g^\gamma`, rows of the group so near to a threshold that the surrogate is not yet at 1: what
         :func:`rows_near_thresholds` counts. Goes with ``margin``. None: no surrogate was involved.
@@ -100,7 +100,7 @@ def generalization_bound(
     Returns
     -------
     bound : GeneralizationBound
-        Its terms ``discretization``, ``surrogate`` and ``estimation``, all of the worst ``group``, and their
+        Bound with its terms ``discretization``, ``surrogate`` and ``estimation``, all of the worst ``group``, and their
         sum ``total``.
 
     Raises

@@ -21,7 +21,7 @@ class IDCAParameters:
     precision : float
         :math:`\epsilon_k`, how precisely each of them is solved.
     limited_by : str
-        Which of the three terms of the maximum in K is the largest: "distance" (the 1, for a next iterate near the
+        Name of the largest of the three terms of the maximum in K: "distance" (the 1, for a next iterate near the
         solution of its subproblem), "lipschitz" (the condition 28 on the Lagrangian's gradient), or "slater" (the
         conditions 29 and 30, through a bound on the multipliers).
     """
@@ -61,7 +61,7 @@ def idca_parameters(
     Returns
     -------
     parameters : IDCAParameters
-        With the largest of the three terms, which tells what to improve.
+        Parameters, and the largest of the three terms, which tells what to improve.
 
     Raises
     ------
@@ -104,13 +104,13 @@ def ssg_iterations(precision: float, *, lipschitz: float, strong_convexity: floa
     lipschitz, strong_convexity : float
         M and :math:`\mu`, see :func:`idca_parameters`.
     distance : float
-        From the start to the solution of the subproblem, :math:`\|w^{(k)} - \hat w^{(k+1)}\|`, or a bound on it such as
-        the diameter of the domain; at least 0.
+        Distance from the start to the solution of the subproblem, :math:`\|w^{(k)} - \hat w^{(k+1)}\|`, or a bound on
+        it such as the diameter of the domain; at least 0.
 
     Returns
     -------
     iterations : int
-        At least 1.
+        Number of iterations, at least 1.
 
     Raises
     ------

@@ -28,10 +28,10 @@ class IPCParameters:
     precision : float
         :math:`\hat\epsilon`: subproblems are solved to :math:`\hat\epsilon^2`.
     multiplier_bound : float
-        On the multipliers of the subproblems (Lemma 1).
+        Upper bound on the multipliers of the subproblems (Lemma 1).
     limited_by : {"multipliers", "convexity"}
-        What makes the precision small: "multipliers" where :math:`\Lambda > 1`, which a larger ``slater`` lowers, and
-        "convexity" otherwise, which a larger :math:`\hat\rho - \rho` helps.
+        Reason why the precision is small: "multipliers" where :math:`\Lambda > 1`, which a larger ``slater`` lowers,
+        and "convexity" otherwise, which a larger :math:`\hat\rho - \rho` helps.
     """
 
     max_iter: int
@@ -125,7 +125,7 @@ class SwitchingIterations:
     n_iter : int
         K.
     limited_by : {"functions", "proximal term"}
-        Whose subgradients the larger part of the steps is for: :math:`M^2` or :math:`\hat\rho^2 D^2`.
+        Source of the larger part of the number of steps: :math:`M^2` or :math:`\hat\rho^2 D^2`.
     """
 
     n_iter: int

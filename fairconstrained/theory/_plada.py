@@ -22,8 +22,7 @@ class PLADASteps:
     slack_rate : float
         :math:`\tau` has to be below it.
     limited_by : {"objective", "constraints"}
-        Which of the two terms in the bound on :math:`\eta` is the larger one, :math:`L_F` or
-        :math:`3 \rho M_G^2`.
+        Name of the larger of the two terms in the bound on :math:`\eta`, :math:`L_F` or :math:`3 \rho M_G^2`.
     """
 
     rho: float

@@ -28,7 +28,7 @@ def augmented_lagrangian(subproblem: Subproblem, center: np.ndarray, project: Pr
     ----------
     subproblem : Subproblem
     center : ndarray of shape (n_variables,)
-        Its centre, from which the search begins.
+        Centre of the subproblem, from which the search begins.
     project : callable
         Projection onto the domain.
     tolerance : float

@@ -47,7 +47,7 @@ def ghost_direction(
     tau, beta : float
         Positive.
     rho : float
-        In (0, beta].
+        Largest entry of d in the definition of :math:`\kappa`, in (0, beta].
     share : float
         :math:`\lambda`, in (0, 1).
 

@@ -74,7 +74,7 @@ class IPC(IterativeSolver):
         V and :math:`\alpha` of "online", see `fairconstrained.solvers.OnlineSubgradient`; "theory" is what Algorithm 3
         has, :math:`\sqrt K` and K.
     output : {"last", "random"}, default="last"
-        Which :math:`x_t` is the result. "random" draws R from 0, ..., T - 1 before the first step and ends with
+        Iterate :math:`x_t` that is the result. "random" draws R from 0, ..., T - 1 before the first step and ends with
         :math:`x_R`, so that it takes R subproblems only.
     precision : float, default=1e-2
         :math:`\hat\epsilon`.

@@ -46,17 +46,17 @@ class IQRC(LevelSet):
     level_iter : int, default=5
         Levels of every subproblem; fewer if it is solved.
     tol : float, default=5e-4
-        Of the subproblems, see `LevelSet`.
+        Tolerance of the subproblems, see `LevelSet`.
     inner_iter : int, default=1000
         Steps of stochastic mirror descent at every level (T), of which there may be more.
     max_doublings : int, default=3
-        How often T is doubled within a subproblem. When that did not help, the method ends.
+        Number of times that T may be doubled within a subproblem. If that does not help, the method ends.
     proximity : float, default=1e-5
         :math:`\hat\rho`, the value of the paper. In theory it exceeds the modulus of weak convexity.
     step, batch_size, theta, restart, choose_within
         See `LevelSet`.
     radius : float, default=100.0
-        Of the ball in which the parameters, a and b are kept; at least twice the length of the first ones.
+        Radius of the ball in which the parameters, a and b are kept; at least twice the norm of the first parameters.
     max_time, keep_on_interrupt
         See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0

@@ -70,21 +70,21 @@ class LevelSet(IterativeSolver):
     inner_iter : int, default=1000
         Steps of the oracle (T), of which there may be more, see above.
     max_doublings : int, default=5
-        How often T is doubled, in all. When that did not help, the method ends.
+        Number of times that T may be doubled, in all. If that does not help, the method ends.
     step : float, default=0.3
         c of the step sizes ``c / sqrt(t + 1)``; the paper tries 0.01, 0.1 and 1.
     batch_size : int, default=100
         Rows of a mini-batch, drawn from all rows in proportion to their weight: it may miss a set.
     theta : float, default=1.0
-        At least 1. Larger: smaller steps of the level.
+        Divisor of the steps of the level, at least 1.
     radius : float, default=10.0
-        Of the ball in which the coefficients of the standardised features, and a and b, are kept.
+        Radius of the ball in which the coefficients of the standardised features, and a and b, are kept.
     restart : bool, default=False
         Whether the oracle begins every level anew, as published, from the start and with long steps. False goes on from
         where it is.
     choose_within : {"surrogate", "metric"}, default="surrogate"
-        Which iterates the result is the best of: all, which keep the surrogate's bound (10), or those whose exact gaps
-        are at most kappa too (2), as in the paper's experiments.
+        Iterates of which the best one is the result: all, which keep the surrogate's bound (10), or only those whose
+        exact gaps are at most kappa as well (2), as in the paper's experiments.
     max_time, keep_on_interrupt
         See `fairconstrained.solvers.IterativeSolver`.
     verbose : int, default=0
@@ -124,12 +124,12 @@ class LevelStep(NamedTuple):
         r and U(r).
     x : ndarray of shape (n_variables,)
     params : ndarray of shape (n_params,)
-        Those of a feasible point.
+        Parameters of a feasible point.
     objective, violation : float
         There, on all data; the violation is the largest component, not above 0.
     multipliers : ndarray of shape (n_components,)
     n_steps : int
-        Of the oracle, in all.
+        Number of steps of the oracle, in all.
     converged : bool
     """
 
@@ -231,7 +231,7 @@ class Levels:
     ----------
     oracle : MirrorDescent
     view : FullBatchView
-        Of the same problem.
+        View of the same problem.
     tol, theta, inner_iter, max_doublings, restart
         See `LevelSet`.
     """

@@ -51,11 +51,11 @@ class StochasticMirrorDescent(IterativeSolver):
     step : float, default=0.3
         Step size c of the first step, which falls as :math:`1 / \sqrt{t + 1}`.
     dual_step : float, default=0.3
-        The same for :math:`\alpha` and the multipliers.
+        Step size of the first step of :math:`\alpha` and the multipliers, which falls at the same rate.
     batch_size : int, default=10
         Rows of a step. A step on fewer rows, such as one, is as much shorter.
     radius : float, default=100.0
-        Of the ball in which the parameters, a and b are kept.
+        Radius of the ball in which the parameters, a and b are kept.
     max_multiplier : float, default=10.0
         :math:`\Lambda`.
     max_time, keep_on_interrupt

@@ -40,11 +40,11 @@ class MultiplierModel(StochasticSolver):
     max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     learning_rate : float, default=0.02
-        Of the model.
+        Learning rate of the model.
     multiplier_rate : float, default=0.005
-        Of the network of multipliers.
+        Learning rate of the network of multipliers.
     hidden_layer_sizes : tuple of int, default=(32, 32, 32)
-        Of that network.
+        Widths of the hidden layers of that network.
     radius : float, default=10.0
         R, the largest multiplier.
     verbose : int, default=0

@@ -43,7 +43,7 @@ class NuPI(SeparateBatches):
     batch_size, constraint_batch_size, balance
         Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`.
     learning_rate : float, default=0.001
-        Of Adam.
+        Learning rate of Adam.
     integral_gain : float, default=0.01
         :math:`\kappa_I`.
     proportional_gain : float, default=1.0

@@ -51,7 +51,7 @@ class PenaltyBarrier(SeparateBatches):
     batch_size, constraint_batch_size, balance
         Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`.
     learning_rate : float, default=0.001
-        Of Adam.
+        Learning rate of Adam.
     dual_memory : float, default=0.1
         :math:`\gamma_0`, between 0 and 1.
     penalty_memory : float, default=0.1

@@ -75,12 +75,12 @@ class SaddleForm:
     Attributes
     ----------
     component, first, second : ndarray of shape (n_terms,)
-        Of every term: its component, and the numbers of its sets A and B.
+        Component that every term belongs to, and the numbers of its sets A and B.
     c1, c2 : ndarray of shape (n_terms,)
     constant : ndarray of shape (n_components,)
         Added to the sums of the terms.
     rows : tuple of _Rows
-        Where the rows stand, for every term of the problem; none on a stream.
+        Places of the rows for every term of the problem; empty on a stream.
     """
 
     component: np.ndarray
@@ -136,7 +136,7 @@ class SaddleForm:
         y : ndarray of shape (n_components,)
             Weights of the components.
         alpha : ndarray of shape (n_terms,)
-            Not scaled, :math:`\tilde\alpha_k = \tilde y_{j(k)} \alpha_k`.
+            Unscaled variables: :math:`\tilde\alpha_k = \tilde y_{j(k)} \alpha_k`.
         """
         powers = np.ones((3, len(scores)))
         powers[1] = scores

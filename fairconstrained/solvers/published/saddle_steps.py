@@ -32,15 +32,15 @@ class Averages:
     Attributes
     ----------
     n_steps : float
-        Those with fewer rows than usual count less.
+        Number of steps, of which those with fewer rows than usual count less.
     x, y : ndarray of shape (n_variables,) and (n_components,)
         Sums of the iterates and of the factors of the components, which count alike in the output of Algorithm 2.
     tau : float
         Sum of the dual step sizes, by which the other sums are weighted (eq. 30; eq. 48 leaves them out).
     u, v : ndarray of shape (n_components,) and (n_terms,)
-        Of F and G.
+        Sums of F and G.
     proximal : float
-        Of the proximal term, which the paper forgets to weight too.
+        Sum of the proximal term, which the paper forgets to weight too.
     """
 
     x: np.ndarray
@@ -88,7 +88,7 @@ class LateAverages:
     Attributes
     ----------
     newest : Averages
-        Those that the next step adds to.
+        Sums that the next step adds to.
     """
 
     def __init__(self, new: Callable[[], Averages]) -> None:
@@ -139,15 +139,15 @@ class SaddleSteps:
     ----------
     model : ParametricModel
     coordinates : Coordinates
-        Of the model's parameters.
+        Coordinates of the model's parameters.
     row_mean : callable
-        What of the objective is a mean over rows, see `SingleRows.row_mean`.
+        Part of the objective that is a mean over rows, see `SingleRows.row_mean`.
     dual : DualVariables
     x : ndarray of shape (n_variables,)
     step : float
         c.
     radius : float
-        Of the ball.
+        Radius of the ball.
     proximity : float
         :math:`\hat\rho`.
     """
@@ -189,9 +189,9 @@ class SaddleSteps:
         level : float
         batch : FairData
         weights : ndarray of shape (n_rows, n_sets)
-            What the rows of the batch count in the sets, see `SaddleForm.set_weights`, over their number.
+            Weights of the batch's rows in the sets, see `SaddleForm.set_weights`, over their number.
         averages : Averages
-            Of the same level.
+            Sums over the steps of the same level.
         share : float, default=1.0
             The length of this step, and the progress of the step sizes, over those of a whole step.
         """

@@ -46,17 +46,17 @@ class StochasticGhost(StochasticSolver):
     max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
         See `StochasticSolver`.
     batch_size : int, default=8
-        Only says how many steps an epoch has.
+        Number of rows that an epoch counts for one step. It has no effect on the steps themselves.
     learning_rate : float, default=0.05
         :math:`\alpha_0`.
     decay : float, default=0.05
         :math:`\hat\alpha`.
     p0 : float, default=0.4
-        In (0, 1).
+        Parameter of the geometric distribution of N, in (0, 1).
     tau : float, default=1.0
     beta : float, default=10.0
     rho : float, default=0.8
-        Of :math:`\kappa`, see `ghost_direction`.
+        Parameter of :math:`\kappa`, see `ghost_direction`.
     share : float, default=0.5
         :math:`\lambda` of :math:`\kappa`, in (0, 1).
     verbose : int, default=0
