@@ -2,59 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from fairconstrained.checks.docstrings import completed_documentation
+from fairconstrained.checks.parameters import CheckedParameters, parameter, with_parameters
 from fairconstrained.constraints._compared_rows import compared_rows_only
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
+from fairconstrained.surrogates import SURROGATES
 
-__all__ = ["Constraint"]
+__all__ = ["Constraint", "IntervalConstraint", "SmoothedConstraint"]
 
-#: Parameters that several constraints have, with the documentation that they share.
-_PARAMETERS = r"""Parameters
-----------
-kappa : float or None, default=0.05
-    Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
-interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-    Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is the top of a
-    group.
-threshold : float, default=0.0
-    The threshold :math:`\hat\theta`, in units of the scores.
-surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-surrogate_width : float or "auto", default="auto"
-    Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
-min_group_size : int or "auto", default="auto"
-    Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as it
-    takes for no row to count more than ``max(kappa, 0.02)``.
-small_groups : {"error", "merge", "ignore"}, default="error"
-    Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group named
-    "(small groups)", and "ignore" leaves them out of the constraint.
-compared_as : mapping, optional
-    Names under which groups are compared, whatever their sizes, by label: one common name for those that are merged,
-    and None for those that are left out. It serves for other rows than those that told which groups are small.
-"""
+#: Width of "auto" surrogates before a solver refines them: that of the experiments of the partial fairness paper.
+PAPER_WIDTH = 1.0
 
 
-class Constraint(BaseEstimator, ABC):
+class Constraint(CheckedParameters, BaseEstimator, ABC):
     """Constraint as the user writes it: parameters only, no data and no multipliers.
 
     A new constraint is one file with a subclass of this, which says in `_bind` what it is on data, and one of
-    `BoundConstraint`.
+    `BoundConstraint`. Parameters are declared as in `fairconstrained.checks.parameters`, or by a constructor.
     """
 
     #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
     is_of_classes: ClassVar[bool] = False
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        defaults = {name: known.default for name, known in inspect.signature(cls).parameters.items()}
-        bases = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__[1:] if issubclass(base, Constraint)]
-        cls.__doc__ = completed_documentation(cls.__doc__, [*bases, _PARAMETERS], defaults)
 
     def bind(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data, of which it compares the groups that are not ignored.
@@ -71,6 +46,7 @@ class Constraint(BaseEstimator, ABC):
 
     def unchecked(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data whose cells may be too small for ``kappa``; see `bind`."""
+        self._validate_params()
         constraint = self._bind(data.compared)
         return constraint if constraint.data is data else compared_rows_only(constraint, data)
 
@@ -98,3 +74,43 @@ class Constraint(BaseEstimator, ABC):
         if not isinstance(params.get("surrogate_width", "auto"), str):
             changed["surrogate_width"] = params["surrogate_width"] / scale
         return type(self)(**{**params, **changed})
+
+
+@with_parameters
+class SmoothedConstraint(Constraint):
+    r"""Constraint whose metric counts rows or pairs, with a surrogate in place of the indicator.
+
+    Parameters
+    ----------
+    surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
+    surrogate_width : float or "auto", default="auto"
+        Width of :math:`\sigma` in units of the scores. "auto" lets the solver narrow it.
+    """
+
+    surrogate: str = parameter(default="smoothstep", allowed=[StrOptions(set(SURROGATES))])
+    surrogate_width: float | str = parameter(
+        default="auto", allowed=[Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})]
+    )
+
+    def _surrogate_options(self) -> dict[str, Any]:
+        """Return the fields of `BoundSmoothed` that ``surrogate`` and ``surrogate_width`` stand for."""
+        is_auto = self.surrogate_width == "auto"
+        surrogate = SURROGATES[self.surrogate].with_width(PAPER_WIDTH if is_auto else float(self.surrogate_width))
+        return {"surrogate": surrogate, "fixed_width": not is_auto}
+
+
+@with_parameters
+class IntervalConstraint(SmoothedConstraint):
+    """Constraint on the ranks of an interval.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the metric, in [0, 1]. None is no bound: the metric is only reported.
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)``, a union of disjoint ones, or one of these for every group; 0 is the top
+        of a group.
+    """
+
+    kappa: float | None = parameter(default=0.05, kw_only=False)
+    interval: Any = parameter(default=(0.0, 1.0))

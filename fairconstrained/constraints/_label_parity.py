@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 from typing_extensions import override
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._rate_parity import BoundRateParity, BoundThresholdParity, RateParity
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.label_ranks import RANKS, Ranks
-from fairconstrained.metrics.validation import check_option
 from fairconstrained.pairwise import interval_weights
 
 __all__ = ["BoundGroupRanks", "LabelParity"]
@@ -24,33 +24,14 @@ __all__ = ["BoundGroupRanks", "LabelParity"]
 _REACH = 0.05
 
 
+@with_parameters
 class LabelParity(RateParity):
     """`RateParity` among the rows of a label: the common part of `EqualOpportunity` and `EqualizedOdds`."""
 
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        interval: Any = (0.0, 1.0),
-        threshold: float = 0.0,
-        normalize: bool = True,
-        ranks: Ranks = "group_and_label",
-        surrogate: str = "smoothstep",
-        surrogate_width: float | str = "auto",
-    ) -> None:
-        super().__init__(
-            kappa,
-            interval=interval,
-            threshold=threshold,
-            normalize=normalize,
-            surrogate=surrogate,
-            surrogate_width=surrogate_width,
-        )
-        self.ranks = ranks
+    ranks: Ranks = parameter(default="group_and_label", allowed=[StrOptions(set(RANKS))])
 
     @property
     def _bound_class(self) -> Callable[..., BoundThresholdParity]:
-        check_option("ranks", self.ranks, _BOUND)
         return _BOUND[self.ranks]
 
 

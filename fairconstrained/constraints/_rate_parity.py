@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._rates import BoundParity, BoundSplitParity
-from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import group_offsets, shared_offset
 from fairconstrained.data import FairData
@@ -24,37 +24,29 @@ from fairconstrained.metrics.ranks import gaps_by_threshold
 __all__ = ["BoundRateParity", "BoundThresholdParity", "RateParity"]
 
 
-class RateParity(Constraint):
-    """Parity of the groups' positive rates at one threshold, among all rows or among those of one label.
+@with_parameters
+class RateParity(IntervalConstraint):
+    r"""Parity of the groups' positive rates at one threshold, among all rows or among those of one label.
 
     The common part of `DemographicParity`, `EqualOpportunity` and `EqualizedOdds`.
+
+    Parameters
+    ----------
+    threshold : float, default=0.0
+        The threshold :math:`\hat\theta`, in units of the scores.
     """
 
     #: Name of the notion, and the targets within which groups are compared (None: all rows).
     _name: ClassVar[str]
     _targets: ClassVar[tuple[float, ...] | None]
 
+    threshold: float = parameter(default=0.0)
+    normalize: bool = parameter(default=True)
+
     @property
     def _bound_class(self) -> Callable[..., BoundThresholdParity]:
         """Class of the constraint on data."""
         return BoundRateParity
-
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        interval: Any = (0.0, 1.0),
-        threshold: float = 0.0,
-        normalize: bool = True,
-        surrogate: str = "smoothstep",
-        surrogate_width: float | str = "auto",
-    ) -> None:
-        self.kappa = kappa
-        self.interval = interval
-        self.threshold = threshold
-        self.normalize = normalize
-        self.surrogate = surrogate
-        self.surrogate_width = surrogate_width
 
     @override
     def _bind(self, data: FairData) -> BoundThresholdParity:
@@ -63,7 +55,7 @@ class RateParity(Constraint):
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
             normalize=self.normalize,
-            **surrogate_options(self),
+            **self._surrogate_options(),
             targets=self._targets,
             name=self._name,
             threshold=float(self.threshold),

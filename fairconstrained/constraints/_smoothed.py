@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -14,31 +14,10 @@ from typing_extensions import override
 from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.surrogates import SURROGATES, Surrogate
+from fairconstrained.surrogates import Surrogate
 from fairconstrained.views import FullBatch
 
-__all__ = ["BoundSmoothed", "surrogate_options"]
-
-#: Width of "auto" surrogates before a solver refines them: that of the experiments of the partial fairness paper.
-PAPER_WIDTH = 1.0
-
-
-def surrogate_options(constraint: Any) -> dict[str, Any]:
-    """Return the fields of `BoundSmoothed` that ``surrogate`` and ``surrogate_width`` of a constraint stand for.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name (the message lists the known ones) or a width that is not positive.
-    """
-    name, width = constraint.surrogate, constraint.surrogate_width
-    if name not in SURROGATES:
-        raise ValueError(f"surrogate must be one of {sorted(SURROGATES)}, got {name!r}.")
-    is_auto = isinstance(width, str) and width == "auto"
-    if not is_auto and (isinstance(width, str) or not width > 0):
-        raise ValueError(f"surrogate_width must be 'auto' or a positive number, got {width!r}.")
-    surrogate = SURROGATES[name].with_width(PAPER_WIDTH if is_auto else float(width))
-    return {"surrogate": surrogate, "fixed_width": not is_auto}
+__all__ = ["BoundSmoothed"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

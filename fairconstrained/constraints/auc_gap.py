@@ -9,17 +9,19 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.constraints._constraint import SmoothedConstraint
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
-from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import pair_means
+from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Stochastic
 
 __all__ = ["AUCGap"]
@@ -28,7 +30,8 @@ __all__ = ["AUCGap"]
 _Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-class AUCGap(Constraint):
+@with_parameters
+class AUCGap(SmoothedConstraint):
     r"""Bound on the difference of two AUCs.
 
     .. math:: \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa, \qquad
@@ -69,20 +72,10 @@ class AUCGap(Constraint):
     Definition 2 and eq. 2; Appendix A for the sets.
     """
 
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        constraint: Any = "inter_group",
-        protected: Hashable | None = None,
-        surrogate: str = "ramp",
-        surrogate_width: float | str = "auto",
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.protected = protected
-        self.surrogate = surrogate
-        self.surrogate_width = surrogate_width
+    kappa: float | None = parameter(default=0.05, kw_only=False)
+    constraint: Any = parameter(default="inter_group")
+    protected: Hashable | None = parameter(default=None)
+    surrogate: str = parameter(default="ramp", allowed=[StrOptions(set(SURROGATES))])
 
     @override
     def _bind(self, data: FairData) -> BoundAUCGap:
@@ -93,7 +86,7 @@ class AUCGap(Constraint):
         return BoundAUCGap(
             data=data,
             kappa=kappa,
-            **surrogate_options(self),
+            **self._surrogate_options(),
             name=sets.name,
             sets=sets,
         )

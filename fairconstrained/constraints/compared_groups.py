@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils._param_validation import Interval, StrOptions
 
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Unions, cell_maxima, cell_sums
 from fairconstrained.metrics.cell_means import Notion, by_group, cells_of
 
-__all__ = ["AUTO", "ComparedGroups", "GroupLimits", "check_options"]
+__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits"]
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
@@ -49,15 +52,29 @@ class GroupLimits(NamedTuple):
         return cls(min_size, resolution(kappa) if by_rule else 1.0)
 
 
-def check_options(constraint: Any, choices: Mapping[str, Sequence[str]]) -> None:
-    """Raise ValueError for a parameter that is none of its choices, or ``min_group_size`` out of range."""
-    for name, known in choices.items():
-        if getattr(constraint, name) not in known:
-            raise ValueError(f"{name} must be one of {sorted(known)}, got {getattr(constraint, name)!r}.")
-    least = constraint.min_group_size
-    is_size = isinstance(least, Integral) and not isinstance(least, bool) and int(least) >= 0
-    if least != AUTO and not is_size:
-        raise ValueError(f"min_group_size must be {AUTO!r} or an integer of at least 0, got {least!r}.")
+@with_parameters
+class ComparesGroups(Constraint):
+    """Constraint that compares groups, some of which may be too small.
+
+    Parameters
+    ----------
+    min_group_size : int or "auto", default="auto"
+        Rows that every cell (a group, or its rows of a label that is compared) needs to take part. "auto": as many as
+        it takes for no row to count more than ``max(kappa, 0.02)``.
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
+        named "(small groups)", and "ignore" leaves them out of the constraint.
+    compared_as : mapping, optional
+        Names under which groups are compared, whatever their sizes, by label: one common name for those that are
+        merged, and None for those that are left out. It serves for other rows than those that told which groups are
+        small.
+    """
+
+    min_group_size: int | str = parameter(
+        default=AUTO, allowed=[Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})]
+    )
+    small_groups: str = parameter(default="error", allowed=[StrOptions({"error", "merge", "ignore"})])
+    compared_as: Mapping[str, str | None] | None = parameter(default=None)
 
 
 @dataclass(frozen=True, eq=False)

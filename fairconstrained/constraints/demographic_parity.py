@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.constraints._rate_parity import RateParity
 
 __all__ = ["DemographicParity"]
 
 
+@with_parameters
 class DemographicParity(RateParity):
     r"""Bound on the partial demographic parity gap at one threshold.
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.constraints._label_parity import LabelParity
 
 __all__ = ["EqualOpportunity"]
 
 
+@with_parameters
 class EqualOpportunity(LabelParity):
     r"""Bound on the partial equal opportunity gap at one threshold.
 

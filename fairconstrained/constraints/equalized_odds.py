@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.constraints._label_parity import LabelParity
 
 __all__ = ["EqualizedOdds"]
 
 
+@with_parameters
 class EqualizedOdds(LabelParity):
     r"""Bound on the partial equalized odds gap at one threshold.
 

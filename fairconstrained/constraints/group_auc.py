@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.checks.parameters import with_parameters
+from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._signed_gaps import BoundSignedGaps
-from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_aucs import pair_aucs
@@ -26,7 +26,8 @@ from fairconstrained.views import DifferenceOfConvex, Stochastic
 __all__ = ["GroupAUC"]
 
 
-class GroupAUC(Constraint):
+@with_parameters
+class GroupAUC(IntervalConstraint):
     r"""Bound on the partial group AUC gap.
 
     .. math:: \left| P\left(s \ge s' \mid g, g', \bar F_g(s) \in I, \bar F_{g'}(s') \in I\right) - \tfrac{1}{2} \right|
@@ -50,19 +51,6 @@ class GroupAUC(Constraint):
     He, Huang, Yao, Lin, arXiv:2505.12530: Appendix A, eqs. 37 and 49.
     """
 
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        interval: Any = (0.0, 1.0),
-        surrogate: str = "smoothstep",
-        surrogate_width: float | str = "auto",
-    ) -> None:
-        self.kappa = kappa
-        self.interval = interval
-        self.surrogate = surrogate
-        self.surrogate_width = surrogate_width
-
     def _bind(self, data: FairData) -> BoundGroupAUC:
         """Implement `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
         kappa = check_kappa(self.kappa)
@@ -77,7 +65,7 @@ class GroupAUC(Constraint):
             data=data,
             kappa=kappa,
             intervals=intervals,
-            **surrogate_options(self),
+            **self._surrogate_options(),
         )
 
 

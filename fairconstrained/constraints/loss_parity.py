@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from fairconstrained.constraints._constraint import Constraint
+from sklearn.utils._param_validation import StrOptions
+
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._row_functions import RowFunction
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.compared_groups import AUTO, check_options
+from fairconstrained.constraints.compared_groups import ComparesGroups
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
@@ -20,16 +21,9 @@ __all__ = ["LossParity"]
 #: Excess of a gap over ``kappa`` that counts as met. Mean losses are continuous, and solvers settle them to this.
 _TOLERANCE = 1e-9
 
-_CHOICES = {
-    "constraint": list(LOSS_NOTIONS),
-    "loss": list(ROW_LOSSES),
-    "reference": ["pairwise", "overall"],
-    "agg_labels": list(OVER_LABELS),
-    "small_groups": ["error", "merge", "ignore"],
-}
 
-
-class LossParity(Constraint):
+@with_parameters
+class LossParity(ComparesGroups):
     r"""Bound on the gaps between the mean losses of groups.
 
     .. math:: |L_g - L_{g'}| \le \kappa \quad \text{for all groups } g, g', \qquad
@@ -62,33 +56,15 @@ class LossParity(Constraint):
 
     is_of_classes: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        kappa: float | None = 0.005,
-        *,
-        constraint: str = "demographic_parity",
-        loss: str = "log_loss",
-        reference: str = "pairwise",
-        agg_labels: str = "max",
-        min_group_size: int | str = AUTO,
-        small_groups: str = "error",
-        compared_as: Mapping[str, str | None] | None = None,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.loss = loss
-        self.reference = reference
-        self.agg_labels = agg_labels
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.compared_as = compared_as
+    kappa: float | None = parameter(default=0.005, kw_only=False)
+    constraint: str = parameter(default="demographic_parity", allowed=[StrOptions(set(LOSS_NOTIONS))])
+    loss: str = parameter(default="log_loss", allowed=[StrOptions(set(ROW_LOSSES))])
+    reference: Reference = parameter(default="pairwise", allowed=[StrOptions({"pairwise", "overall"})])
+    agg_labels: AggregateLabels = parameter(default="max", allowed=[StrOptions(set(OVER_LABELS))])
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         kappa = check_bound(self.kappa)
-        check_options(self, _CHOICES)
-        notion = LOSS_NOTIONS[self.constraint]._replace(
-            reference=cast(Reference, self.reference), agg_labels=cast(AggregateLabels, self.agg_labels)
-        )
+        notion = LOSS_NOTIONS[self.constraint]._replace(reference=self.reference, agg_labels=self.agg_labels)
         function = RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss])
         return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function, _TOLERANCE)

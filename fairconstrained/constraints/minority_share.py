@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 from typing_extensions import override
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import named_code
 from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
@@ -18,11 +21,11 @@ from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import RATES
 from fairconstrained.metrics.shares import POSITIVE_RATES, share_of_first
-from fairconstrained.metrics.validation import check_option
 
 __all__ = ["MinorityShare"]
 
 
+@with_parameters
 class MinorityShare(Constraint):
     r"""Bound on the share of positive predictions that goes to a minority M, from below.
 
@@ -50,18 +53,12 @@ class MinorityShare(Constraint):
 
     is_of_classes: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        min_share: float | None = 0.2,
-        *,
-        minority: Any = None,
-        rate: str = "sigmoid",
-        ignored_groups: Collection[Hashable] = (),
-    ) -> None:
-        self.min_share = min_share
-        self.minority = minority
-        self.rate = rate
-        self.ignored_groups = ignored_groups
+    min_share: float | None = parameter(
+        default=0.2, allowed=[Interval(Real, 0, 1, closed="neither"), None], kw_only=False
+    )
+    minority: Any = parameter(default=None)
+    rate: str = parameter(default="sigmoid", allowed=[StrOptions(set(POSITIVE_RATES))])
+    ignored_groups: Collection[Hashable] = parameter(default=())
 
     @property
     def kappa(self) -> float | None:
@@ -70,9 +67,6 @@ class MinorityShare(Constraint):
 
     def _bind(self, data: FairData) -> BoundMinorityShare:
         """Implement `Constraint.bind`; also raises ValueError if there is no row of the minority, or none of others."""
-        if self.min_share is not None and not 0 < self.min_share < 1:
-            raise ValueError(f"min_share must be in (0, 1) or None (unconstrained), got {self.min_share!r}.")
-        check_option("rate", self.rate, POSITIVE_RATES)
         if data.unions is not None:
             raise ValueError("the minority must be one of several groups that do not overlap.")
         counts = {label: count for label, count in data.counts().items() if label not in self.ignored_groups}

@@ -32,6 +32,7 @@ def class_factors(data: FairData) -> np.ndarray:
     return (data.n_groups - 1) / data.sums()
 
 
+@dataclass(eq=False, repr=False)
 class ClassConstraint(Constraint):
     """Bound on a number of one class.
 
@@ -45,10 +46,9 @@ class ClassConstraint(Constraint):
         Loss of scores that are margins and targets 1.
     """
 
-    def __init__(self, label: Hashable, kappa: float | None, loss: Loss) -> None:
-        self.label = label
-        self.kappa = kappa
-        self.loss = loss
+    label: Hashable
+    kappa: float | None
+    loss: Loss
 
 
 class ClassLoss(ClassConstraint):

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from itertools import permutations
 from typing import Any
 
+from sklearn.utils._param_validation import StrOptions
+
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints.auc_sets import AUCSets
 from fairconstrained.constraints.base import check_bound
@@ -27,6 +30,7 @@ PAIRWISE_TERMS: dict[str, Callable[[Any, Any, Any, Any], list[Term]]] = {
 }
 
 
+@with_parameters
 class PairwiseParity(Constraint):
     r"""Bound on a *quadratic surrogate* of a pairwise AUC gap.
 
@@ -58,15 +62,12 @@ class PairwiseParity(Constraint):
     He, Huang, Yao, Lin, arXiv:2505.12530: section G.3.1, eqs. 102-107 (``k`` and ``k'`` are taken to differ).
     """
 
-    def __init__(self, kappa: float | None = 1.0, *, constraint: str = "group_auc") -> None:
-        self.kappa = kappa
-        self.constraint = constraint
+    kappa: float | None = parameter(default=1.0, kw_only=False)
+    constraint: str = parameter(default="group_auc", allowed=[StrOptions(set(PAIRWISE_TERMS))])
 
     def _bind(self, data: FairData) -> BoundQuadratic:
         """Implement `Constraint.bind`; also raises ValueError for other targets than -1 / +1 if labels are compared."""
         kappa = check_bound(self.kappa)
-        if self.constraint not in PAIRWISE_TERMS:
-            raise ValueError(f"constraint must be one of {sorted(PAIRWISE_TERMS)}, got {self.constraint!r}.")
         terms = PAIRWISE_TERMS[self.constraint]
         sets = AUCSets.of(data, self.constraint, None)
         pairs = list(permutations(range(data.n_groups), 2)) if self.kappa is not None else []

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 from typing_extensions import override
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._cell_sums import BoundCellSums
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
@@ -16,11 +19,11 @@ from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, TOLERANCE
 from fairconstrained.constraints.base import check_bound
 from fairconstrained.data import FairData
 from fairconstrained.metrics.shares import POSITIVE_RATES, parity_pair_of_rates
-from fairconstrained.metrics.validation import check_option
 
 __all__ = ["ParityPair"]
 
 
+@with_parameters
 class ParityPair(Constraint):
     r"""Bound on the acceptance of one group together with the rejection of another.
 
@@ -49,16 +52,12 @@ class ParityPair(Constraint):
 
     is_of_classes: ClassVar[bool] = True
 
-    def __init__(self, kappa: float | None = 1.05, *, beta: float = 1.0, rate: str = "sigmoid") -> None:
-        self.kappa = kappa
-        self.beta = beta
-        self.rate = rate
+    kappa: float | None = parameter(default=1.05, kw_only=False)
+    beta: float = parameter(default=1.0, allowed=[Interval(Real, 0, None, closed="neither")])
+    rate: str = parameter(default="sigmoid", allowed=[StrOptions(set(POSITIVE_RATES))])
 
     @override
     def _bind(self, data: FairData) -> BoundParityPair:
-        if not self.beta > 0:
-            raise ValueError(f"beta must be positive, got {self.beta!r}.")
-        check_option("rate", self.rate, POSITIVE_RATES)
         if data.unions is not None:
             raise ValueError("parity pairs need groups that do not overlap.")
         function, mass = RATE_FUNCTIONS[self.rate], data.sums()

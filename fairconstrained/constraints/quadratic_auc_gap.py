@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from numbers import Real
 from typing import Any
 
+from sklearn.utils._param_validation import Interval
 from typing_extensions import override
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways
 from fairconstrained.constraints.base import check_bound
@@ -16,6 +19,7 @@ from fairconstrained.data import FairData
 __all__ = ["QuadraticAUCGap"]
 
 
+@with_parameters
 class QuadraticAUCGap(Constraint):
     r"""Bound on a *quadratic surrogate* of the difference of two AUCs.
 
@@ -40,24 +44,14 @@ class QuadraticAUCGap(Constraint):
     Yao, Lin, Yang, arXiv:2212.12603, eqs. 4-6.
     """
 
-    def __init__(
-        self,
-        kappa: float | None = 1.0,
-        *,
-        constraint: Any = "inter_group",
-        protected: Hashable | None = None,
-        c1: float = 0.5,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.protected = protected
-        self.c1 = c1
+    kappa: float | None = parameter(default=1.0, kw_only=False)
+    constraint: Any = parameter(default="inter_group")
+    protected: Hashable | None = parameter(default=None)
+    c1: float = parameter(default=0.5, allowed=[Interval(Real, 0, None, closed="neither")])
 
     @override
     def _bind(self, data: FairData) -> BoundQuadratic:
         kappa = check_bound(self.kappa)
-        if not self.c1 > 0:
-            raise ValueError(f"c1 must be positive, got {self.c1!r}.")
         sets = AUCSets.of(data, self.constraint, self.protected)
         bounded = self.kappa is not None
         components = quadratic_components(sets.differences if bounded else ())

@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import StrOptions
 from typing_extensions import override
 
-from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import AUTO, check_options
+from fairconstrained.constraints.compared_groups import ComparesGroups
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, by_group, rate_notion
 
 __all__ = ["RateGap"]
 
-_CHOICES = {
-    "constraint": list(RATE_NOTIONS),
-    "rate": list(RATES),
-    "agg": ["max", "mean"],
-    "small_groups": ["error", "merge", "ignore"],
-}
 
-
-class RateGap(Constraint):
+@with_parameters
+class RateGap(ComparesGroups):
     r"""Bound on the gaps between the rates of groups.
 
     With the mean :math:`R_{g,v} = \frac{1}{|g, v|} \sum_{i \in g, y_i = v} r(h(x_i), y_i)` of the rate over the rows of
@@ -68,28 +62,13 @@ class RateGap(Constraint):
 
     is_of_classes: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        constraint: str = "demographic_parity",
-        rate: str = "indicator",
-        agg: str = "max",
-        min_group_size: int | str = AUTO,
-        small_groups: str = "error",
-        compared_as: Mapping[str, str | None] | None = None,
-    ) -> None:
-        self.kappa = kappa
-        self.constraint = constraint
-        self.rate = rate
-        self.agg = agg
-        self.min_group_size = min_group_size
-        self.small_groups = small_groups
-        self.compared_as = compared_as
+    kappa: float | None = parameter(default=0.05, kw_only=False)
+    constraint: str = parameter(default="demographic_parity", allowed=[StrOptions(set(RATE_NOTIONS))])
+    rate: str = parameter(default="indicator", allowed=[StrOptions(set(RATES))])
+    agg: str = parameter(default="max", allowed=[StrOptions({"max", "mean"})])
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
-        check_options(self, _CHOICES)
         notion = rate_notion(self.constraint, self.rate)
         if self.agg == "mean":
             if notion.reference != "excess":

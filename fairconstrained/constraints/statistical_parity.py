@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from numbers import Integral
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
+from sklearn.utils._param_validation import Interval, StrOptions
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.constraints._constraint import IntervalConstraint
 from fairconstrained.constraints._rates import BoundSplitParity
-from fairconstrained.constraints._smoothed import surrogate_options
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
@@ -32,7 +34,8 @@ MAX_CUTS = 4
 _LAST_TABLES: WeakKeyDictionary[FairData, tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]] = WeakKeyDictionary()
 
 
-class StatisticalParity(Constraint):
+@with_parameters
+class StatisticalParity(IntervalConstraint):
     r"""Bound on the partial statistical parity gap.
 
     .. math:: \max_\theta \left| \mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta)) \right|
@@ -59,34 +62,20 @@ class StatisticalParity(Constraint):
     He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.2, Lemma 5.1, eq. 15; remark 5.3.
     """
 
-    def __init__(
-        self,
-        kappa: float | None = 0.05,
-        *,
-        interval: Any = (0.0, 1.0),
-        normalize: bool = True,
-        surrogate: str = "smoothstep",
-        surrogate_width: float | str = "auto",
-        n_levels: int | str = "auto",
-    ) -> None:
-        self.kappa = kappa
-        self.interval = interval
-        self.normalize = normalize
-        self.surrogate = surrogate
-        self.surrogate_width = surrogate_width
-        self.n_levels = n_levels
+    normalize: bool = parameter(default=True)
+    n_levels: int | str = parameter(
+        default="auto", allowed=[Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})]
+    )
 
     @override
     def _bind(self, data: FairData) -> BoundStatisticalParity:
-        n_levels = AUTO_LEVELS if self.n_levels == "auto" else self.n_levels
-        if isinstance(n_levels, str) or n_levels < 1:
-            raise ValueError(f"n_levels must be 'auto' or a positive integer, got {self.n_levels!r}.")
+        n_levels = AUTO_LEVELS if self.n_levels == "auto" else int(self.n_levels)
         constraint = BoundStatisticalParity(
             data=data,
             kappa=check_kappa(self.kappa),
             intervals=PercentileIntervals.parse(self.interval, data.labels),
             normalize=self.normalize,
-            **surrogate_options(self),
+            **self._surrogate_options(),
             name="statistical_parity",
             levels=(np.arange(n_levels) + 0.5) / n_levels,
         )

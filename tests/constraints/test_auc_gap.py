@@ -469,7 +469,7 @@ def test_protected_with_masks(caller):
 
 
 def test_surrogate_out_of_range(data):
-    with pytest.raises(ValueError, match="surrogate must be one of"):
+    with pytest.raises(ValueError, match="'surrogate' parameter of AUCGap"):
         AUCGap(surrogate="step").unchecked(data)
     with pytest.raises(ValueError, match="width"):
         AUCGap(surrogate_width=0.0).unchecked(data)

@@ -176,15 +176,15 @@ def test_the_complaint_is_about_the_minority(data):
 @pytest.mark.parametrize(
     ("constraint", "message"),
     [
-        (MinorityShare(0.0), r"min_share must be in \(0, 1\)"),
-        (MinorityShare(1.0), r"min_share must be in \(0, 1\)"),
+        (MinorityShare(0.0), r"'min_share' parameter of MinorityShare must be a float in the range \(0.0, 1.0\)"),
+        (MinorityShare(1.0), r"'min_share' parameter of MinorityShare must be a float in the range \(0.0, 1.0\)"),
         (MinorityShare(minority="z"), r"minority must be one of the groups \['a', 'b', 'c'\] or None, got 'z'"),
         (MinorityShare(minority="c", ignored_groups=("c",)), r"one of the groups \['a', 'b'\] or None, got 'c'"),
-        (MinorityShare(rate="hinge"), "rate must be one of"),
+        (MinorityShare(rate="hinge"), "'rate' parameter of MinorityShare"),
         (ParityPair(-0.1), "kappa must be"),
-        (ParityPair(beta=0.0), "beta must be positive"),
-        (ParityPair(beta=-0.5), "beta must be positive"),
-        (ParityPair(rate="hinge"), "rate must be one of"),
+        (ParityPair(beta=0.0), r"'beta' parameter of ParityPair must be a float in the range \(0.0, inf\)"),
+        (ParityPair(beta=-0.5), r"'beta' parameter of ParityPair must be a float in the range \(0.0, inf\)"),
+        (ParityPair(rate="hinge"), "'rate' parameter of ParityPair"),
     ],
 )
 def test_bad_input(data, constraint, message):

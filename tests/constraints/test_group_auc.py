@@ -336,8 +336,8 @@ def test_a_kappa_that_the_groups_cannot_resolve_prints_the_counts(make_data):
     [
         ({"interval": (0.5, 0.2)}, "alpha < beta"),
         ({"interval": {"a": (0.0, 0.5)}}, "one entry for each of the groups"),
-        ({"surrogate": "sigmoid"}, "surrogate must be one of"),
-        ({"surrogate_width": 0.0}, "surrogate_width must be"),
+        ({"surrogate": "sigmoid"}, "'surrogate' parameter of GroupAUC"),
+        ({"surrogate_width": 0.0}, "'surrogate_width' parameter of GroupAUC"),
     ],
 )
 def test_options_that_are_none(data, options, message):

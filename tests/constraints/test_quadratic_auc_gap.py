@@ -178,7 +178,7 @@ def test_kappa_may_exceed_one(make_data):
 
 @pytest.mark.parametrize("c1", [0.0, -1.0, np.nan])
 def test_c1_out_of_range(make_data, c1):
-    with pytest.raises(ValueError, match="c1 must be positive"):
+    with pytest.raises(ValueError, match=r"'c1' parameter of .* float in the range \(0.0, inf\)"):
         QuadraticAUCGap(c1=c1).unchecked(make_data())
 
 

@@ -229,13 +229,13 @@ def test_batches_of_overlapping_groups_are_unbiased():
     [
         ({"kappa": 1.5}, "kappa must be in [0, 1], got 1.5"),
         ({"kappa": -0.1, "rate": "hinge"}, "kappa must be a finite number of at least 0"),
-        ({"constraint": "parity"}, "constraint must be one of"),
-        ({"rate": "step"}, "rate must be one of"),
-        ({"agg": "sum"}, "agg must be one of"),
+        ({"constraint": "parity"}, "'constraint' parameter of RateGap must be a str among"),
+        ({"rate": "step"}, "'rate' parameter of RateGap must be a str among"),
+        ({"agg": "sum"}, "'agg' parameter of RateGap must be a str among"),
         ({"agg": "mean"}, "agg='mean' is for constraint='intersectional' with rate='hinge'"),
-        ({"small_groups": "drop"}, "small_groups must be one of"),
-        ({"min_group_size": -1}, "min_group_size must be 'auto' or an integer of at least 0, got -1."),
-        ({"min_group_size": "all"}, "min_group_size must be 'auto' or an integer of at least 0, got 'all'."),
+        ({"small_groups": "drop"}, "'small_groups' parameter of RateGap must be a str among"),
+        ({"min_group_size": -1}, "'min_group_size' parameter of RateGap must be an int in the range [0, inf"),
+        ({"min_group_size": "all"}, "or a str among {'auto'}. Got 'all' instead"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):
