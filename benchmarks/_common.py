@@ -144,7 +144,7 @@ def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:
 
 
 def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
-    """What reads a list of known names from the command line."""
+    """Return a function that reads a list of known names from the command line."""
 
     def read_names(text: str) -> list[str]:
         names = text.split(",")

@@ -19,15 +19,15 @@ ERROR = "error: "
 
 
 class Task(Protocol):
-    """What is run, and by what the results know that it has been."""
+    """One unit of work, with the name by which the results know that it has been done."""
 
     @property
     def name(self) -> str:
-        """Different for different tasks."""
+        """Name of the task, which no other task has."""
 
     @property
     def columns(self) -> Row:
-        """What all rows of the task share, its name as "task" among them."""
+        """Columns that all rows of the task share, its name as "task" among them."""
 
 
 AnyTask = TypeVar("AnyTask", bound=Task)

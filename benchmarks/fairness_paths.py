@@ -61,7 +61,7 @@ DATA: dict[str, Callable[[], tuple[Any, np.ndarray, np.ndarray]]] = {
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its processor seconds."""
+    """Return the result of a call, and its processor seconds."""
     begin = time.process_time()
     return function(), time.process_time() - begin
 
@@ -92,13 +92,13 @@ def compare(estimator: Any, X: Any, y: np.ndarray, groups: np.ndarray) -> tuple[
             "other_gap": gaps(other),
         }
     )
-    grain = max(fits[-1].granularity_.values())
+    granularity = max(fits[-1].granularity_.values())
     row = {
-        "granularity": grain,
+        "granularity": granularity,
         "path_seconds": seconds,
         "cold_seconds": float(np.mean(cold_seconds)),
         "cold_fits": seconds / np.mean(cold_seconds),
-        "kept": int((frame["path_gap"] <= frame["kappa"] + grain).sum()),
+        "kept": int((frame["path_gap"] <= frame["kappa"] + granularity).sum()),
         "objective_above": (frame["path_objective"] - frame["cold_objective"]).max(),
         "objective_below": (frame["cold_objective"] - frame["path_objective"]).max(),
         "other_above": (frame["other_objective"] - frame["cold_objective"]).abs().max(),

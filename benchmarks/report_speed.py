@@ -36,7 +36,7 @@ def generated(n_samples: int, n_groups: int, seed: int = 0) -> tuple[np.ndarray,
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its seconds."""
+    """Return the result of a call, and its seconds."""
     begin = time.process_time()
     result = function()
     return result, time.process_time() - begin

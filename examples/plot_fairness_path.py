@@ -1,13 +1,13 @@
 """
-What every step towards fairness costs, and which one to take
-=============================================================
+The price of every step towards fairness, and the choice of one
+===============================================================
 
 A path of models from the unconstrained one to the tightest bound, measured on held-out folds, and a choice that is then
 checked on rows that took no part in it.
 
 In the bundled law school data, candidates are ranked by how likely they are to pass the bar examination. The gap is
-that of the inter-group AUCs (xAUC): how often a white candidate who passes is ranked above another one who fails, less
-the same with the groups exchanged.
+that of the inter-group AUCs (xAUC): how often a white candidate who passes is ranked above another one who fails,
+minus that share with the groups exchanged.
 """
 
 import matplotlib.pyplot as plt

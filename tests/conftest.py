@@ -1,4 +1,4 @@
-"""What the tests of all layers share: small data in the package's own form, and the real data where it is."""
+"""Fixtures of the tests of all layers: small data in the package's own form, and the real data where it is."""
 
 from __future__ import annotations
 

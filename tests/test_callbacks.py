@@ -1,4 +1,4 @@
-"""What may watch, stop and save training, and what training leaves when it ends early."""
+"""Callbacks that watch, stop and save training, and the model that is left when it ends early."""
 
 import csv
 import pickle
@@ -60,7 +60,7 @@ class Raise:
 
 
 class Crash(Exception):
-    """Of the machine, say."""
+    """Crash of the machine, for instance."""
 
 
 # --- who is called, and with what

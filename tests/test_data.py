@@ -163,7 +163,7 @@ def places(data, batch):
 
 
 def totals_by_row(data, batches):
-    """What every row of the data weighs in every batch; ndarray of shape (n_batches, n_samples)."""
+    """Weight of every row of the data in every batch; ndarray of shape (n_batches, n_samples)."""
     totals = np.zeros((len(batches), data.n_samples))
     for total, batch in zip(totals, batches, strict=True):
         np.add.at(total, places(data, batch), batch.weights.numpy())

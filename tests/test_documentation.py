@@ -1,4 +1,4 @@
-"""What the documentation shows runs: the Python blocks of the README and the snippets that pages include."""
+"""Code in the documentation runs: the Python blocks of the README and the snippets that pages include."""
 
 import multiprocessing
 import re

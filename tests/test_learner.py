@@ -125,7 +125,7 @@ Boosting.name = "boosting"  # set here, it does not enter the registry that othe
 
 
 class BoostedTreesClassifier(PartialParityClassifier):
-    """What a user's own estimator of this kind needs."""
+    """Estimator of a user's own model, with all that it needs."""
 
     def _model(self, data: FairData) -> Model:
         return Trees()

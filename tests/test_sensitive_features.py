@@ -1,4 +1,4 @@
-"""What sensitive features may be, and what is said about what they may not be: the same wherever they are taken."""
+"""Sensitive features that are accepted, and messages about all others, alike in all places that take them."""
 
 import numpy as np
 import pandas as pd

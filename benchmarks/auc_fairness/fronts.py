@@ -14,7 +14,7 @@ VALUES = ["test_auc", "test_gap", "train_auc", "train_gap", "val_auc"]
 
 
 def complete(results: pd.DataFrame) -> pd.DataFrame:
-    """Those of splits that a method has come through: on all data sets and metrics that it has been run on."""
+    """Results of the splits that a method has completed, on all data sets and metrics that it has been run on."""
     panels = (results.data + results.metric).groupby([results[name] for name in ("model", "method", "seed")])
     done = panels.transform("nunique")
     return results[done == done.groupby([results.model, results.method]).transform("max")]
@@ -37,7 +37,7 @@ def same_splits(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def choose(results: pd.DataFrame) -> pd.DataFrame:
-    """What every method returns for every bound, by the paper's rule (appendix E.3) for all of them.
+    """Choose a model of every method for every bound, by the paper's rule (appendix E.3) for all of them.
 
     Among all models of a split (parameters, steps, iterations) whose gap on the training part is at most the bound plus
     what one row counts, the one of best AUC on the validation part. A method without such a model has no row. Constant

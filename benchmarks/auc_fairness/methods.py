@@ -57,7 +57,7 @@ Scores = Callable[[Any, np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is built for; ``parameter`` is kappa or the weight of a penalty, ``step`` is 0 where none is taken.
+    """Setting of one run; ``parameter`` is kappa or the weight of a penalty, ``step`` is 0 where none is used.
 
     ``unconstrained`` returns the fit without constraint that the methods of the same split share.
     """

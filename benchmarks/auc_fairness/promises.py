@@ -1,4 +1,4 @@
-"""What `AUCFairClassifier` promises: the presets on a9a, moments against rows and solvers, ACS income."""
+"""Promises of `AUCFairClassifier`: the presets on a9a, moments against rows and solvers, ACS income."""
 
 from __future__ import annotations
 

@@ -59,12 +59,12 @@ class Task:
 
     @property
     def name(self) -> str:
-        """See `benchmarks._runner.Task`."""
+        """Name of the task, which no other task has."""
         return "|".join(str(value) for value in asdict(self).values())
 
     @property
     def columns(self) -> Row:
-        """See `benchmarks._runner.Task`."""
+        """Columns that all rows of the task share."""
         shared = ("data", "metric", "model", "method", "parameter", "step", "seed")
         return {"task": self.name} | {name: getattr(self, name) for name in shared}
 
@@ -138,7 +138,7 @@ def _granularity(metric: str, y: np.ndarray, groups: np.ndarray) -> float:
 
 
 def _undominated(models: list[tuple[Scores, Row]]) -> list[tuple[Scores, Row]]:
-    """Those that a bound on the training gap and the best validation AUC can lead to."""
+    """Models that can be chosen by the best validation AUC within some bound on the training gap."""
     kept, best = [], -np.inf
     for scores, row in sorted(models, key=lambda model: (model[1]["train_gap"], -model[1]["val_auc"])):
         if row["val_auc"] > best:

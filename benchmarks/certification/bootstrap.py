@@ -74,7 +74,7 @@ def _largest_rank_gap(positive: np.ndarray, scores: np.ndarray, second: np.ndarr
 
 
 def _auc_gap(positive: np.ndarray, scores: np.ndarray, second: np.ndarray) -> Statistic:
-    """Of the AUCs within the groups."""
+    """Difference of the AUCs within the two groups, as a function of the numbers of the rows."""
     _, places = np.unique(scores, return_inverse=True)
     n_places = places.max() + 1
     cells = (2 * second + positive) * n_places + places

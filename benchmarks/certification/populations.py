@@ -43,14 +43,14 @@ class Population:
         return self.y[kinds], self.scores[kinds], self.groups[kinds]
 
     def gap(self, name: str, params: Mapping[str, Any]) -> float:
-        """What `certify` bounds, exactly: the metric of the kinds of rows with their probabilities as weights."""
+        """Exact gap that `certify` bounds: the metric of the kinds of rows with their probabilities as weights."""
         weights: dict[str, Any] = {"sensitive_features": self.groups, "sample_weight": self.probabilities}
         value = float(resolve_metric(name)[0](self.y, response(name, self.scores), **weights, **params))
         return 1 - value if name == "minority_share" else value
 
 
 def response(name: str, scores: np.ndarray) -> np.ndarray:
-    """What the metric reads: decisions, scores or probabilities."""
+    """Response that the metric reads: decisions, scores or probabilities."""
     kind = metrics.METRICS[name].response if name in metrics.METRICS else "decision_function"
     if kind == "predict":
         return (scores > 0).astype(int)
@@ -58,7 +58,7 @@ def response(name: str, scores: np.ndarray) -> np.ndarray:
 
 
 def sample(name: str, params: Mapping[str, Any], rows: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Sample:
-    """What `certify` makes of rows."""
+    """Sample that `certify` makes of rows."""
     y, scores, groups = rows
     return Sample(
         resolve_metric(name)[0], y, response(name, scores), groups, dict(params), loss_bound=(0.0, LOSS_BOUND)
@@ -71,7 +71,7 @@ def built_population(share: float, apart: bool) -> Population:
     Parameters
     ----------
     share : float
-        Of group b.
+        Share of group b.
     apart : bool
         Whether b has fewer positives and lower scores, or all gaps are 0.
     """

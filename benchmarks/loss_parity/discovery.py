@@ -1,4 +1,4 @@
-"""What there is: the modules of a folder."""
+"""Discovery of data sets, constraints, methods and promises: the modules of a folder."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _quartiles(ax: Axes, history: pd.DataFrame, value: str, part: str) -> None:
 
 
 def _share_limits(rows: list[np.ndarray], n_panels: int, within: tuple[float, float]) -> None:
-    """The same vertical range for all panels of one kind, ``within`` limits, so that columns can be compared."""
+    """Give all panels of one kind one vertical range, ``within`` limits, so that columns can be compared."""
     axes = [ax for row in rows for ax in row][:n_panels]
     limits = np.array([ax.get_ylim() for ax in axes])
     for ax in axes:
@@ -157,7 +157,7 @@ def _present(table: pd.DataFrame) -> list[str]:
 
 
 class Drawing(NamedTuple):
-    """What draws a figure, which table it is made of (results, histories or probabilities), and what it shows."""
+    """A figure: its function, the table that it is drawn from (results, histories or probabilities), its subject."""
 
     draw: Callable[[pd.DataFrame], Figure]
     table: str

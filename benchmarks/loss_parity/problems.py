@@ -1,4 +1,4 @@
-"""What `LossParityClassifier` solves on the rows of a part, for runs of its solvers step by step."""
+"""Problems that `LossParityClassifier` solves on the rows of a part, for runs of its solvers step by step."""
 
 from __future__ import annotations
 

@@ -60,12 +60,12 @@ class Task:
 
     @property
     def name(self) -> str:
-        """See `benchmarks._runner.Task`."""
+        """Name of the task, which no other task has."""
         return "|".join(str(getattr(self, name)) for name in _SHARED)
 
     @property
     def columns(self) -> Row:
-        """See `benchmarks._runner.Task`."""
+        """Columns that all rows of the task share."""
         return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
 
 

@@ -31,15 +31,15 @@ class Case:
     interval : Interval
         The percentile interval of figure 1.
     shares : pair of floats
-        Of the rows that are not official test rows: training and validation; the rest tests.
+        Shares of training and of validation among the rows that are not official test rows; the rest tests.
     kappas : dict from notion to tuple of floats
         Section G.2.1.
     more_kappas : tuple of floats
-        Between those for pSP, to read our front at the published fairness.
+        Kappas between those for pSP, to read our front at the published fairness.
     baselines : dict from (method, notion) to tuple of floats
         Parameters of the baselines, sections G.3.2 and G.4.2.
     intervals : tuple of Interval
-        Those of section G.6.
+        Intervals of section G.6.
     robust_kappa, robust_weight : float
         Our kappa and the weight of the regularisation in section G.6.
     curves : dict from notion to tuple of floats

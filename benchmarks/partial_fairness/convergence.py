@@ -48,12 +48,12 @@ class Traced(Problem):
     trace: Trace = field(default_factory=Trace)
 
     def view(self, view: type) -> Any:
-        """See `Problem.view`; IDCA linearises once at every outer iterate."""
+        """Return a view that records where it is linearised: IDCA does so once at every outer iterate."""
         found = super().view(view)
         return _TracedView(self) if isinstance(found, DifferenceOfConvexView) else found
 
     def project(self, z: np.ndarray) -> np.ndarray:
-        """See `Problem.project`; the switching subgradient method calls it once in every iteration."""
+        """Project and count: the switching subgradient method projects once in every iteration."""
         self.trace.n_projected += 1
         if self.trace.n_projected % INNER == 0:
             self.trace.projected.append((self.trace.n_projected, z))

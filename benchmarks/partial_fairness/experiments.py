@@ -43,7 +43,7 @@ N_SHORT, N_LONG = 7_500, 50_000
 
 
 class Experiment(NamedTuple):
-    """What an experiment shows, its tasks for one seed, and what runs one of them.
+    """An experiment: its title, its tasks for one seed, and the function that runs one of them.
 
     ``seeds`` is the number of seeds that it is run for.
     """

@@ -155,7 +155,7 @@ def draw_variant(experiment: str, label: str, variant: str) -> Callable[[pd.Data
 
 
 def shown_kappas(data: str, notion: str) -> dict[float, str]:
-    """Those of the curves and densities, with their names."""
+    """Kappas of the curves and densities, with their names."""
     return {UNCONSTRAINED: "unconstrained"} | {k: f"$\\kappa$ = {k:g}" for k in CASES[data].curves[notion]}
 
 

@@ -50,7 +50,7 @@ def of_all_columns(rows: pd.DataFrame, by: list[str], columns: list[str]) -> pd.
     by : list of str
         Each of these has seeds of its own, such as a data set.
     columns : list of str
-        What tells the means apart within one of them.
+        Columns that tell the means apart within one of them.
     """
     counts = rows.drop_duplicates([*by, *columns, "seed"]).groupby([*by, "seed"], as_index=False).size()
     most = counts.groupby(by)["size"].transform("max")
@@ -89,7 +89,7 @@ def judged(fits: pd.DataFrame, pool: bool = True) -> pd.DataFrame:
     Parameters
     ----------
     fits : DataFrame
-        From `our_fits`.
+        Result of `our_fits`.
     pool : bool
         Whether seeds whose test parts are the same rows share their validation results.
     """

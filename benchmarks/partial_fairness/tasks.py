@@ -70,15 +70,15 @@ class Task:
     parameter : float
         kappa, the weight of a penalty, or Fairlearn's bound.
     seed : int
-        Of the split.
+        Seed of the split.
     interval : Interval
-        In training.
+        Interval in training.
     measured : tuple of Interval
-        What the gaps are measured on, one row each.
+        Intervals that the gaps are measured on, one row each.
     levels : int or None
         Number of levels to begin with, None for the default.
     rows : int or None
-        At most so many rows in every part.
+        Largest number of rows in every part.
     max_iter : int or None
         Iterations of the method, None for its own default.
     normalize : bool
@@ -101,12 +101,12 @@ class Task:
 
     @property
     def name(self) -> str:
-        """By which the results know that the task is done."""
+        """Name by which the results know that the task is done."""
         return "|".join(str(value) for value in asdict(self).values())
 
     @property
     def columns(self) -> Row:
-        """What all rows of the task share."""
+        """Columns that all rows of the task share."""
         shared = ("experiment", "data", "notion", "normalize", "method", "setting", "parameter", "seed", "levels")
         trained_on = f"{self.interval[0]:g}-{self.interval[1]:g}"
         return {"task": self.name, "trained_on": trained_on} | {name: getattr(self, name) for name in shared}

@@ -78,17 +78,17 @@ class Fit:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the solver."""
+        """Options of the solver."""
         return NETWORK.get(self.method, {}) | {"max_epochs": self.epochs}
 
     @property
     def name(self) -> str:
-        """With the options."""
+        """Name of the fit, with its options."""
         return f"{self.bound}, {NETWORKS[self.bound]}, {self.seed}, {self.method}, {self.options}"
 
     @property
     def columns(self) -> Row:
-        """What all its rows share."""
+        """Columns that all rows of the fit share."""
         common = {"bound": self.bound, "seed": self.seed, "method": self.method}
         return {"task": self.name, "status": "ok", "message": ""} | common
 

@@ -50,12 +50,12 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The options belong to it, so that other options are another run."""
+        """Name of the run, with its options, so that other options are another run."""
         return f"{self.case.data}, {self.case.constraint}, {self.method}, {self.options}"
 
     @property
     def columns(self) -> Row:
-        """What all its rows share."""
+        """Columns that all rows of the run share."""
         return {
             "task": self.name,
             "data": self.case.data,
@@ -69,7 +69,7 @@ problem_of = cache(Case.problem)
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """What came of every run; the way of each is kept beside it, and runs that are there already are not repeated."""
+    """Measure every run; the course of each is saved beside the table, and runs that are there are not repeated."""
     set_threads(1)
     cases = CASES[:1] if quick else CASES
     runs = [Run(case, method, _options(method, quick)) for case in cases for method in LINEAR]

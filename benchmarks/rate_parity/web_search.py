@@ -46,17 +46,17 @@ class Fit:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Of the solver."""
+        """Options of the solver."""
         return NETWORK[self.method] | {"max_epochs": self.epochs, "batch_size": _BATCH}
 
     @property
     def name(self) -> str:
-        """With the options."""
+        """Name of the fit, with its options."""
         return f"{self.method}, {self.seed}, {self.queries}, {self.options}"
 
     @property
     def columns(self) -> Row:
-        """What all its rows share."""
+        """Columns that all rows of the fit share."""
         return {"task": self.name, "status": "ok", "method": self.method, "seed": self.seed}
 
 

@@ -21,7 +21,7 @@ __all__ = ["all_calls"]
 
 
 def _wrong_predictions() -> Iterator[Call]:
-    """What fitted and unfitted models refuse."""
+    """Calls that fitted and unfitted models refuse."""
     X, y, groups = plain_data()
     model = fairconstrained.PartialParityClassifier(0.2, group_interactions=True).fit(X, y, sensitive_features=groups)
     unfitted = fairconstrained.PartialParityClassifier()

@@ -35,9 +35,9 @@ class Call:
     words : tuple of str
         The message has one of them.
     function : callable
-        Without arguments.
+        Function without arguments that makes the call.
     unchanged : object
-        What the call must not change.
+        Object that the call must not change.
     lists_groups : bool
         Whether the message may list groups, of which there are many.
     """
@@ -66,7 +66,7 @@ def _within(seconds: int) -> Iterator[None]:
 
 
 def judge_call(call: Call) -> dict[str, Any]:
-    """What a call came to; ``broken`` is empty where it raised the right kind of error."""
+    """Outcome of a call; ``broken`` is empty where it raised the right kind of error."""
     before = copy.copy(vars(call.unchanged)) if call.unchanged is not None else None
     row: dict[str, Any] = {"task": call.name, "message": "", "broken": ""}
     begin = time.perf_counter()
@@ -98,7 +98,7 @@ def plain_data() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _fit_params(name: str) -> dict[str, Any]:
-    """What fit takes besides X and y, by the estimator's name."""
+    """Arguments of `fit` besides X and y, by the estimator's name."""
     groups = {"sensitive_features": plain_data()[2]}
     if name == "FairRanker":
         return {**groups, "qid": np.arange(_N) // 8}
@@ -208,7 +208,7 @@ def wrong_data() -> Iterator[Call]:
 
 
 def _wrong_queries(X: np.ndarray, y: np.ndarray, groups: np.ndarray) -> Iterator[Call]:
-    """What a ranker refuses."""
+    """Queries that a ranker refuses."""
     queries = np.arange(_N) // 8
     for name, qid in {
         "missing": None,

@@ -92,7 +92,7 @@ def judge_case(case: Case) -> dict[str, Any]:
 
 
 def _groups_for(model: Any, groups: np.ndarray) -> dict[str, Any]:
-    """What prediction takes: the groups, where a model has coefficients for each."""
+    """Arguments of prediction: the groups, where a model has coefficients for each."""
     return {"sensitive_features": groups} if getattr(model, "group_interactions", False) else {}
 
 

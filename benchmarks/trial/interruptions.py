@@ -78,9 +78,9 @@ class Interruption:
     ----------
     name : str
     make : callable
-        Returns the estimator.
+        Function that returns the estimator.
     fit : callable
-        Of an estimator.
+        Function that fits an estimator.
     cut : callable
         Context in which a fit is cut short.
     fitted_before : bool
@@ -120,7 +120,7 @@ def _alarm(seconds: float) -> Iterator[None]:
 
 
 def _shared() -> dict[str, Any]:
-    """What all fits of a process share."""
+    """State that all fits of a process share."""
     generator = np.random.get_state()  # noqa: NPY002  the generator that all code shares
     return {
         "torch threads": torch.get_num_threads(),
@@ -135,7 +135,7 @@ def _shared() -> dict[str, Any]:
 
 
 def judge_interruption(case: Interruption) -> dict[str, Any]:
-    """What was changed; ``broken`` is empty where nothing was."""
+    """Changes that a fit left behind; ``broken`` is empty where there are none."""
     model = case.make()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -96,7 +96,7 @@ def _one_line(text: Any) -> str:
 
 
 def judge(problem: Problem, model: Any, warned: bool) -> tuple[dict[str, Any], list[str]]:
-    """What a fitted model is like, and which promises it breaks."""
+    """Facts about a fitted model, and the promises that it breaks."""
     scores = problem.scores_of(model)
     facts, broken = _gaps(problem, model, scores, warned)
     infeasible = str(model.status_).startswith("infeasible")

@@ -55,12 +55,12 @@ LOSSES: dict[str, tuple[Function, Function]] = {
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised, without its penalty.
+    """Objective without its penalty.
 
     Attributes
     ----------
     value, slope : callable
-        From scores to a number, and to its derivative with respect to every score.
+        Functions of the scores: a number, and its derivative with respect to every score.
     is_convex : bool
         Whether the best rescaling of scores can be found for certain.
     shifts : bool

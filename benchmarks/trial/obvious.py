@@ -116,7 +116,7 @@ class _Search:
         )
 
     def candidate(self, scale: float, shift: float) -> list[Candidate]:
-        """What there is at a scale and a shift: one candidate, or none if it breaks a bound."""
+        """Candidates at a scale and a shift: one, or none if it breaks a bound."""
         if not np.isfinite([scale, shift]).all() or scale < 0 or not self.is_feasible(scale, shift):
             return []
         return [Candidate(self.value(scale, shift), scale, shift)]

@@ -39,7 +39,7 @@ def pick(rng: np.random.Generator, values: Any, p: Any = None) -> Any:
 
 
 def plain_fit(rows: Rows) -> dict[str, Any]:
-    """What `fit` takes besides X and y."""
+    """Arguments of `fit` besides X and y."""
     weights = {} if rows.sample_weight is None else {"sample_weight": rows.sample_weight}
     return {"sensitive_features": rows.groups, **weights}
 
@@ -57,7 +57,7 @@ def cells_of(rows: Rows, subsets: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def _interval(rng: np.random.Generator, rows: Rows) -> tuple[Any, list[list[tuple[float, float]]]]:
-    """What a user may write, and the pieces of every group."""
+    """An interval as a user may write it, and the pieces of every group."""
     n_groups, kind = (
         len(rows.labels),
         pick(rng, ["whole", "top", "middle", "union", "by group"], [0.5, 0.2, 0.1, 0.1, 0.1]),

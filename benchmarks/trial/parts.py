@@ -26,7 +26,7 @@ class Part(NamedTuple):
     cases : callable
         Returns all cases; each has a name.
     judge : callable
-        From a case to a row of the results, with a "task" and what is "broken".
+        Function of a case that returns a row of the results, with a "task" and what is "broken".
     quick : int
         A quick run takes every so many-th case.
     """

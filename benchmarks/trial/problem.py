@@ -1,4 +1,4 @@
-"""What a problem of the trial is: an estimator, its data, and what is bounded and minimised, restated."""
+"""Problems of the trial: an estimator, its data, and its bounds and objective, computed independently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchmarks.trial.rows import Rows
 __all__ = ["KAPPAS", "ORDER", "THRESHOLD", "VALUES", "Bound", "Problem"]
 
 KAPPAS = (0.0, 0.005, 0.02, 0.05, 0.1, 0.3)
-#: What of the scores a bound is about: their order, which of them exceed a threshold, or their values.
+#: Property of the scores that a bound is about: their order, which of them exceed a threshold, or their values.
 ORDER, THRESHOLD, VALUES = "order", "threshold", "values"
 #: The least kappa that rows may be too few for: a row may weigh this much of a compared cell, or kappa if that is more.
 _FINEST = 0.02
@@ -23,23 +23,23 @@ _FINEST = 0.02
 
 @dataclass(frozen=True)
 class Bound:
-    """What is bounded, as the trial computes it.
+    """A bounded quantity, as the trial computes it.
 
     Attributes
     ----------
     name : str
-        In ``constraint_values_``.
+        Name in ``constraint_values_``.
     kappa : float or None
     gap : callable
-        From scores to what kappa bounds.
+        Function of the scores that kappa bounds.
     depends_on : {"order", "threshold", "values"}
     cells : list of ndarray of bool
         The sets of rows that are compared.
     lengths : list of float
-        Of the intervals, for every cell.
+        Lengths of the intervals, for every cell.
     threshold : float
     is_vacuous : bool
-        Whether there are less than two cells to compare, so that nothing is bounded or reported.
+        Whether there are fewer than two cells to compare, so that nothing is bounded or reported.
     """
 
     name: str
@@ -69,27 +69,27 @@ class Problem:
     ----------
     seed : int
     estimator, notion, loss : str
-        For the table of results.
+        Names in the table of results.
     make : callable
-        Returns the estimator.
+        Function that returns the estimator.
     rows : Rows
     target : ndarray of shape (n_samples,)
         The ``y`` of ``fit``.
     fit_params : dict
-        What else ``fit`` takes.
+        Further arguments of ``fit``.
     scores_of : callable
-        From a fitted estimator to its scores, of shape (n_samples,), or (n_samples, n_classes).
+        Function of a fitted estimator that returns its scores, of shape (n_samples,), or (n_samples, n_classes).
     bounds : list of Bound
     objective : Objective or None
         None where there is none to restate.
     alpha : float
         Weight of the penalty on the coefficients.
     is_linear, has_intercept : bool
-        Of the scores.
+        Whether the scores are linear, and have an intercept.
     direction : float or ndarray
-        What an intercept adds to the scores.
+        Change of the scores for one unit more of an intercept.
     constants : callable, optional
-        From a number to the constant scores that go with it; by default all scores are that number.
+        Function of a number that returns the constant scores that belong to it; by default all are that number.
     counts_errors : bool
         Whether the objective stands for the error rate.
     threshold : float

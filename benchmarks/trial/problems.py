@@ -35,7 +35,7 @@ def draw_problem(seed: int) -> Problem:
     Returns
     -------
     problem : Problem
-        The same one for the same seed, whatever has been drawn before.
+        Problem that depends on nothing but the seed.
     """
     rng = np.random.default_rng(seed)
     families = list(FAMILIES)

@@ -18,7 +18,7 @@ _LARGEST, _SMALLEST = 2000, 60
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What an estimator is given, and the plain arrays that gaps are computed from.
+    """Data that an estimator is given, and the plain arrays that gaps are computed from.
 
     Attributes
     ----------
@@ -27,15 +27,15 @@ class Rows:
         Labels, as the user would have them.
     positive : ndarray of bool, of shape (n_samples,)
     target : ndarray of shape (n_samples,)
-        Of a regression.
+        Target of a regression.
     groups : ndarray
         The sensitive features, of shape (n_samples,), (n_samples, 2), or a table of booleans.
     labels : tuple
-        Of the groups, in their sorted order.
+        Labels of the groups, in their sorted order.
     members : ndarray of bool, of shape (n_samples, n_groups)
     sample_weight : ndarray of shape (n_samples,) or None
     layout, weighting, features : str
-        How they were drawn.
+        Words that say how the rows were drawn.
     """
 
     X: Any
@@ -155,7 +155,7 @@ def _features(rng: np.random.Generator, latent: np.ndarray) -> tuple[Any, str]:
 def _groups(
     rng: np.random.Generator, layout: str, codes: np.ndarray, n_groups: int
 ) -> tuple[np.ndarray, tuple, np.ndarray]:
-    """What is given as sensitive features, the labels in sorted order, and who belongs to what."""
+    """Sensitive features as they are passed, the labels in sorted order, and the members of every group."""
     if layout == "overlapping":
         table = np.eye(n_groups, dtype=bool)[codes] | (rng.random((codes.size, n_groups)) < 0.3)
         table[rng.random(codes.size) < 0.1] = False

@@ -27,12 +27,12 @@ class Task:
 
     @property
     def name(self) -> str:
-        """See `benchmarks._runner.Task`."""
+        """Name of the task, which no other task has."""
         return f"problem {self.seed}"
 
     @property
     def columns(self) -> Row:
-        """See `benchmarks._runner.Task`."""
+        """Columns that all rows of the task share."""
         return {"task": self.name, "seed": self.seed}
 
 
@@ -71,7 +71,7 @@ def summary(results: pd.DataFrame, n_problems: int) -> pd.DataFrame:
 
 
 def of_part(promise: str, results: pd.DataFrame) -> pd.DataFrame:
-    """The same for a part that has one promise."""
+    """Summary of a part that has one promise."""
     broken = results["task"][results["broken"].astype(object).fillna("").astype(str) != ""].tolist()
     return pd.DataFrame(
         [{"promise": promise, "cases": len(results), "broken": len(broken), "which": _shown(broken, 3)}]

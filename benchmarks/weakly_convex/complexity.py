@@ -78,7 +78,7 @@ def _problem() -> Problem:
 
 
 def _proximal_solution(x: np.ndarray) -> np.ndarray:
-    """Of the subproblem at x, entry by entry for a multiplier, which is a root."""
+    """Solution of the subproblem at x, entry by entry for a multiplier, which is a root."""
 
     def at(multiplier: float) -> np.ndarray:
         return np.array([_entry(*pair, multiplier) for pair in zip(x, _TARGETS, strict=True)])

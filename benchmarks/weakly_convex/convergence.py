@@ -48,7 +48,7 @@ class _Run:
 
     @property
     def columns(self) -> Row:
-        """See `benchmarks._runner.Task.columns`."""
+        """Columns that all rows of the task share."""
         return {"task": self.name, "problem": self.case.name, "method": self.method}
 
 

@@ -51,11 +51,11 @@ class _DualAscent(Method):
 
     @property
     def multipliers(self) -> np.ndarray:
-        """See `Method.multipliers`."""
+        """Multipliers after the last step."""
         return self._y
 
     def step(self, source: Source, problem: Problem) -> None:
-        """See `Method.step`."""
+        """Take one step."""
         o, point = self._options, source.batch().at(self.z)
         self._y = np.maximum(self._y + o.dual_rate * point.constraints, 0.0)
         self._momentum = o.momentum * self._momentum + point.gradient(1.0, self._y)

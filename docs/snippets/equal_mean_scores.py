@@ -33,7 +33,7 @@ class EqualMeanScores(Constraint):
         self.kappa = kappa
 
     def _bind(self, data: FairData) -> BoundEqualMeanScores:
-        """See `Constraint.bind`."""
+        """Return the constraint on these data."""
         if not self.kappa >= 0:
             raise ValueError(f"kappa must be at least 0, got {self.kappa!r}.")
         return BoundEqualMeanScores(data, float(self.kappa))
@@ -41,7 +41,7 @@ class EqualMeanScores(Constraint):
 
 @dataclass(frozen=True, eq=False)
 class BoundEqualMeanScores(BoundConstraint, FullBatch, DifferenceOfConvex, Stochastic):
-    """See `EqualMeanScores`. Components: ordered pairs of groups."""
+    """`EqualMeanScores` on data. Its components are ordered pairs of groups."""
 
     data: FairData
     kappa: float
@@ -56,7 +56,7 @@ class BoundEqualMeanScores(BoundConstraint, FullBatch, DifferenceOfConvex, Stoch
 
     @property
     def granularity(self) -> float:
-        """A mean has no steps; this is how precisely solvers have to meet kappa."""
+        """Tolerance of the solvers, since one row changes a mean by no fixed amount."""
         return 1e-3
 
     def metric(self, scores: np.ndarray) -> float:
@@ -81,11 +81,11 @@ class BoundEqualMeanScores(BoundConstraint, FullBatch, DifferenceOfConvex, Stoch
         return 0 * self.values(scores, aux)
 
     def on(self, data: FairData) -> BoundEqualMeanScores:
-        """The same constraint on a mini-batch."""
+        """Return the constraint on a mini-batch."""
         return replace(self, data=data)
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> BoundEqualMeanScores:
-        """`values` is the metric already: there is no surrogate to narrow, only the tolerance to move."""
+        """`values` is the metric already: there is no surrogate to narrow, only the margin to change."""
         return replace(self, margin=margin)
 
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What kappa promises, and what it does not."""
+"""Promises of kappa, and their limits."""
 
 import warnings
 

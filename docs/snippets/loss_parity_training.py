@@ -43,7 +43,7 @@ assert watched.status_ == "completed"
 
 # a checkpoint
 def cut_off(record):
-    """What a power failure would do."""
+    """Stop training as a power failure would."""
     if record["n_iter"] == 12:
         raise KeyboardInterrupt
 

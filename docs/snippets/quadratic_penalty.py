@@ -27,7 +27,7 @@ class QuadraticPenalty(Solver):
     n_penalties : int, default=6
         Number of values of :math:`\rho`, each ten times the last one.
     penalty : float, default=1.0
-        The first one.
+        Its first value.
     """
 
     name: ClassVar[str] = "quadratic_penalty"
@@ -44,7 +44,7 @@ class QuadraticPenalty(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """See `Solver.solve`."""
+        """Minimise the penalised objective by L-BFGS, for one value of the penalty after the other."""
         recorder = Recorder(callback, self.verbose)
         view = problem.view(FullBatch)
         z = problem.fair_start(start, random_state)
@@ -76,6 +76,6 @@ result = solver.solve(problem, None, np.random.default_rng(0))
 print(result.status, result.constraint_values)
 # It solves the problem it was given, which bounds the surrogate ...
 assert result.surrogate_violation < 1e-4
-# ... and says what became of the metric.
+# ... and its status says that the metric exceeds kappa.
 assert result.status == "infeasible"
 assert result.constraint_values["statistical_parity"] > 0.1

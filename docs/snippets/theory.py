@@ -1,4 +1,4 @@
-"""What the papers' theorems ask for, beside what a run needed."""
+"""Numbers of iterations that the papers' theorems ask for, beside those that a run needed."""
 
 import warnings
 

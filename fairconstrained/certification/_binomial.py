@@ -132,5 +132,7 @@ def counted_events(sample: Sample) -> Comparison:
     found = sample.comparison()
     if not found.counts_events:
         rate = sample.params.get("rate")
-        raise NotOffered(f"Positive predictions can be counted, which rate={rate!r} is not.")
+        raise NotOffered(
+            f"Its bounds need positive predictions that can be counted; rate={rate!r} is a mean of smooth values."
+        )
     return found

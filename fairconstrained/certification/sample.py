@@ -92,7 +92,7 @@ class Sample:
         """Return the cells of rows whose rates or means the metric compares; it may raise `NotOffered`."""
         compared = info_of(self.metric).compared
         if not isinstance(compared, CellMeans):
-            raise NotOffered(f"{self.name} compares no means of rows.")
+            raise NotOffered(f"{self.name} is not computed from means over rows.")
         return compared.read(self)
 
 

@@ -42,7 +42,7 @@ def _by_label(rows: MetricRows) -> Comparison:
     """Ranks of one threshold among the rows of each label of a group."""
     if rows.params.get("ranks", "group_and_label") != "group_and_label":
         raise NotOffered(
-            "Rates by label need ends of the interval that are given; with ranks='group' they are estimates."
+            "Its bounds need an interval with known ends; with ranks='group' its ends within a label are estimates."
         )
     scores = check_scores(rows.response)
     groups = check_groups(rows.sensitive_features, None, scores.size).groups

@@ -31,7 +31,9 @@ def _others(rows: MetricRows) -> Comparison:
     """Shares of others than the minority; given how many predictions are positive, their number is binomial."""
     rate = rows.params.get("rate", "indicator")
     if rate != "indicator":
-        raise NotOffered(f"A share of the positive predictions is a rate of rows, which it is not with rate={rate!r}.")
+        raise NotOffered(
+            f"Its bounds need positive predictions that can be counted; rate={rate!r} is a mean of smooth values."
+        )
     scores = check_scores(rows.response)
     found = check_groups(rows.sensitive_features, None, scores.size)
     others = found.codes != found.labels.index(rows.params["minority"])

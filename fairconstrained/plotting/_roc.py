@@ -185,7 +185,7 @@ class SubsetRocDisplay:
             Weights.
         metric : {"group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", \
                 "bpsn_bnsp"}, default="inter_group"
-            Whose sets to draw; see :mod:`fairconstrained.metrics`.
+            Name of the metric whose sets are drawn; see :mod:`fairconstrained.metrics`.
         protected : object, default=None
             The group to compare with all others, or with everything; None draws where the gap is largest.
         pos_label : object, default=None

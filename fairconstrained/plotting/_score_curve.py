@@ -227,7 +227,9 @@ class ScoreCurveDisplay:
         against = f"{_CURVE} {group_name(self.reference)}"
         drawn = [str(line.get_gid()) for line in ax.lines]
         if any(gid.startswith(_CURVE) and gid != against for gid in drawn):
-            raise ValueError(f"These axes show curves against another group than {self.reference!r}.")
+            raise ValueError(
+                f"These axes show curves against another group than {self.reference!r}; draw these on new axes."
+            )
         self.lines_: dict[Hashable, Any] = {}
         self.bold_: dict[Hashable, Any] = {}
         for group in self.others:

@@ -255,7 +255,7 @@ def _descended(problem: Problem, params: np.ndarray, gradient: np.ndarray, step:
     u = coordinates.from_params(params) - step * coordinates.pull(gradient)
     moved = problem.project(coordinates.to_params(u))
     if not (np.abs(moved) < _UNBOUNDED).all():
-        raise FloatingPointError("the parameters grow without bound")
+        raise FloatingPointError("the parameters grow without limit")
     return moved
 
 

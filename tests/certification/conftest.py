@@ -28,7 +28,7 @@ def draw():
 
 @pytest.fixture(scope="session")
 def sample():
-    """What `certify` makes of a model with these scores."""
+    """Return a function that makes the sample that `certify` makes of a model with some scores."""
 
     def made(name: str, params: dict[str, Any], y: Any, scores: Any, groups: Any, **more: Any) -> Sample:
         response = metrics.METRICS[name].response if name in metrics.METRICS else "decision_function"

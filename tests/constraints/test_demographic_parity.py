@@ -76,7 +76,7 @@ def test_the_solvers_of_the_paper_get_eq_21(make_data, draw_scores, evaluate, in
     assert min(largest) < 0
 
 
-def test_a_way_back_is_the_distance_to_the_interval(make_data, evaluate):
+def test_restoring_slopes_add_the_distance_to_the_interval(make_data, evaluate):
     """Rates of 0 and 1 around (0.05, 0.3): the gap is one, and 0.05 is the shorter way to ranks that count."""
     data = make_data(counts=(20, 30))
     constraint = DemographicParity(0.1, interval=(0.05, 0.3), surrogate="ramp", surrogate_width=1.0).unchecked(data)

@@ -89,7 +89,7 @@ def rates_by_hand(data, scores, target):
     ("notion", "targets"), [(DemographicParity, [None]), (EqualOpportunity, [1.0]), (EqualizedOdds, [1.0, -1.0])]
 )
 def test_components_are_differences_of_clipped_rates(data, draw_scores, evaluate, interval, notion, targets):
-    """Whatever side of the interval the rates lie on; a way back adds to violations only."""
+    """Components on any side of the interval; the term of the restoring slope adds to violations only."""
     bound = notion(0.4, interval=interval(data.labels), threshold=0.3, surrogate="ramp", surrogate_width=NARROW)
     bound = bound.unchecked(data)
     lengths = np.broadcast_to(bound.intervals.length, data.n_groups)

@@ -93,7 +93,7 @@ def test_the_ends_of_the_interval_matter_to_the_gradient(data, draw_scores):
 
 
 def test_scores_at_the_ends_are_means_of_the_rows_around_them(make_data):
-    """Of rows in falling order: 0.25 reaches from 0.20 to 0.30, 0.98 only from 0.96 to 1, and 0 nowhere."""
+    """In rows in falling order, 0.25 reaches from 0.20 to 0.30, 0.98 only from 0.96 to 1, and 0 nowhere."""
     data = make_data(counts=(100, 50))
     scores = np.random.default_rng(0).normal(size=150)
     constraint = bound(data, interval={"a": (0.25, 0.98), "b": (0.0, 0.5)})

@@ -1,4 +1,4 @@
-"""What both parity constraints promise: the exact metric, views that agree, readable errors."""
+"""Promises of both parity constraints: the exact metric, views that agree, readable errors."""
 
 import numpy as np
 import pytest
@@ -110,8 +110,8 @@ def slope_of_worst(constraint, scores):
     return torch.autograd.grad(values.max(), scores)[0].numpy()
 
 
-def test_a_way_back_leads_to_the_interval(data, draw_scores, evaluate):
-    """With the interval between two rates, eq. 21 is constant; a step down the slope of the way back lowers it."""
+def test_a_restoring_slope_leads_to_the_interval(data, draw_scores, evaluate):
+    """With the interval between two rates, eq. 21 is constant; a step down its restoring slope lowers it."""
     constraint = DemographicParity(0.4, interval=(0.4, 0.6), surrogate_width=0.1).unchecked(data)
     scores = draw_scores(data, shift=0.0) + 4.0 * (data.codes == 1) - 2.0
     assert not slope_of_worst(constraint, scores).any()

@@ -61,7 +61,7 @@ def test_thresholds_of_two_distinct_scores_lie_between_them(make_data):
 
 
 def test_windows_meet_the_intervals_of_all_groups(make_data):
-    """Those of length 0.1 may start at 0 to 0.6, as the second group's interval lies in the first one's."""
+    """Windows of length 0.1 may start at 0 to 0.6, as the second group's interval lies in the first one's."""
     intervals = {"a": (0.05, 0.6), "b": (0.2, 0.3)}
     constraint = with_kappa(0.1, make_data(), intervals, False, 4)
     starts = constraint._window[0] - 0.05

@@ -26,7 +26,7 @@ def large():
 
 @pytest.fixture
 def census(files):
-    """What `fetch_acs_income` makes of a small file of the census."""
+    """Data that `fetch_acs_income` makes of a small file of the census."""
     table = pd.read_csv(files / "psam_p40.csv")
     return lambda **arguments: acs_income_from_table(table, **arguments)
 

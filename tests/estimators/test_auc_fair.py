@@ -91,7 +91,7 @@ def gap_of(metric, model, sample, **options):
 
 
 def pair_share(sample):
-    """What a pair of rows counts at most, in both of two AUCs between cells of a group and a label."""
+    """Largest weight of a pair of rows in two AUCs between cells of a group and a label, in both together."""
     return 2 / min(np.prod(counts) for counts in combinations(np.bincount(2 * sample.groups + sample.y), 2))
 
 

@@ -1,4 +1,4 @@
-"""What fit and predict accept, and what they say about what they do not."""
+"""Inputs that fit and predict accept, and messages about those that they do not accept."""
 
 import re
 

@@ -71,7 +71,7 @@ def gap_of(model, sample, **options):
 
 
 def check_report(model, sample, **options):
-    """What is reported is the metric of the training data; returns it."""
+    """Check that the reported gap is the metric of the training data, and return it."""
     gap = gap_of(model, sample, **options)
     assert model.constraint_values_ == {"loss_parity": pytest.approx(gap, abs=1e-12)}
     assert model.violation_ == pytest.approx(max(gap - model.kappa, 0.0), abs=1e-12)
@@ -792,15 +792,15 @@ OTHERS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("estimator", "metric", "grain"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.parametrize(("estimator", "metric", "granularity"), OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("solver", ["ssl_alm", "stochastic_switching", "adam_lagrangian"])
 @pytest.mark.filterwarnings("ignore::fairconstrained.exceptions.ConvergenceWarning")
-def test_networks_of_other_estimators(both, estimator, metric, grain, solver):
+def test_networks_of_other_estimators(both, estimator, metric, granularity, solver):
     options = {"batch_size": 32} | ({"tol": 0.05} if solver == "adam_lagrangian" else {})
     model = fit(clone(estimator).set_params(solver=solver, solver_options=options), both)
     gap = metric(both, model.decision_function(both.X))
     assert list(model.constraint_values_.values()) == [pytest.approx(gap, abs=1e-12)]
-    is_fair = gap <= model.kappa + grain(both)
+    is_fair = gap <= model.kappa + granularity(both)
     assert model.status_ == ("completed" if is_fair else "infeasible")
     assert is_fair or solver != "adam_lagrangian"
     assert model.n_iter_ == 3

@@ -1,4 +1,4 @@
-"""What fitted estimators tell about their bounds: exact values on any rows, granularity, and what a bound costs."""
+"""Measured bounds of fitted estimators: exact values on any rows, granularity, and the price of a bound."""
 
 import numpy as np
 import pytest

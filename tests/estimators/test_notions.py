@@ -50,7 +50,7 @@ def sample(request):
 
 
 def resolution(parity, y, groups, interval):
-    """What one row can change, in the smallest cell that is compared."""
+    """Largest change of a gap by one row, in the smallest cell that is compared."""
     cells = {"equal_opportunity": [y == 1], "equalized_odds": [y == 0, y == 1]}.get(parity, [y >= 0])
     return max(granularity(groups[rows], interval=interval) for rows in cells)
 

@@ -45,7 +45,7 @@ def rows():
 
 
 class Asked(Exception):
-    """What was to be solved, and by what."""
+    """The problem that was to be solved, and its solver."""
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ def test_a9a_as_a_stream(a9a_split):
 
 
 def test_a9a_rates(a9a_split):
-    """What is measured on new rows is what a reduction reaches, in a fraction of its time."""
+    """Gap and accuracy on new rows are those that a reduction reaches, in a fraction of its time."""
     (X, y, groups), (X_new, y_new, groups_new) = a9a_split
     model = RateParityClassifier(0.02, rate="indicator", objective="zero_one", group_interactions=True)
     model.fit(X, y, sensitive_features=groups)

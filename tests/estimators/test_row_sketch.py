@@ -1,4 +1,4 @@
-"""What is remembered of the rows of a fit."""
+"""Sketches that a fit remembers of its rows."""
 
 import pickle
 
@@ -19,7 +19,7 @@ def test_hashes_do_not_depend_on_the_layout(convert):
 
 
 def test_hashes_tell_rows_apart():
-    """Of all rows that differ in one entry, in its place or in the order of entries."""
+    """Rows that differ in one entry, in its place or in the order of entries have different hashes."""
     row = np.array([1.0, 2.0, 0.0])
     others = np.array(
         [row, row + np.array([0, 0, 1e-300]), [2.0, 1.0, 0.0], [0.0, 1.0, 2.0], np.nextafter(row, 9), -row]

@@ -1,4 +1,4 @@
-"""What a fit refuses to compute with, and what it draws."""
+"""Values that a fit refuses to compute with, and the rows that it draws."""
 
 import warnings
 

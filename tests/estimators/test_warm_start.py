@@ -68,7 +68,7 @@ CONSTRAINTS = [
 
 @pytest.mark.slow
 def test_with_other_constraints(classes):
-    """What an earlier fit learnt about the constraints is used where it makes sense, and no more."""
+    """After fits with other constraints, a fit is as good as one without a warm start."""
     model = classifier(warm_start=True, constraint="statistical_parity")
     for constraint, names in CONSTRAINTS:
         fit(model.set_params(constraint=constraint), classes)

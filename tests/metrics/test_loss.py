@@ -52,7 +52,7 @@ def row_loss(name, score, sign):
 
 
 def mean_loss(rows, loss, label, group=None):
-    """Of the rows with this label in this group; None is any."""
+    """Mean loss of the rows with this label in this group; None is any."""
     total = mass = 0.0
     for y, score, g, weight in zip(*rows.values(), strict=True):
         if (label is None or y == label) and (group is None or g == group):

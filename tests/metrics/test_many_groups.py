@@ -121,7 +121,7 @@ def test_worst_threshold_is_that_of_the_whole_table_though_few_blocks_are_made(m
 
 
 def test_areas_of_many_groups_are_those_of_scikit_learn(monkeypatch, rows):
-    """Of a heavy group beside light ones, and where groups and scores have more cells than rows."""
+    """Areas with a heavy group beside light ones, and where groups and scores have more cells than rows."""
     labels, scores, groups, weights = rows
     weights = weights * np.where(groups == 0, 1e12, 1.0)
     monkeypatch.setattr(cell_aucs, "_BLOCK_ENTRIES", 100)

@@ -1,4 +1,4 @@
-"""What the metrics accept as labels, scores, weights and groups, and how they refuse the rest."""
+"""Labels, scores, weights and groups that the metrics accept, and errors for all others."""
 
 import numpy as np
 import pandas as pd

@@ -193,7 +193,7 @@ def test_coordinates_of_dense_and_csr_agree(model, make_data):
 
 
 def effects(model, data):
-    """What every direction adds to the scores."""
+    """Change of the scores for one step in every direction."""
     return [model.forward(direction, data)[0].numpy() for direction in model.shift_directions(data)]
 
 

@@ -68,7 +68,7 @@ def assert_equals_pairs(kernel, sample, width, tolerance):
 
 
 def rounding(sample, width):
-    """What the differences of sums of scores, in widths, may lose."""
+    """Largest rounding error of the differences of sums of scores, in widths."""
     scores = torch.cat(sample[:2])
     return max(1e-11, 1e-15 * float(scores.max() - scores.min()) / width)
 

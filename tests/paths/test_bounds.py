@@ -47,7 +47,7 @@ def test_with_folds_the_grid_ends_where_the_training_parts_resolve_it(classes):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")
 def test_the_grid_is_about_groups_where_the_granularity_is_not(classes):
-    """Of smooth metrics it is a numerical tolerance, and of pairs of rows less than a row."""
+    """The granularity of smooth metrics is a numerical tolerance, and that of pairs of rows is below one row."""
     path = path_of(RateParityClassifier(rate="sigmoid"), classes, n_kappas=2)
     error = 0.5 / np.sqrt(np.bincount(classes.groups).min())
     assert path.kappas.tolist() == [np.inf, pytest.approx(error)]

@@ -1,4 +1,4 @@
-"""What a path measures on held-out rows: against loops written by hand, with pipelines, scorers and processes."""
+"""Measures of a path on held-out rows: against loops written by hand, with pipelines, scorers and processes."""
 
 import warnings
 

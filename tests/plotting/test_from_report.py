@@ -14,7 +14,7 @@ DISPLAYS = [ScoreCurveDisplay, ScoreDensityDisplay, SubsetRocDisplay]
 
 @pytest.fixture
 def report(scores):
-    """What Displays read of a report; they know no more of it."""
+    """The attributes of a report that displays read, and no others."""
     score, groups = scores
     rng = np.random.default_rng(1)
     return SimpleNamespace(

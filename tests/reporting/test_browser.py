@@ -104,7 +104,7 @@ def allowed(html, *scripts):
 
 @pytest.fixture(scope="module")
 def opened(browser, report, tmp_path_factory):
-    """What the scripts found, and what the browser logged."""
+    """Findings of the scripts, and the browser's log."""
     folder = tmp_path_factory.mktemp("browser")
     (folder / "report.html").write_text(allowed(report.to_html(), WATCH, PROBE), encoding="utf-8")
     done = subprocess.run(

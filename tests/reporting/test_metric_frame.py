@@ -1,4 +1,4 @@
-"""The same numbers by Fairlearn and scikit-learn."""
+"""Numbers of a report against those of Fairlearn and scikit-learn."""
 
 import sys
 

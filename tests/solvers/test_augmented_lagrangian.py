@@ -218,7 +218,7 @@ def test_one_iteration_keeps_the_solution_for_a_tighter_bound(parity_problem, no
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_a_run_whose_iterates_are_worse_than_constants_is_given_up_soon(loss):
-    """Of one feature on which groups differ, only constant scores have no gap, whatever the multipliers are."""
+    """With one feature, on which groups differ, only constant scores have no gap, whatever the multipliers are."""
     generator = np.random.default_rng(0)
     groups = np.arange(480) % 4
     X = (generator.normal(size=480) + 2 * groups)[:, None]

@@ -1,4 +1,4 @@
-"""What every solver promises: reproducibility, honest results, history, readable errors."""
+"""Promises of every solver: reproducibility, honest results, history, readable errors."""
 
 import pickle
 from dataclasses import FrozenInstanceError, fields, replace

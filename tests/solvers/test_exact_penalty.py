@@ -91,7 +91,7 @@ def test_a_ball_is_refused(known):
 
 
 def test_auxiliary_variables_are_free(make_problem):
-    """Of twelve groups, in a domain that is about the parameters alone and needs further variables itself."""
+    """Twelve groups, in a domain that is about the parameters alone and needs further variables itself."""
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
     X = rng.normal(size=(codes.size, 3))

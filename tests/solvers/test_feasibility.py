@@ -59,7 +59,7 @@ def test_feasible_points_are_found(start):
 
 
 def test_a_local_minimum_of_the_violation_is_recognised():
-    """Of the level -0.1, only the minimum near z_1 = -1 is feasible; that near 1 has a value of 0.23."""
+    """With the level -0.1, only the minimum near z_1 = -1 is feasible; that near 1 has a value of 0.23."""
     roots = np.roots([4.0, 0.0, -4.0, 0.25]).real
     right, left = roots.max(), roots.min()
     begin = find_feasible(Quartic(-0.1), np.array([1.5, 0.5]), everywhere, 1e-4, lambda: 10.0)

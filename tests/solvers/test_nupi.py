@@ -78,8 +78,8 @@ def test_multipliers_of_the_outside_package(make_plane):
         np.testing.assert_allclose(method.multipliers, dual.duals.numpy() + first, rtol=1e-5)
 
 
-def test_the_proportional_part_damps_the_swinging(make_plane):
-    """Of the multiplier about its end, 1, for (2 - 1) = y z on the border of the disk."""
+def test_the_proportional_part_damps_oscillations(make_plane):
+    """The multiplier oscillates less about its limit, 1, for (2 - 1) = y z on the border of the disk."""
     highest = {}
     for gain in (0.0, 1.0, 5.0):
         plane = make_plane([(2.0, 0.0)], radius=0.5, bound=3.0)

@@ -109,7 +109,7 @@ def test_fit_refuses_an_option_and_leaves_the_estimator_as_it_was(estimator, mes
 
 
 def test_annotations_of_a_third_party():
-    """Those that say nothing of a range, or name a class that means nothing here, are no obstacle."""
+    """Annotations that give no range, or name a class without a meaning here, are no obstacle."""
 
     @dataclass(frozen=True)
     class Options:

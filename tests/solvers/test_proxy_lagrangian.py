@@ -117,7 +117,7 @@ def test_the_radius_is_that_of_the_sum():
 
 
 @pytest.mark.slow
-def test_the_matrix_finds_its_way_back():
+def test_the_matrix_recovers():
     """After a long time in which one component did not matter, its weight grows again once it is violated."""
     player = _PLAYERS["swap"](2, 1.0)
     for _ in range(1000):

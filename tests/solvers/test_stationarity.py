@@ -169,7 +169,7 @@ def test_at_the_optimum_the_multipliers_are_those_of_the_problem(known):
 
 
 def test_auxiliary_variables_take_part(make_problem):
-    """Of twelve groups, a centre of the losses is one more variable, with which the optimum is stationary."""
+    """With twelve groups, a centre of the losses is one more variable, with which the optimum is stationary."""
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(12), rng.integers(5, 20, 12))
     X = rng.normal(size=(codes.size, 3))

@@ -1,4 +1,4 @@
-"""What the stochastic solvers share: epochs and their records, limits, ends of all kinds, and going on."""
+"""Common behaviour of the stochastic solvers: epochs and their records, limits, ends of all kinds, and going on."""
 
 import pickle
 import re
@@ -226,7 +226,7 @@ def test_separate_batches_with_no_fewer_rows_than_all_are_all_rows(lopsided):
 
 @pytest.mark.slow
 def test_separate_gradients_are_without_bias(lopsided):
-    """Of the objective, of the constraints, and of their product, which rows in common would give a bias."""
+    """Gradients of the objective, of the constraints, and their product, in which shared rows would cause a bias."""
     source, z = Source(lopsided.view(Stochastic), np.random.default_rng(0), 2, 1.0), np.array([0.7, -0.4, 0.2, 0.3])
     whole, weights = lopsided.view(FullBatch).at(z), np.array([1.0, 0.0])
     exact = [objective_gradient(whole), whole.gradient(0.0, weights)]
@@ -371,7 +371,7 @@ def test_the_state_of_another_solver_is_a_start_without_one(unequal, other):
 
 
 def test_the_best_iterate_of_another_kappa_is_judged_anew(unequal):
-    """What was the best iterate under a wide bound is not returned under a narrow one."""
+    """The best iterate under a loose bound is not returned under a tight one."""
     data = unequal.problem.data
     wide, narrow = (replace(unequal.problem, constraints=(LossParity(k).unchecked(data),)) for k in (1.0, 0.02))
     first = solve(wide, "ssl_alm", select="best", max_epochs=3)
@@ -440,7 +440,7 @@ def test_an_interruption_in_a_callback_keeps_the_best_model(wider, name):
 
 
 def test_an_interruption_in_a_step_keeps_the_best_model(unequal, gradients):
-    """Of the second epoch, the third step."""
+    """The interruption is in the third step of the second epoch."""
     first = solve(unequal.problem, "sgd", max_epochs=1)
     gradients(N_STEPS + 3, interrupt)
     result = solve(unequal.problem, "sgd", keep_on_interrupt=True)

@@ -194,7 +194,7 @@ def rows_of(view):
 @pytest.mark.parametrize("kind", ["constraints", "objective"])
 @pytest.mark.parametrize(("rows", "n_sets"), [(1, 16), (2, 16)])
 def test_either_half_of_a_mini_batch_is_a_mini_batch_of_half_the_size(eight, kind, rows, n_sets):
-    """The same sets of rows, equally often: this is what makes the sum of the differences collapse."""
+    """Halves are equal to mini-batches of half the size in distribution, so that the sum of differences telescopes."""
     method, source = method_and_source(eight, [0.0, 0.0])
     if kind == "objective":  # of all rows; of its 8 and 4 parts with one and two rows each
         draw, rows, n_sets = source.objective_rows, 2 * rows, {1: 16, 2: 16}[rows]

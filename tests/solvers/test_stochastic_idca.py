@@ -112,7 +112,7 @@ def test_proximity_is_a_parabola_around_the_outer_iterate(batch_problem):
 
 
 def test_the_next_outer_iterate_is_the_mean_of_the_inner_ones(parity_problem):
-    """Of one step the mean is the start; of two, it is half a step of length V / (2 alpha) away."""
+    """After one step the mean is the start; after two, it is half a step of length V / (2 alpha) away."""
     problem = parity_problem(DemographicParity, 1.0)  # kappa = 1: the queues stay empty
     start = np.full(problem.n_params, 0.1)
     z = problem.start(start)

@@ -5,12 +5,12 @@
 ``gap(y, scores, groups) -> float``
     The exact metric that kappa bounds, from labels in {-1, 1}, log-odds and the groups' names.
 ``differences(losses, y, member) -> Tensor``
-    The same on a mini-batch for methods in torch: signed differences, each of which is to be at most kappa, of row
+    The gap on a mini-batch for methods in torch: signed differences, each of which is to be at most kappa, of row
     losses of shape (n,), labels in {-1, 1} of shape (n,) and memberships 0 or 1 of shape (n, n_groups).
 ``TITLE`` : str
-    For figures and tables.
+    Title in figures and tables.
 ``PLACE`` : int, optional
-    Among the others, see `benchmarks.loss_parity.discovery`.
+    Place among the others, see `benchmarks.loss_parity.discovery`.
 """
 
 from __future__ import annotations

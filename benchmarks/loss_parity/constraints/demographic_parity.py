@@ -14,10 +14,10 @@ PARAMS = {"constraint": "demographic_parity"}
 
 
 def gap(y: np.ndarray, scores: np.ndarray, groups: np.ndarray) -> float:
-    """See `benchmarks.loss_parity.constraints`."""
+    """Gap of the mean losses of the groups."""
     return loss_parity_gap(y, scores, sensitive_features=groups, **PARAMS)
 
 
 def differences(losses: Tensor, y: Tensor, member: Tensor) -> Tensor:
-    """See `benchmarks.loss_parity.constraints`."""
+    """Signed differences of the groups' mean losses on a mini-batch."""
     return signed_pairs(losses @ member / member.sum(dim=0))

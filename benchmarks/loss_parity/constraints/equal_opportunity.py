@@ -14,10 +14,10 @@ PARAMS = {"constraint": "equal_opportunity"}
 
 
 def gap(y: np.ndarray, scores: np.ndarray, groups: np.ndarray) -> float:
-    """See `benchmarks.loss_parity.constraints`."""
+    """Gap of the mean losses of the groups' positive rows."""
     return loss_parity_gap(y, scores, sensitive_features=groups, **PARAMS)
 
 
 def differences(losses: Tensor, y: Tensor, member: Tensor) -> Tensor:
-    """See `benchmarks.loss_parity.constraints`."""
+    """Signed differences of the mean losses of positive rows on a mini-batch."""
     return label_differences(losses, y > 0, member)

@@ -15,11 +15,11 @@ PARAMS = {"constraint": "equalized_odds", "agg_labels": "sum"}
 
 
 def gap(y: np.ndarray, scores: np.ndarray, groups: np.ndarray) -> float:
-    """See `benchmarks.loss_parity.constraints`."""
+    """Sum of the gaps of mean losses among positive and among negative rows."""
     return loss_parity_gap(y, scores, sensitive_features=groups, **PARAMS)
 
 
 def differences(losses: Tensor, y: Tensor, member: Tensor) -> Tensor:
-    """See `benchmarks.loss_parity.constraints`: |a| + |b| is the largest of a + b, a - b and their negatives."""
+    """Signed sums on a mini-batch: |a| + |b| is the largest of a + b, a - b and their negatives."""
     positive, negative = (label_differences(losses, chosen, member) for chosen in (y > 0, y < 0))
     return torch.cat([positive + negative, positive - negative])

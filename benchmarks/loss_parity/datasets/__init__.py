@@ -4,15 +4,15 @@
     Dense features as they are, labels -1 and 1, the group of every row, and, if there is an official split,
     ``is_train``. What says the group should not be among the features.
 ``TITLE`` : str
-    For figures and tables.
+    Title in figures and tables.
 ``STANDARDISE`` : bool, optional
     Whether the features are standardised on the training part; they are if it is left out.
 ``SECONDS`` : float, optional
-    Of a run, if not the published ones.
+    Seconds of a run, if not the published ones.
 ``SPLITS`` : tuple of str, optional
-    Those of `SPLITS` that it is run with; all of them if it is left out.
+    Ways of `SPLITS` that it is run with; all of them if it is left out.
 ``PLACE`` : int, optional
-    Among the others, see `benchmarks.loss_parity.discovery`.
+    Place among the others, see `benchmarks.loss_parity.discovery`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """What is trained on, and what is not."""
+    """Rows to train on, and rows to test on."""
 
     train: Part
     test: Part
@@ -58,7 +58,7 @@ def datasets() -> dict[str, ModuleType]:
 
 
 def split_seed(split: str, seed: int) -> int:
-    """What the rows of a run with this seed are split with."""
+    """Seed that the rows of a run with this seed are split with."""
     return FIXED_SEED if split == "fixed" else seed
 
 

@@ -22,7 +22,7 @@ SAMPLE = "acs_income_2018_OK_sample.parquet"
 
 @cache
 def load() -> Table:
-    """See `benchmarks.loss_parity.datasets`.
+    """Load all rows if they can be had, and else the sample.
 
     Raises
     ------

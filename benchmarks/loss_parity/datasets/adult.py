@@ -14,7 +14,7 @@ STANDARDISE = False  # a rare category would become a huge number
 
 
 def load() -> Table:
-    """See `benchmarks.loss_parity.datasets`."""
+    """Load the Adult data with their official split."""
     table = load_a9a()
     X = table.X.toarray()
     agreement = np.mean((table.groups == "female")[:, None] == X, axis=0)

@@ -5,7 +5,7 @@
     are not None, and calls ``setting.record`` on the way; ``_loop.follow`` does both. What is reported is computed from
     the parameters by the benchmark, afterwards.
 ``LABEL`` : str
-    For figures and tables.
+    Name in figures and tables.
 ``ENDS_ITSELF`` : bool, optional
     Whether there is no time limit.
 ``REQUIRES`` : tuple of str, optional
@@ -15,9 +15,9 @@
 ``LIKE`` : str, optional
     The method of which it is another implementation; it is drawn in that one's colour, dashed.
 ``PLACE`` : int, optional
-    Among the others, see `benchmarks.loss_parity.discovery`.
+    Place among the others, see `benchmarks.loss_parity.discovery`.
 
-What several methods share is in the files whose names begin with an underscore.
+Code that several methods share is in the files whose names begin with an underscore.
 """
 
 from __future__ import annotations
@@ -55,18 +55,18 @@ class Visit(NamedTuple):
 
 @dataclass
 class Setting:
-    """What a method is given.
+    """Everything that a method is given.
 
     Attributes
     ----------
     train : Part
         Standardised features, labels in {-1, 1} and the groups' names.
     constraint : module
-        See `benchmarks.loss_parity.constraints`.
+        One of the modules of `benchmarks.loss_parity.constraints`.
     kappa : float
     seed : int
     seconds : float or None
-        Of processor time that training may take.
+        Seconds of processor time that training may take.
     visits : list of Visit
     """
 

@@ -1,4 +1,4 @@
-"""What methods in plain torch share: the data as tensors, and the loop around their steps."""
+"""Common parts of the methods in plain torch: the data as tensors, and the loop around their steps."""
 
 from __future__ import annotations
 

@@ -11,5 +11,5 @@ ENDS_ITSELF = True
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return fit(setting, "auto", batch_size=256)

@@ -12,5 +12,5 @@ LIKE = "auto"
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return fit(setting, "auto", batch_size=256, solver_options={"smoothing": 2.0})

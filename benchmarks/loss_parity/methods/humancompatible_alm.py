@@ -12,5 +12,5 @@ REQUIRES = ("humancompatible.train",)
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return train(setting, smooth=False)

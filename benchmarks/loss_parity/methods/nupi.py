@@ -11,5 +11,5 @@ LABEL = "nuPI"
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return train(setting, NuPI(batch_size=BATCH))

@@ -13,6 +13,6 @@ LABEL = "penalty"
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     n_groups = np.unique(setting.train.groups).size
     return train(setting, StochasticPenalty(batch_size=BATCH * n_groups))

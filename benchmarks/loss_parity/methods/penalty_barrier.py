@@ -11,5 +11,5 @@ LABEL = "penalty-barrier"
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return train(setting, PenaltyBarrier(batch_size=BATCH, smoothing=2.0))

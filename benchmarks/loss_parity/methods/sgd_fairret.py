@@ -29,7 +29,7 @@ LEARNING_RATE, WEIGHT = 0.05, 0.5
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     rows = Rows.of(setting.train)
     network = new_network(rows.X.shape[1], setting.seed)
     return follow(setting, network, _steps(network, rows, setting.seed))

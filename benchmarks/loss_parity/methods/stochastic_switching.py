@@ -18,5 +18,5 @@ PUBLISHED = {
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return train(setting, StochasticSwitching(batch_size=BATCH))

@@ -11,5 +11,5 @@ LABEL = "switching, equal steps"
 
 
 def run(setting: Setting) -> Outcome:
-    """See `benchmarks.loss_parity.methods`."""
+    """Train the network by this method."""
     return train(setting, StochasticSwitching(batch_size=BATCH, learning_rate=0.02, constraint_rate=0.02))

@@ -1,11 +1,11 @@
-"""What `LossParityClassifier` and its solvers promise: a module for each, with
+"""Promises of `LossParityClassifier` and its solvers: a module for each, with
 
 ``measure(quick: bool) -> dict of str to DataFrame``
-    The tables by their names; with ``quick``, of little data, to see that it works.
+    The tables by their names; with ``quick``, they are computed from few data, to see that it works.
 ``REQUIRES`` : tuple of str, optional
     Modules without which it is left out.
 ``PLACE`` : int, optional
-    Among the others, see `benchmarks.loss_parity.discovery`.
+    Place among the others, see `benchmarks.loss_parity.discovery`.
 """
 
 from __future__ import annotations

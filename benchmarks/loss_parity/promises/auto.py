@@ -21,7 +21,7 @@ PLACE = 4
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """See `benchmarks.loss_parity.promises`; the last line has the largest gap and the means of the others."""
+    """Measure runs of the default solver; the last line has the largest gap and the means of the others."""
     set_threads(1)
     runs = pd.DataFrame([_run(seed) for seed in range(2 if quick else N_SEEDS)])
     last = runs.drop(columns="status").mean().to_dict() | {"train_gap": runs.train_gap.max()}

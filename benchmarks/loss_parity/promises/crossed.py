@@ -29,7 +29,7 @@ QUICK_ROWS = 20_000
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """See `benchmarks.loss_parity.promises`."""
+    """Count the cells of crossed columns, and measure fits that bound the gap between them."""
     set_threads(1)
     frame = pd.read_parquet(data_folder() / "acs_income_2018_us_sample.parquet")
     if quick:

@@ -45,12 +45,12 @@ class Instance(NamedTuple):
 
     @property
     def rho(self) -> float:
-        """What the bound is found with; it may not be larger than the other one."""
+        """Radius with which kappa is found; it may not be larger than ``beta``."""
         return min(RHO, RHO * self.beta)
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """See `benchmarks.loss_parity.promises`."""
+    """Measure objective, violation and seconds of both solvers."""
     set_threads(1)
     count = 3 if quick else 20
     kinds: dict[str, Iterator[Instance]] = {

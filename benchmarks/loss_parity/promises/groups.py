@@ -53,7 +53,7 @@ def make_table(rows: int, seed: int = 0) -> tuple[Part, pd.DataFrame]:
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """See `benchmarks.loss_parity.promises`."""
+    """Measure the encoding of many groups, and the time of a step."""
     set_threads(1)
     steps = [row for n_groups in GROUPS for row in _of_steps(n_groups, calls=10 if quick else 100)]
     cells = _of_cells(QUICK_ROWS, QUICK_LEAST) if quick else _of_cells(ROWS, LEAST)

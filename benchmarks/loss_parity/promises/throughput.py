@@ -38,7 +38,7 @@ BATCHES = (8, 256)
 
 
 def measure(quick: bool) -> dict[str, pd.DataFrame]:
-    """See `benchmarks.loss_parity.promises`."""
+    """Measure the seconds of a step by group rows, ours and those of the package."""
     set_threads(1)
     part = load_parts("acs_income_ok", 0).train
     found = [_measure(part, batch, calls=64 if quick else 128, repeats=3 if quick else 15) for batch in BATCHES]
@@ -78,7 +78,7 @@ def _package_steps(rows: Rows, batches: Any) -> Any:
 
 
 def _fit_seconds(part: Part, batch: int, epochs: int = 3) -> float:
-    """Of an iteration, when `fit` does ``epochs`` more of them."""
+    """Processor seconds of a step, from fits that differ by ``epochs`` epochs."""
     times = []
     for n_epochs in (1, 1 + epochs):
         model = LossParityClassifier(

@@ -170,7 +170,7 @@ class _BatchModel:
     def _joined(self, scores: np.ndarray, z: np.ndarray) -> Tensor:
         u = np.concatenate([scores, z[self._n_params :]])
         if not (np.abs(u) < _UNBOUNDED).all():
-            raise FloatingPointError("the scores or the auxiliary variables grow without bound")
+            raise FloatingPointError("the scores or the auxiliary variables grow without limit")
         return torch.from_numpy(u)
 
 
