@@ -9,12 +9,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["completed_documentation", "entries", "inherited_documentation"]
+__all__ = ["completed_documentation", "entries", "inherited_documentation", "with_section"]
 
 #: The head of a section of a docstring, such as "Parameters" and its underline.
 _HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 #: An entry of a section: a line that is not indented, and the indented ones below it.
 _ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
+#: The sections in the order of numpydoc.
+_SECTIONS = [
+    "Parameters",
+    "Attributes",
+    "Returns",
+    "Yields",
+    "Raises",
+    "Warns",
+    "See Also",
+    "Notes",
+    "References",
+    "Examples",
+]
 
 
 def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
@@ -65,7 +78,7 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
             places = {name: place for place, name in enumerate(parameters)}
             own.sort(key=lambda entry: places.get(entry[0][0], 0))
             own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
-        doc = _replaced(doc, section, [text.rstrip("\n") for _, text in own])
+        doc = with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
     return doc or None
 
 
@@ -95,10 +108,15 @@ def entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
         yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
 
 
-def _replaced(doc: str, section: str, texts: list[str]) -> str:
-    """The docstring with these entries in a section, if it has that section."""
+def with_section(doc: str, section: str, text: str) -> str:
+    """Return the docstring with this text as a section, in its place among the sections that there are."""
     span = _span(doc, section)
-    if span is None:
+    if span is not None:
+        rest = doc[span[1] :]
+        return doc[: span[0]] + text + ("\n\n" + rest if rest else "")
+    if not doc or not text:
         return doc
-    rest = doc[span[1] :]
-    return doc[: span[0]] + "\n".join(texts) + ("\n\n" + rest if rest else "")
+    later = _SECTIONS[_SECTIONS.index(section) + 1 :]
+    place = next((head.start() for head in _HEAD.finditer(doc) if head.group(1) in later), len(doc))
+    before, rest = doc[:place].rstrip("\n"), doc[place:]
+    return f"{before}\n\n{section}\n{'-' * len(section)}\n{text}" + ("\n\n" + rest if rest else "")

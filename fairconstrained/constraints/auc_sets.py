@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -12,13 +12,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.checks.messages import check_arguments, shortened
+from fairconstrained.checks.messages import check_arguments
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.groups import cell_maxima, cell_sums
 from fairconstrained.metrics.auc_gaps import difference_aucs
-from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences, mask_cells
+from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences, checked_masks, mask_cells
 
 __all__ = ["AUCSets", "SetRows", "both_ways", "side_names"]
 
@@ -108,7 +108,7 @@ class AUCSets:
     def _of_masks(cls, data: FairData, constraint: Any, protected: Hashable | None) -> Self:
         if protected is not None:
             raise ValueError("protected works with constraints by name only; masks say which rows are compared.")
-        masks = _as_masks(constraint)
+        masks = checked_masks(constraint, "a constraint of AUCs by masks must be")
         if masks.shape[1] <= data.order.max():
             raise ValueError(f"masks have an entry for every row that is given, but these have {masks.shape[1]}.")
         codes, n_cells, difference = mask_cells(masks[:, data.order])
@@ -259,28 +259,9 @@ def _ask(constraint: Callable[[np.ndarray, np.ndarray], Any], data: FairData) ->
         "a constraint of AUCs by a function needs two arguments, (positive, groups), and four masks",
         *columns,
     )
-    found = _as_masks(constraint(*columns))
-    if found.shape[1] != rows.size:
-        raise ValueError(f"constraint was asked for masks of {rows.size} rows, and returned {found.shape[1]} entries.")
     masks = np.zeros((4, data.order.max() + 1), dtype=bool)
-    masks[:, data.order[rows]] = found
+    masks[:, data.order[rows]] = checked_masks(constraint(*columns), "constraint must return", rows.size)
     return masks
-
-
-def _as_masks(constraint: Any) -> np.ndarray:
-    """Return four masks as a boolean ndarray of shape (4, n)."""
-    masks = [np.asarray(mask) for mask in constraint] if isinstance(constraint, Iterable) else []
-    if len(masks) != 4 or any(mask.dtype != bool or mask.ndim != 1 for mask in masks):
-        got = [f"{mask.dtype} of shape {mask.shape}" for mask in masks] if masks else constraint
-        raise ValueError(
-            "a constraint of AUCs by masks must be, or return, four boolean masks G1, G1', G2 and G2', with one entry "
-            f"per row; got {shortened(got) if masks else repr(got)}."
-        )
-    if len({mask.size for mask in masks}) > 1:
-        raise ValueError(
-            f"the four masks of a constraint of AUCs must be of one length, but have {[m.size for m in masks]} entries."
-        )
-    return np.stack(masks)
 
 
 def _compact(rows: np.ndarray) -> Rows:

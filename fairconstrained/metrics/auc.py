@@ -49,12 +49,6 @@ def partial_group_auc_gap(
 
     in which a tie :math:`s = s'` counts one half.
 
-    Parameters
-    ----------
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is
-        the top: ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
-
     Returns
     -------
     gap : float
@@ -63,12 +57,6 @@ def partial_group_auc_gap(
         One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
         the probability that a row of the group outranks one of that group within the interval. Only if
         ``return_groups``.
-
-    Raises
-    ------
-    ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
-        differ, or a group has no weight.
 
     Notes
     -----
@@ -79,9 +67,8 @@ def partial_group_auc_gap(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Appendix A, equation (37); equation (36) for the
-       whole interval; remark 5.3 for unions and intervals by group.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: appendix A, eq. (37); eq. (36) for the whole interval; remark 5.3 for
+       unions and intervals by group.
 
     Examples
     --------
@@ -130,11 +117,6 @@ def group_auc_gap(
 
     in which a tie :math:`s = s'` counts one half: how well the score tells the groups apart.
 
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-
     Returns
     -------
     gap : float
@@ -143,11 +125,6 @@ def group_auc_gap(
         One row for each group: ``n_samples``, ``weight``; ``against``, the group from which it differs most; ``auc``,
         the probability that a row of the group outranks one of that group, NaN for a single group. Only if
         ``return_groups``.
-
-    Raises
-    ------
-    ValueError
-        If scores are not finite, lengths differ, a group has no weight, or ``protected`` is not a group.
 
     See Also
     --------
@@ -159,8 +136,7 @@ def group_auc_gap(
 
     References
     ----------
-    .. [1] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 1.
+    .. [1] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 1.
 
     Examples
     --------
@@ -168,7 +144,6 @@ def group_auc_gap(
     >>> group_auc_gap(None, [8, 7, 4, 3, 8, 6, 2, 1], sensitive_features=list("aaaabbbb"))
     0.15625
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups("group_auc", y_true, y_score, sensitive_features, sample_weight, protected=protected)
     return found.result(agg, return_groups, ["auc"], against=True)
 
@@ -202,11 +177,6 @@ def inter_group_auc_gap(
 
     in which a tie :math:`s = s'` counts one half.
 
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-
     Returns
     -------
     gap : float
@@ -216,26 +186,17 @@ def inter_group_auc_gap(
         of the group's positives against that group's negatives; ``reverse_auc`` of that group's positives against the
         group's negatives; both NaN for a single group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a cell of
-        group and label is empty (the message prints the counts), or ``protected`` is not a group.
-
     Notes
     -----
     One row changes the gap by at most its share of its cell of group and label.
 
     References
     ----------
-    .. [1] N. Kallus, A. Zhou, "The Fairness of Risk Scores Beyond Classification: Bipartite Ranking and the
-       xAUC Metric", NeurIPS 2019.
-    .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (104).
-    .. [3] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 2.
+    .. [1] N. Kallus, A. Zhou, "The Fairness of Risk Scores Beyond Classification: Bipartite Ranking and the xAUC
+       Metric", NeurIPS 2019.
+    .. [2] He, Huang, Yao, Lin, arXiv:2505.12530: eq. (104).
+    .. [3] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 2.
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups(
         "inter_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
@@ -271,11 +232,6 @@ def intra_group_auc_gap(
 
     in which a tie :math:`s = s'` counts one half.
 
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order within each group matters.
-
     Returns
     -------
     gap : float
@@ -284,12 +240,6 @@ def intra_group_auc_gap(
         One row for each group: ``n_samples``, ``weight``, ``auc``, which is NaN for a single group. Only if
         ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a cell of
-        group and label is empty (the message prints the counts), or ``protected`` is not a group.
-
     Notes
     -----
     One row changes the gap by at most its share of its cell of group and label.
@@ -297,12 +247,9 @@ def intra_group_auc_gap(
     References
     ----------
     .. [1] A. Beutel et al., "Fairness in Recommendation Ranking through Pairwise Comparisons", KDD 2019.
-    .. [2] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (106).
-    .. [3] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 3.
+    .. [2] He, Huang, Yao, Lin, arXiv:2505.12530: eq. (106).
+    .. [3] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 3.
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups(
         "intra_group", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )

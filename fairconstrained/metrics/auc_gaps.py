@@ -22,6 +22,7 @@ from fairconstrained.metrics.validation import (
     OnEmpty,
     check_cells,
     check_groups,
+    check_option,
     check_scores,
     check_true_labels,
 )
@@ -119,6 +120,7 @@ class GroupComparison:
         against : bool, default=False
             Whether the table names the other group of the pair.
         """
+        check_option("agg", agg, AGGREGATES)
         gap = self.gap(agg)
         if not return_groups:
             return gap

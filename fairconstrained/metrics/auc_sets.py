@@ -9,13 +9,13 @@ Cells of groups and labels are numbered like this: the positives of group g are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "mask_cells"]
+__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "checked_masks", "mask_cells"]
 
 
 class AUCDifference(NamedTuple):
@@ -111,6 +111,22 @@ def auc_differences(
         others = [g for g in groups if g != first] if second is None else [second]
         differences.append(AUCDifference(*sets(_Side.of([first], n_groups), _Side.of(others, n_groups), every)))
     return tuple(sides), tuple(differences)
+
+
+def checked_masks(masks: Any, what: str, n_samples: int | None = None) -> np.ndarray:
+    """Return four masks as a boolean ndarray of shape (4, n_samples); ``what`` begins the message if they are none.
+
+    Without ``n_samples``, the masks only have to be of one length.
+    """
+    found = [np.asarray(mask) for mask in masks] if isinstance(masks, Iterable) else []
+    shapes, kinds = [mask.shape for mask in found], [mask.dtype.name for mask in found]
+    expected = found[0].size if found and n_samples is None else n_samples
+    if shapes != [(expected,)] * 4 or kinds != ["bool"] * 4:
+        got = f"{len(found)} of shapes {shapes[:5]} and types {kinds[:5]}" if found else repr(masks)
+        raise ValueError(
+            f"{what} four boolean masks of shape ({n_samples or 'n_samples'},), for G1, G1', G2 and G2'; got {got}."
+        )
+    return np.array(found)
 
 
 def mask_cells(masks: np.ndarray) -> tuple[np.ndarray, int, AUCDifference]:

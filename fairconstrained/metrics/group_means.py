@@ -145,8 +145,6 @@ def loss_parity_gap(
     agg_labels : {"max", "sum"}, default="max"
         Aggregate in "equalized_odds" of the gaps of two groups among the positive and among the negative rows: the
         larger of them, or their sum as in [1]_. The other constraints ignore it.
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
 
     Returns
     -------
@@ -157,16 +155,9 @@ def loss_parity_gap(
         labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if
         ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If scores are not finite, lengths differ, labels are not two, an option is unknown, a group has no weight, or
-        a cell that is compared is empty.
-
     References
     ----------
-    .. [1] A. Kliachkin, J. Lepsova, G. Bareilles, J. Marecek, "Benchmarking Stochastic Approximation Algorithms for
-       Fairness-Constrained Training of Deep Neural Networks", arXiv:2507.04033. Table 1.
+    .. [1] Kliachkin, Lepsova, Bareilles, Marecek, arXiv:2507.04033: Table 1.
 
     Examples
     --------
@@ -237,8 +228,6 @@ def rate_gap(
         but not more.
     agg : {"max", "mean"}, default="max"
         Aggregate of the gaps (of the pairs of groups, or of every group to all rows).
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether a group without rows of a label that is compared is an error, or makes the gap NaN.
 
     Returns
     -------
@@ -249,16 +238,10 @@ def rate_gap(
         labels are told apart), and ``gap``, to the group it differs from most or to all rows. Only if
         ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If scores are not finite, lengths differ, labels are not two, an option is unknown, a group has no rows or no
-        weight, or a cell that is compared is empty.
-
     References
     ----------
-    .. [1] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness
-       constraints", eqs. 15, 17 and 18.
+    .. [1] "A modified proximal-perturbed Lagrangian for non-convex non-smooth representatives of fairness constraints",
+       eqs. 15, 17 and 18.
 
     Examples
     --------

@@ -74,9 +74,6 @@ def partial_statistical_parity_gap(
 
     Parameters
     ----------
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
-        default compares the whole distributions.
     normalize : bool, default=True
         Divide by the length of the interval (of each group's own, if they differ); False for the rank gap.
 
@@ -88,12 +85,6 @@ def partial_statistical_parity_gap(
         One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group; ``partial_rank``, the rank within the interval. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
-        differ, or a group has no weight.
-
     Notes
     -----
     Tied scores lie on the same side of every threshold, so no tie is ever broken and a constant score has
@@ -103,9 +94,7 @@ def partial_statistical_parity_gap(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.2, equation (6); remark 5.3 for
-       unions and intervals by group.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: definition 4.2, eq. (6); remark 5.3 for unions and intervals by group.
 
     Examples
     --------
@@ -174,9 +163,6 @@ def partial_demographic_parity_gap(
     ----------
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions, a union of disjoint ones, or one of these for each group. The
-        default gives the demographic parity gap at ``threshold``.
 
     Returns
     -------
@@ -186,17 +172,10 @@ def partial_demographic_parity_gap(
         One row for each group: ``n_samples``, ``weight``, ``threshold``; its ``rank`` in the group, which is the
         positive rate; ``partial_rank``, the positive rate within the interval. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], scores are not finite, lengths
-        differ, or a group has no weight.
-
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.3, equation (10), and lemma 5.2;
-       equation (3) for the whole interval.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: definition 4.3, eq. (10), and lemma 5.2; eq. (3) for the whole
+       interval.
     """
     scores = check_scores(y_score, y_true)
     rows = check_groups(sensitive_features, sample_weight, scores.size)

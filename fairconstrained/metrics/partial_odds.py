@@ -118,14 +118,8 @@ def partial_equal_opportunity_gap(
     ----------
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
-        group. The default gives the equal opportunity gap at ``threshold``.
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the positives of its group, or the one among all rows of its group.
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if a group has no positives, or with ``ranks="group"`` none at ranks in the
-        interval.
 
     Returns
     -------
@@ -135,13 +129,6 @@ def partial_equal_opportunity_gap(
         One row for each group: ``n_samples``, ``weight``; ``true_positive_rate``; ``partial_true_positive_rate``, the
         rate within the interval. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], ``ranks`` is unknown, the labels are not
-        binary, scores are not finite, lengths differ, a group has no weight, or no positives that count (the
-        message prints the counts).
-
     Notes
     -----
     Its resolution is :func:`granularity` of the positive rows. With ``ranks="group"`` that is exact where the share of
@@ -149,10 +136,9 @@ def partial_equal_opportunity_gap(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. ``ranks="group_and_label"`` is the gap of the
-       problem that the paper solves, eq. (50); ``ranks="group"`` is that of its Definition A.2, eq. (42). Remark 5.3
-       for unions and intervals by group.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: ``ranks="group_and_label"`` is the gap of the problem that the paper
+       solves, eq. (50); ``ranks="group"`` is that of its Definition A.2, eq. (42). Remark 5.3 for unions and intervals
+       by group.
 
     Examples
     --------
@@ -219,14 +205,8 @@ def partial_equalized_odds_gap(
     ----------
     y_score : array-like of shape (n_samples,)
         Scores, e.g. from ``decision_function``.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval as fractions of what ``ranks`` says, a union of disjoint ones, or one of these for each
-        group. The default gives the equalized-odds difference at ``threshold``.
     ranks : {"group_and_label", "group"}, default="group_and_label"
         Whether a row's rank is the one among the rows of its group and label, or the one among all rows of its group.
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if a group has no positives or no negatives, or with ``ranks="group"`` none at
-        ranks in the interval.
 
     Returns
     -------
@@ -237,13 +217,6 @@ def partial_equalized_odds_gap(
         ``partial_false_positive_rate``, ``partial_true_positive_rate``, the rates within the interval. Only if
         ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the interval is empty, reversed, overlapping or outside [0, 1], ``ranks`` is unknown, the labels are not
-        binary, scores are not finite, lengths differ, a group has no weight, or a cell of group and label has no
-        rows that count (the message prints the counts).
-
     Notes
     -----
     Its resolution is the larger :func:`granularity` of the positive and of the negative rows, with ``ranks="group"`` as
@@ -251,10 +224,9 @@ def partial_equalized_odds_gap(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. ``ranks="group_and_label"`` is the gap of the
-       problem that the paper solves, eq. (56); ``ranks="group"`` is that of its Definition A.3, eq. (45). Remark 5.3
-       for unions and intervals by group.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: ``ranks="group_and_label"`` is the gap of the problem that the paper
+       solves, eq. (56); ``ranks="group"`` is that of its Definition A.3, eq. (45). Remark 5.3 for unions and intervals
+       by group.
     """
     cells = _rates_above(y_true, y_score, sensitive_features, sample_weight, threshold, pos_label)
     return cells.gap([0, 1], interval, ranks, normalize, agg, on_empty, return_groups)

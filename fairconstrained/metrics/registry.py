@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from fairconstrained.checks.docstrings import completed_documentation
+from fairconstrained.checks.docstrings import completed_documentation, with_section
 from fairconstrained.metrics.comparisons import Compared
 
 __all__ = ["METRICS", "UNITS", "MetricInfo", "find_metric", "info_of", "metric_names", "register"]
@@ -29,10 +30,13 @@ sample_weight : array-like of shape (n_samples,), default=None
     Non-negative; a weight of 2 stands for the same row twice.
 pos_label : object, default=None
     The positive label; None for the larger of the two.
+interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+    Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is the top:
+    ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
 agg : {"max", "mean"}, default="max"
     Aggregate of the gaps.
 on_empty : {"raise", "nan"}, default="raise"
-    Whether to raise or to return NaN if a group has no positives or no negatives.
+    Whether to raise or to return NaN if a cell of rows that is compared, such as the positives of a group, is empty.
 threshold : float, default=0.0
     A row is predicted positive if its score exceeds this: 0 for ``decision_function``, 0.5 for probabilities.
 normalize : bool, default=True
@@ -48,6 +52,16 @@ _IGNORED_LABELS = """Parameters
 y_true : array-like of shape (n_samples,) or None
     Ignored; present so that all metrics share one signature.
 """
+#: Reasons for which a metric that has the parameter raises ValueError.
+_REASONS = {
+    "interval": "the interval is empty, reversed, overlapping or outside [0, 1]",
+    "y_score": "scores are not finite",
+    "pos_label": "the labels are not binary",
+    "protected": "``protected`` is not a group",
+    "on_empty": "a cell of rows that is compared is empty (the message prints the counts)",
+    "agg": "an option is unknown",
+    "sensitive_features": "lengths differ, or a group has no weight",
+}
 Response = Literal["predict", "decision_function", "predict_proba"]
 Metric = TypeVar("Metric", bound=Callable[..., Any])
 
@@ -184,7 +198,13 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
         needs_labels = "None" not in str(parameters.get("y_true"))
         shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
         defaults = {name: known.default for name, known in parameters.items()}
-        function.__doc__ = completed_documentation(function.__doc__, shared, defaults)
+        doc = completed_documentation(function.__doc__, shared, defaults)
+        if doc and "\nRaises\n" not in doc:
+            reasons = ", ".join(reason for name, reason in _REASONS.items() if name in defaults)
+            doc = with_section(
+                doc, "Raises", "ValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
+            )
+        function.__doc__ = doc
         return function
 
     return add

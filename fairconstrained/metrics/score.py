@@ -47,11 +47,6 @@ def statistical_parity_gap(
 
     .. math:: \max_{g, g'} \max_\theta |P(s > \theta \mid g) - P(s > \theta \mid g')|
 
-    Parameters
-    ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order matters.
-
     Returns
     -------
     gap : float
@@ -60,15 +55,9 @@ def statistical_parity_gap(
         One row for each group: ``n_samples``, ``weight``; ``threshold``, the score with the largest gap over all pairs;
         its ``rank`` in the group, P(s > threshold | g). Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If scores are not finite, lengths differ, or a group has no weight.
-
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Equation (2).
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: eq. (2).
     """
     result = partial_statistical_parity_gap(
         y_true,
@@ -135,8 +124,8 @@ def wasserstein_gap(
 
     References
     ----------
-    .. [1] A. Miroshnikov, K. Kotsiopoulos, R. Franks, A. Ravi Kannan, "Wasserstein-based fairness
-       interpretability framework for machine learning models", Machine Learning 111, 2022.
+    .. [1] A. Miroshnikov, K. Kotsiopoulos, R. Franks, A. Ravi Kannan, "Wasserstein-based fairness interpretability
+       framework for machine learning models", Machine Learning 111, 2022.
     """
     scores = check_scores(y_score, y_true)
     if scores.min() < -_PROBABILITY_TOLERANCE or scores.max() > 1 + _PROBABILITY_TOLERANCE:
@@ -203,8 +192,7 @@ def score_curve(
 
     References
     ----------
-    .. [1] Y. He, Y. Huang, Y. Yao, Q. Lin, "Enforcing Fair Predicted Scores on Intervals of Percentiles by
-       Difference-of-Convex Constraints", arXiv:2505.12530. Definition 4.1.
+    .. [1] He, Huang, Yao, Lin, arXiv:2505.12530: definition 4.1.
     """
     scores = check_scores(y_score, y_true)
     rows = check_groups(sensitive_features, sample_weight, scores.size)

@@ -96,8 +96,7 @@ def minority_share(
 
     References
     ----------
-    .. [1] R. Ma, Q. Lin, T. Yang, "Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex
-       Constraints", arXiv:1908.01871, section 5.
+    .. [1] Ma, Lin, Yang, arXiv:1908.01871, section 5.
 
     Examples
     --------
@@ -163,8 +162,7 @@ def parity_pair(
 
     References
     ----------
-    .. [1] R. Ma, Q. Lin, T. Yang, "Proximally Constrained Methods for Weakly Convex Optimization with Weakly Convex
-       Constraints", arXiv:1908.01871, section 1.1.
+    .. [1] Ma, Lin, Yang, arXiv:1908.01871, section 1.1.
 
     Examples
     --------

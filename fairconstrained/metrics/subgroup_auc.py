@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import pandas as pd
 
 from fairconstrained.checks.messages import check_arguments
 from fairconstrained.metrics.auc_gaps import compare_groups, difference_aucs
-from fairconstrained.metrics.auc_sets import mask_cells
+from fairconstrained.metrics.auc_sets import checked_masks, mask_cells
 from fairconstrained.metrics.comparisons import AUCDifferences
-from fairconstrained.metrics.rates import AGGREGATES, Aggregate
+from fairconstrained.metrics.rates import Aggregate
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
     GroupedRows,
@@ -60,12 +60,8 @@ def positive_equality_gap(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order among the positives matters.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if a group has no positives.
 
     Returns
     -------
@@ -75,12 +71,6 @@ def positive_equality_gap(
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
         ``auc`` of its positives against all positives, NaN for a single group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a set that is
-        compared is empty (the message prints the counts), or ``protected`` is not a group.
-
     Notes
     -----
     With the share :math:`\pi` of the group among all positives, the gap of the group is :math:`1 - \pi` times that
@@ -89,10 +79,9 @@ def positive_equality_gap(
 
     References
     ----------
-    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended
-       Bias with Real Data for Text Classification", WWW 2019 Companion.
-    .. [2] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 4.
+    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended Bias with
+       Real Data for Text Classification", WWW 2019 Companion.
+    .. [2] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 4.
 
     Examples
     --------
@@ -101,7 +90,6 @@ def positive_equality_gap(
     >>> positive_equality_gap(label, score, sensitive_features=group)
     0.125
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups(
         "positive_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
@@ -137,12 +125,8 @@ def negative_equality_gap(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores, e.g. from ``decision_function``. Only their order among the negatives matters.
     protected : object, default=None
         The one group to compare with everything; None compares each of them.
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if a group has no negatives.
 
     Returns
     -------
@@ -152,12 +136,6 @@ def negative_equality_gap(
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
         ``auc`` of its negatives against all negatives, NaN for a single group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a set that is
-        compared is empty (the message prints the counts), or ``protected`` is not a group.
-
     Notes
     -----
     With the share :math:`\pi` of the group among all negatives, the gap of the group is :math:`1 - \pi` times that
@@ -166,10 +144,9 @@ def negative_equality_gap(
 
     References
     ----------
-    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended
-       Bias with Real Data for Text Classification", WWW 2019 Companion.
-    .. [2] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 4.
+    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended Bias with
+       Real Data for Text Classification", WWW 2019 Companion.
+    .. [2] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 4.
 
     Examples
     --------
@@ -178,7 +155,6 @@ def negative_equality_gap(
     >>> negative_equality_gap(label, score, sensitive_features=group)
     0.125
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups(
         "negative_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
@@ -228,12 +204,6 @@ def bpsn_bnsp_gap(
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``; its
         ``bpsn_auc`` and ``bnsp_auc``, NaN for a single group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, scores are not finite, lengths differ, a group has no weight, a set that is
-        compared is empty (the message prints the counts), or ``protected`` is not a group.
-
     Notes
     -----
     Large if the scores of a group are shifted, up or down, against those of everybody with the same label. One row
@@ -241,10 +211,9 @@ def bpsn_bnsp_gap(
 
     References
     ----------
-    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended
-       Bias with Real Data for Text Classification", WWW 2019 Companion.
-    .. [2] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Example 5.
+    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended Bias with
+       Real Data for Text Classification", WWW 2019 Companion.
+    .. [2] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 5.
 
     Examples
     --------
@@ -253,7 +222,6 @@ def bpsn_bnsp_gap(
     >>> bpsn_bnsp_gap(label, score, sensitive_features=group)
     0.125
     """
-    check_option("agg", agg, AGGREGATES)
     found = compare_groups(
         "bpsn_bnsp", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty
     )
@@ -318,8 +286,7 @@ def subset_auc_gap(
 
     References
     ----------
-    .. [1] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2.
+    .. [1] Yao, Lin, Yang, arXiv:2212.12603: definition 2.
 
     Examples
     --------
@@ -343,7 +310,7 @@ def subset_auc_gap(
             subsets, "subsets must take two arguments, subsets(positive, groups), and return four masks", *columns
         )
         subsets = subsets(*columns)
-    masks = _check_masks(subsets, scores.size)
+    masks = checked_masks(subsets, "subsets must be", scores.size)
     counts = np.count_nonzero(masks & (rows.weights > 0), axis=1)
     if on_empty == "raise" and not counts.all():
         empty = " and ".join(name for name, count in zip(_SUBSETS, counts, strict=True) if not count)
@@ -363,16 +330,3 @@ def _group_labels(rows: GroupedRows) -> np.ndarray:
         # a table keeps the types of its columns apart; an array of tuples could not be compared with a value
         return pd.DataFrame(list(rows.labels)).to_numpy()[rows.codes]
     return rows.index.to_numpy()[rows.codes]
-
-
-def _check_masks(subsets: Any, n_samples: int) -> np.ndarray:
-    """Four masks as an array of shape (4, n_samples)."""
-    masks = [np.asarray(mask) for mask in subsets] if isinstance(subsets, Iterable) else []
-    shapes, kinds = [mask.shape for mask in masks], [mask.dtype for mask in masks]
-    if shapes != [(n_samples,)] * 4 or kinds != [np.dtype(bool)] * 4:
-        described = f"{len(masks)} of shapes {shapes[:5]} and types {[kind.name for kind in kinds[:5]]}"
-        got = described if masks else repr(subsets)
-        raise ValueError(
-            f"subsets must be four boolean masks of shape ({n_samples},), for G1, G1', G2 and G2'; got {got}."
-        )
-    return np.array(masks)

@@ -129,11 +129,6 @@ def independence_gap(
     groups : DataFrame
         ``n_samples``, ``weight``, ``selection_rate`` by group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, lengths differ, or a group has no weight.
-
     References
     ----------
     .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
@@ -193,18 +188,11 @@ def separation_gap(
         ``n_samples``, ``weight``, ``false_positive_rate``, ``true_positive_rate`` by group. Only if
         ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, lengths differ, a group has no weight, or a cell of group and label is
-        empty (the message prints the counts).
-
     References
     ----------
-    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
-       (separation).
-    .. [2] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
-       definition 2.1.
+    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3 (separation).
+    .. [2] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016, definition
+       2.1.
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
@@ -237,11 +225,6 @@ def equal_opportunity_gap(
 
     .. math:: \max_{g, g'} |P(\hat y = 1 \mid g, y = 1) - P(\hat y = 1 \mid g', y = 1)|
 
-    Parameters
-    ----------
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if a group has no positives.
-
     Returns
     -------
     gap : float
@@ -249,16 +232,10 @@ def equal_opportunity_gap(
     groups : DataFrame
         ``n_samples``, ``weight``, ``true_positive_rate`` by group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, lengths differ, a group has no weight, or a group has no positives
-        (the message prints the counts).
-
     References
     ----------
-    .. [1] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016,
-       definition 2.2.
+    .. [1] M. Hardt, E. Price, N. Srebro, "Equality of Opportunity in Supervised Learning", NeurIPS 2016, definition
+       2.2.
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
@@ -291,11 +268,6 @@ def sufficiency_gap(
 
     .. math:: \max_{g, g'} \sum_{v \in \{0, 1\}} |P(y = 1 \mid g, \hat y = v) - P(y = 1 \mid g', \hat y = v)|
 
-    Parameters
-    ----------
-    on_empty : {"raise", "nan"}, default="raise"
-        Whether to raise or to return NaN if one of the labels is never predicted in a group.
-
     Returns
     -------
     gap : float
@@ -304,16 +276,9 @@ def sufficiency_gap(
         ``n_samples``, ``weight``, ``false_omission_rate`` = P(y=1 | g, yhat=0) and ``precision`` =
         P(y=1 | g, yhat=1) by group. Only if ``return_groups``.
 
-    Raises
-    ------
-    ValueError
-        If the labels are not binary, lengths differ, a group has no weight, or a cell of group and predicted
-        label is empty (the message prints the counts).
-
     References
     ----------
-    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3
-       (sufficiency).
+    .. [1] S. Barocas, M. Hardt, A. Narayanan, "Fairness and Machine Learning", MIT Press 2023, chapter 3 (sufficiency).
     """
     labels = check_binary_labels(y_true, y_pred, pos_label)
     rows = check_groups(sensitive_features, sample_weight, labels.y_pred.size)

@@ -29,7 +29,9 @@ def test_entries_come_in_the_order_of_the_signature_with_its_defaults():
         "Returns\n-------\nvalue : int\n"
     )
     assert completed_documentation(doc, [SHARED], {"a": 2, "b": ""}).rstrip() == expected.rstrip()
-    assert completed_documentation("Do.", [SHARED], {"a": 2}) == "Do."
+    made = "Do.\n\nParameters\n----------\na : int, default=2\n    The first.\n\nNotes\n-----\nNone."
+    assert completed_documentation("Do.\n\nNotes\n-----\nNone.", [SHARED], {"a": 2}) == made
+    assert completed_documentation("Do.", [SHARED], {}) == "Do."
     assert completed_documentation(None, [SHARED], {"a": 2}) is None
 
 

@@ -449,9 +449,12 @@ WRONG = {
     "numbers": (lambda masks: [mask.astype(int) for mask in masks], "four boolean masks"),
     "tables": (lambda masks: [mask[:, None] for mask in masks], "four boolean masks"),
     "too short": (lambda masks: [mask[:5] for mask in masks], "these have 5"),
-    "ragged": (lambda masks: [masks[0][:5], *masks[1:]], r"of one length, but have \[5, 70, 70, 70\] entries"),
+    "ragged": (lambda masks: [masks[0][:5], *masks[1:]], r"got 4 of shapes \[\(5,\), \(70,\)"),
     "three by a function": (lambda masks: lambda positive, groups: [positive] * 3, "four boolean masks"),
-    "short by a function": (lambda masks: lambda positive, groups: [positive[:9]] * 4, "rows, and returned 9"),
+    "short by a function": (
+        lambda masks: lambda positive, groups: [positive[:9]] * 4,
+        r"four boolean masks of shape \(60,\).* \[\(9,\)",
+    ),
 }
 
 
