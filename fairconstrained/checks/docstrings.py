@@ -5,29 +5,19 @@ from __future__ import annotations
 import inspect
 import re
 from ast import literal_eval
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["completed_documentation", "entries", "inherited_documentation", "with_section"]
+__all__ = ["completed_documentation", "documented_by", "entries", "inherited_documentation"]
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 #: The head of a section of a docstring, such as "Parameters" and its underline.
 _HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 #: An entry of a section: a line that is not indented, and the indented ones below it.
 _ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
 #: The sections in the order of numpydoc.
-_SECTIONS = [
-    "Parameters",
-    "Attributes",
-    "Returns",
-    "Yields",
-    "Raises",
-    "Warns",
-    "See Also",
-    "Notes",
-    "References",
-    "Examples",
-]
+_SECTIONS = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples"]
 
 
 def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
@@ -50,6 +40,8 @@ def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | N
 
 def completed_documentation(doc: str | None, others: Sequence[str], parameters: Mapping[str, Any]) -> str | None:
     """Complete a docstring by the entries that others have of the same parameters, and of further attributes.
+
+    What others say of returned values and of errors is added to what it says itself.
 
     Parameters
     ----------
@@ -78,8 +70,26 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
             places = {name: place for place, name in enumerate(parameters)}
             own.sort(key=lambda entry: places.get(entry[0][0], 0))
             own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
-        doc = with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
+        doc = _with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
+    for section in ("Returns", "Raises"):
+        bodies: dict[str, str] = {}
+        for source in (doc, *others):
+            for _, text in entries(source, section):
+                head, _, body = text.rstrip("\n").partition("\n")
+                bodies[head] = bodies[head] + "\n" + body if head in bodies else body
+        doc = _with_section(doc, section, "\n".join(f"{head}\n{body}".rstrip("\n") for head, body in bodies.items()))
     return doc or None
+
+
+def documented_by(*others: str) -> Callable[[_F], _F]:
+    """Complete the documentation of the decorated function, see `completed_documentation`."""
+
+    def complete(function: _F) -> _F:
+        defaults = {name: known.default for name, known in inspect.signature(function).parameters.items()}
+        function.__doc__ = completed_documentation(function.__doc__, others, defaults)
+        return function
+
+    return complete
 
 
 def _with_default(entry: str, default: Any) -> str:
@@ -108,7 +118,7 @@ def entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
         yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
 
 
-def with_section(doc: str, section: str, text: str) -> str:
+def _with_section(doc: str, section: str, text: str) -> str:
     """Return the docstring with this text as a section, in its place among the sections that there are."""
     span = _span(doc, section)
     if span is not None:

@@ -14,7 +14,10 @@ import pandas as pd
 from sklearn.datasets import get_data_home
 from sklearn.utils import Bunch
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
+    FETCHED,
+    RETURNS_BUNCH,
     binary_target,
     build_bunch,
     categorical,
@@ -82,6 +85,7 @@ NeurIPS 2021.
 """
 
 
+@documented_by(RETURNS_BUNCH, FETCHED)
 def fetch_acs_income(
     states: str | Sequence[str] = ("OK",),
     year: int = 2018,
@@ -105,15 +109,12 @@ def fetch_acs_income(
     sensitive : str or sequence of str, default="RAC1P"
         The sensitive feature, or several: then ``sensitive_features`` has one column for each. Any columns of the
         census' person file but the label ``"PINCP"``, such as ``["SEX", "RAC1P", "CIT", "DIS", "ST"]``; estimators
-        compare the groups that these make up together, as many as are observed.
+        compare the groups that these make up together, as many as are observed. The groups are integer codes, or text
+        for the few columns of the census that are text.
     data_home : str or path-like, default=None
         Cache folder, by default that of scikit-learn; the files go to its subfolder ``folktables``.
     include_sensitive : bool, default=False
         Keep the sensitive columns in ``data`` too, as the ACSIncome task of folktables does with its own.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
-    as_frame : bool, default=True
-        Return pandas objects instead of NumPy arrays.
 
     Returns
     -------
@@ -125,29 +126,13 @@ def fetch_acs_income(
             ``DESCR`` gives units and codes, also of missing values.
         target : Series or ndarray of shape (n_samples,)
             1 if the total income exceeds 50,000 USD a year, else 0.
-        sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
-            Integer codes, or text for the few columns of the census that are text.
-        feature_names, sensitive_names : list of str
-            Names of the columns of ``data`` and of the sensitive features.
-        target_names : ndarray of shape (2,)
-            What 0 and 1 stand for.
-        categories : dict
-            Empty, for the codes are numbers, but for sensitive columns of text that are kept in ``data``.
-        frame : DataFrame or None
-            ``data``, the sensitive columns and the label together when ``as_frame``.
-        DESCR : str
-            Description of the data.
-
-    (data, target) : tuple, if ``return_X_y``
 
     Raises
     ------
     ImportError
         If folktables is not installed.
     ValueError
-        If a state or the year is not offered, or the person file has no such column as in ``sensitive``.
-    ConnectionError
-        If the data are not in the cache and the census bureau cannot be reached.
+        If a state or the year is not offered.
 
     References
     ----------

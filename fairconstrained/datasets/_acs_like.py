@@ -10,8 +10,9 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._acs_income import COLUMNS, FEATURES, acs_bunch
-from fairconstrained.datasets._bunch import chosen_columns, select_return
+from fairconstrained.datasets._bunch import RETURNS_BUNCH, chosen_columns, select_return
 
 __all__ = ["make_acs_like"]
 
@@ -108,6 +109,7 @@ _POBP = {
 # fmt: on
 
 
+@documented_by(RETURNS_BUNCH)
 def make_acs_like(
     n_samples: int = 17917,
     sensitive: str | Sequence[str] = "RAC1P",
@@ -128,23 +130,18 @@ def make_acs_like(
         Number of rows; the default is what `fetch_acs_income` returns for Oklahoma and 2018.
     sensitive : str or sequence of str, default="RAC1P"
         The sensitive feature, or several: then ``sensitive_features`` has one column for each. Any of the ten columns.
-    include_sensitive : bool, default=False
-        Keep the sensitive columns in ``data`` too.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
-    as_frame : bool, default=True
-        Return pandas objects instead of NumPy arrays.
     random_state : int, RandomState or None, default=None
         Seed; an int gives the same data at every call.
 
     Returns
     -------
     bunch : Bunch
-        Data and their description, with the attributes of the Bunch of `fetch_acs_income`: ``data`` has float columns
-        AGEP, COW, SCHL, MAR, OCCP, POBP, RELP, WKHP, SEX, RAC1P less the sensitive ones, ``target`` is 1 for an income
-        above 50,000 USD a year, ``sensitive_features`` holds integer codes. ``DESCR`` gives units and codes.
+        Data and their description, with the attributes
 
-    (data, target) : tuple, if ``return_X_y``
+        data : DataFrame or ndarray of shape (n_samples, n_features)
+            Columns of `fetch_acs_income`; ``DESCR`` gives units and codes.
+        target : Series or ndarray of shape (n_samples,)
+            1 if the total income exceeds 50,000 USD a year, else 0.
 
     Raises
     ------

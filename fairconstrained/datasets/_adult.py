@@ -9,7 +9,10 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
+    FETCHED,
+    RETURNS_BUNCH,
     binary_target,
     build_bunch,
     categorical,
@@ -77,6 +80,7 @@ Reference: B. Becker, R. Kohavi, "Adult", UCI Machine Learning Repository, 1996.
 """
 
 
+@documented_by(RETURNS_BUNCH, FETCHED)
 def fetch_adult(
     *,
     sensitive: str | Sequence[str] = "sex",
@@ -91,15 +95,6 @@ def fetch_adult(
     ----------
     sensitive : {"sex", "race"} or sequence of them, default="sex"
         The sensitive feature, or several: then ``sensitive_features`` has one column for each.
-    data_home : str or path-like, default=None
-        Cache folder; by default that of scikit-learn.
-    include_sensitive : bool, default=False
-        Keep the sensitive columns in ``data`` too.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise ``data`` is a float array in which a category is its position in
-        ``categories``.
 
     Returns
     -------
@@ -110,27 +105,6 @@ def fetch_adult(
             14 columns less the sensitive ones. Not-stated values are the category ``'?'``.
         target : Series or ndarray of shape (48842,)
             1 if the income exceeds 50,000 USD a year, else 0.
-        sensitive_features : Series or ndarray of shape (48842,), or (48842, n_sensitive)
-            Group of every row.
-        feature_names, sensitive_names : list of str
-            Names of the columns of ``data`` and of the sensitive features.
-        target_names : ndarray of shape (2,)
-            What 0 and 1 stand for.
-        categories : dict
-            Values of each categorical column of ``data``.
-        frame : DataFrame or None
-            ``data``, the sensitive columns and the label together when ``as_frame``.
-        DESCR : str
-            Description of the data.
-
-    (data, target) : tuple, if ``return_X_y``
-
-    Raises
-    ------
-    ValueError
-        If ``sensitive`` names anything else.
-    ConnectionError
-        If the data are not in the cache and OpenML cannot be reached.
 
     References
     ----------

@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
+    FETCHED,
+    RETURNS_BUNCH,
     binary_target,
     build_bunch,
     categorical,
@@ -86,6 +89,7 @@ M. Gomez Rodriguez, K. P. Gummadi, "Fairness constraints: mechanisms for fair cl
 """
 
 
+@documented_by(RETURNS_BUNCH, FETCHED)
 def fetch_bank_marketing(
     *,
     sensitive: str | Sequence[str] = "age",
@@ -100,15 +104,8 @@ def fetch_bank_marketing(
     ----------
     sensitive : {"age", "marital"} or sequence of them, default="age"
         ``"age"`` gives two groups, from 25 to 60 years and all others [2]_; ``"marital"`` the three values.
-    data_home : str or path-like, default=None
-        Cache folder; by default that of scikit-learn.
     include_sensitive : bool, default=False
         Keep the sensitive columns in ``data`` too; age then in years, as it was recorded.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise ``data`` is a float array in which a category is its position in
-        ``categories``.
 
     Returns
     -------
@@ -119,28 +116,6 @@ def fetch_bank_marketing(
             16 columns less the sensitive ones, described with their units in ``DESCR``.
         target : Series or ndarray of shape (45211,)
             1 if the client subscribed, else 0.
-        sensitive_features : Series or ndarray of shape (45211,), or (45211, n_sensitive)
-            Group of every row.
-        feature_names, sensitive_names : list of str
-            Names of the columns of ``data`` and of the sensitive features.
-        target_names : ndarray of shape (2,)
-            What 0 and 1 stand for.
-        categories : dict
-            Values of each categorical column of ``data``.
-        frame : DataFrame or None
-            ``data``, the groups and the label together when ``as_frame``. With ``include_sensitive`` the
-            age stands in it once, in years.
-        DESCR : str
-            Description of the data.
-
-    (data, target) : tuple, if ``return_X_y``
-
-    Raises
-    ------
-    ValueError
-        If ``sensitive`` names anything else.
-    ConnectionError
-        If the data are not in the cache and OpenML cannot be reached.
 
     References
     ----------

@@ -12,6 +12,8 @@ from sklearn.utils import Bunch
 from fairconstrained.checks.messages import shortened
 
 __all__ = [
+    "FETCHED",
+    "RETURNS_BUNCH",
     "binary_target",
     "build_bunch",
     "categorical",
@@ -19,6 +21,48 @@ __all__ = [
     "require_columns",
     "select_return",
 ]
+
+#: Documentation of what all functions have in common that return a Bunch.
+RETURNS_BUNCH = """Parameters
+----------
+include_sensitive : bool, default=False
+    Keep the sensitive columns in ``data`` too.
+return_X_y : bool, default=False
+    Return ``(data, target)`` instead of a Bunch; the groups are then left out.
+as_frame : bool, default=True
+    Return pandas objects; otherwise ``data`` is a float array in which a category is its position in ``categories``.
+
+Returns
+-------
+bunch : Bunch
+    sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
+        Group of every row.
+    feature_names, sensitive_names : list of str
+        Names of the columns of ``data`` and of the sensitive features.
+    target_names : ndarray of shape (2,)
+        What 0 and 1 stand for.
+    categories : dict
+        Values of each categorical column of ``data``.
+    frame : DataFrame or None
+        ``data``, the sensitive columns and the label together when ``as_frame``.
+    DESCR : str
+        Description of the data.
+
+(data, target) : tuple, if ``return_X_y``
+"""
+#: Documentation of what all functions have in common that download a Bunch.
+FETCHED = """Parameters
+----------
+data_home : str or path-like, default=None
+    Cache folder; by default that of scikit-learn.
+
+Raises
+------
+ValueError
+    If ``sensitive`` names anything else.
+ConnectionError
+    If the data are not in the cache and cannot be downloaded.
+"""
 
 _PADDING = " '"  # ARFF may quote a value and put a blank before it
 

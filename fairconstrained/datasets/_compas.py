@@ -12,7 +12,10 @@ import pandas as pd
 from sklearn.datasets import fetch_file, get_data_home
 from sklearn.utils import Bunch
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
+    FETCHED,
+    RETURNS_BUNCH,
     binary_target,
     build_bunch,
     categorical,
@@ -75,6 +78,7 @@ ProPublica, 2016.
 """
 
 
+@documented_by(RETURNS_BUNCH, FETCHED)
 def fetch_compas(
     *,
     source: str = "openml",
@@ -93,15 +97,6 @@ def fetch_compas(
         its SHA256 hash is that of the file in revision bafff5d of their repository.
     sensitive : {"race", "sex", "age_cat"} or sequence of them, default="race"
         The sensitive feature, or several: then ``sensitive_features`` has one column for each.
-    data_home : str or path-like, default=None
-        Cache folder; by default that of scikit-learn.
-    include_sensitive : bool, default=False
-        Keep the sensitive columns in ``data`` too.
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch; the groups are then left out.
-    as_frame : bool, default=True
-        Return pandas objects; otherwise ``data`` is a float array in which a category is its position in
-        ``categories``.
 
     Returns
     -------
@@ -113,27 +108,11 @@ def fetch_compas(
             itself is not among them.
         target : Series or ndarray of shape (n_samples,)
             1 if the person was charged again within two years, else 0.
-        sensitive_features : Series or ndarray of shape (n_samples,), or (n_samples, n_sensitive)
-            Group of every row.
-        feature_names, sensitive_names : list of str
-            Names of the columns of ``data`` and of the sensitive features.
-        target_names : ndarray of shape (2,)
-            What 0 and 1 stand for.
-        categories : dict
-            Values of each categorical column of ``data``.
-        frame : DataFrame or None
-            ``data``, the sensitive columns and the label together when ``as_frame``.
-        DESCR : str
-            Description of the data.
-
-    (data, target) : tuple, if ``return_X_y``
 
     Raises
     ------
     ValueError
-        If ``source`` or ``sensitive`` names anything else.
-    ConnectionError
-        If the data are not in the cache and the source cannot be reached, or what arrives is another file.
+        If ``source`` names anything else.
 
     Warns
     -----

@@ -9,11 +9,36 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr
 from sklearn.utils import check_random_state
 
+from fairconstrained.checks.docstrings import documented_by
+
 __all__ = ["make_biased_classification", "make_biased_ranking", "make_biased_regression"]
 
 RandomState = int | np.random.RandomState | None
+#: Documentation of the parameters that generators have in common.
+_SHARED = r"""Parameters
+----------
+n_samples : int, default=1000
+    Number of rows.
+n_features : int, default=10
+    Number of columns, at least ``n_informative + 1``.
+group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
+    :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
+proxy_strength : float, default=1.0
+    :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard deviations; with 0 it
+    is noise.
+n_informative : int, default=2
+    :math:`k \ge 1`.
+random_state : int, RandomState or None, default=None
+    Seed; an int gives the same data at every call.
+
+Raises
+------
+ValueError
+    If an argument is out of its range or the lengths differ.
+"""
 
 
+@documented_by(_SHARED)
 def make_biased_classification(
     n_samples: int = 1000,
     n_features: int = 10,
@@ -41,12 +66,6 @@ def make_biased_classification(
 
     Parameters
     ----------
-    n_samples : int, default=1000
-        Number of rows.
-    n_features : int, default=10
-        Number of columns, at least ``n_informative + 1``.
-    group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
-        :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
     positive_rates : sequence of float of length n_groups, default=(0.6, 0.3)
         :math:`p_g = P(y = 1 \mid g)`, in [0, 1].
     separation : float or sequence of length n_groups, default=2.0
@@ -55,13 +74,6 @@ def make_biased_classification(
     group_shift : float or sequence of length n_groups, default=0.0
         :math:`m_g`: shift of both classes of a group along ``z``, in standard deviations: features that
         underrate (negative) or overrate a group whatever its label.
-    proxy_strength : float, default=1.0
-        :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard
-        deviations; with 0 it is noise.
-    n_informative : int, default=2
-        :math:`k \ge 1`.
-    random_state : int, RandomState or None, default=None
-        Seed; an int gives the same data at every call.
 
     Returns
     -------
@@ -71,11 +83,6 @@ def make_biased_classification(
         Label 0 or 1.
     sensitive_features : ndarray of shape (n_samples,)
         Group ``0 .. n_groups - 1``, drawn, so that the counts vary about ``n_samples * group_proportions``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or the lengths differ.
 
     Notes
     -----
@@ -117,6 +124,7 @@ def make_biased_classification(
     return X, y, groups
 
 
+@documented_by(_SHARED)
 def make_biased_regression(
     n_samples: int = 1000,
     n_features: int = 10,
@@ -143,25 +151,12 @@ def make_biased_regression(
 
     Parameters
     ----------
-    n_samples : int, default=1000
-        Number of rows.
-    n_features : int, default=10
-        Number of columns, at least ``n_informative + 1``.
-    group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
-        :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
     group_means : sequence of float of length n_groups, default=(0.0, -1.0)
         :math:`\mu_g = E[y \mid g]`, in units of the target.
     effect : float, default=1.0
         :math:`a`: rise of the target for one standard deviation of ``z``.
     noise : float, default=0.5
         :math:`b \ge 0`: standard deviation of the part that no feature explains.
-    proxy_strength : float, default=1.0
-        :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard
-        deviations; with 0 it is noise.
-    n_informative : int, default=2
-        :math:`k \ge 1`.
-    random_state : int, RandomState or None, default=None
-        Seed; an int gives the same data at every call.
 
     Returns
     -------
@@ -171,11 +166,6 @@ def make_biased_regression(
         Target, float64.
     sensitive_features : ndarray of shape (n_samples,)
         Group ``0 .. n_groups - 1``, drawn, so that the counts vary about ``n_samples * group_proportions``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or the lengths differ.
 
     Notes
     -----
@@ -207,6 +197,7 @@ def make_biased_regression(
     return X, y, groups
 
 
+@documented_by(_SHARED)
 def make_biased_ranking(
     n_queries: int = 100,
     n_documents: int = 10,
@@ -236,22 +227,12 @@ def make_biased_ranking(
     n_queries : int, default=100
     n_documents : int, default=10
         Number of documents of every query.
-    n_features : int, default=10
-        Number of columns, at least ``n_informative + 1``.
     n_grades : int, default=5
         Number of grades of relevance, at least 2.
-    group_proportions : sequence of float of length n_groups, default=(0.7, 0.3)
-        :math:`\pi_g`, positive, with sum 1. Its length is the number of groups.
     separation : float or sequence of length n_groups, default=2.0
         :math:`d_g`: how much of the relevance u the features show.
     group_shift : float or sequence of length n_groups, default=(0.0, -1.0)
         :math:`m_g`: what the features add to the relevance of a group, in standard deviations of their noise.
-    proxy_strength : float, default=1.0
-        :math:`c`: how far the means of neighbouring groups lie apart in the proxy column, in standard deviations.
-    n_informative : int, default=2
-        :math:`k \ge 1`.
-    random_state : int, RandomState or None, default=None
-        Seed; an int gives the same data at every call.
 
     Returns
     -------
@@ -263,11 +244,6 @@ def make_biased_ranking(
         Query ``0 .. n_queries - 1``, ascending.
     sensitive_features : ndarray of shape (n_queries * n_documents,)
         Group ``0 .. n_groups - 1``.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or the lengths differ.
 
     Notes
     -----

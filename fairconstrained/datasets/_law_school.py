@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Bunch
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.datasets._bunch import (
+    RETURNS_BUNCH,
     binary_target,
     build_bunch,
     categorical,
@@ -70,6 +72,7 @@ The bundled file comes from the Python package virny 0.6.0 (BSD-3-Clause); its n
 """
 
 
+@documented_by(RETURNS_BUNCH)
 def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include_sensitive: bool = False) -> Any:
     """Load the law school data: first-attempt bar passage, with race as the sensitive feature.
 
@@ -78,10 +81,6 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
 
     Parameters
     ----------
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch, as in scikit-learn; the groups are then left out.
-    as_frame : bool, default=False
-        Return pandas objects instead of NumPy arrays.
     include_sensitive : bool, default=False
         Append ``race`` to ``data``: a categorical column, or its code (0 Non-White, 1 White) in an array.
 
@@ -94,20 +93,6 @@ def load_law_school(*, return_X_y: bool = False, as_frame: bool = False, include
             See ``DESCR`` for units and ranges.
         target : ndarray or Series of shape (20798,)
             1 if the student passed the bar examination at the first attempt, else 0.
-        sensitive_features : ndarray or Series of shape (20798,)
-            ``"White"`` or ``"Non-White"``.
-        feature_names, sensitive_names : list of str
-            Names of the columns of ``data`` and of the sensitive features.
-        target_names : ndarray of shape (2,)
-            What 0 and 1 stand for.
-        categories : dict
-            Values of each categorical column of ``data``; empty unless ``include_sensitive``.
-        frame : DataFrame or None
-            ``data``, ``race`` and ``pass_bar`` together when ``as_frame``.
-        DESCR : str
-            Description of the data.
-
-    (data, target) : tuple, if ``return_X_y``
 
     References
     ----------

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from fairconstrained.checks.docstrings import completed_documentation, with_section
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.metrics.comparisons import Compared
 
 __all__ = ["METRICS", "UNITS", "MetricInfo", "find_metric", "info_of", "metric_names", "register"]
@@ -197,17 +197,15 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
         parameters = inspect.signature(function).parameters
         needs_labels = "None" not in str(parameters.get("y_true"))
         shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
-        defaults = {name: known.default for name, known in parameters.items()}
-        doc = completed_documentation(function.__doc__, shared, defaults)
-        if doc and "\nRaises\n" not in doc:
-            reasons = ", ".join(reason for name, reason in _REASONS.items() if name in defaults)
-            doc = with_section(
-                doc, "Raises", "ValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
-            )
-        function.__doc__ = doc
-        return function
+        return documented_by(*shared, _errors(parameters))(function)
 
     return add
+
+
+def _errors(parameters: Collection[str]) -> str:
+    """Return the section on errors of a metric with these parameters."""
+    reasons = ", ".join(reason for name, reason in _REASONS.items() if name in parameters)
+    return "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
 
 
 def info_of(function: Callable[..., Any]) -> MetricInfo:

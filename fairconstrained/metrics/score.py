@@ -119,8 +119,7 @@ def wasserstein_gap(
     Raises
     ------
     ValueError
-        If a probability is outside [0, 1], ``n_bins`` is not a positive integer, lengths differ, or a group
-        has no weight.
+        If a probability is outside [0, 1], or ``n_bins`` is not a positive integer.
 
     References
     ----------

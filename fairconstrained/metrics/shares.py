@@ -92,7 +92,7 @@ def minority_share(
     Raises
     ------
     ValueError
-        If scores are not finite, lengths differ, no row is of the minority, or ``rate`` is unknown.
+        If no row is of the minority, or ``rate`` is unknown.
 
     References
     ----------
@@ -158,7 +158,7 @@ def parity_pair(
     Raises
     ------
     ValueError
-        If scores are not finite, lengths differ, ``beta`` is not positive or ``rate`` is unknown.
+        If ``beta`` is not positive, or ``rate`` is unknown.
 
     References
     ----------

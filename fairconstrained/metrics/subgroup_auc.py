@@ -277,8 +277,7 @@ def subset_auc_gap(
     Raises
     ------
     ValueError
-        If ``subsets`` are not four boolean masks of the right length, a subset is empty (the message names it and
-        prints the counts), scores are not finite, lengths differ, or a callable meets labels that are not binary.
+        If ``subsets`` are not four boolean masks of the right length.
 
     Notes
     -----
