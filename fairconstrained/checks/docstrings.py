@@ -64,12 +64,11 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
             for names, text in entries(other, section):
                 new = [name for name in names if name not in documented]
                 if new and (section == "Attributes" or new[0] in parameters):
-                    own.append((names, text))
+                    own.append((names, _with_default(text, parameters.get(new[0]))))
                 documented.update(names)
         if section == "Parameters":
             places = {name: place for place, name in enumerate(parameters)}
             own.sort(key=lambda entry: places.get(entry[0][0], 0))
-            own = [(names, _with_default(text, parameters.get(names[0]))) for names, text in own]
         doc = _with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
     for section in ("Returns", "Raises"):
         bodies: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,8 @@ from fairconstrained.plotting._candidates import (
     scorer_of,
     scoring_name,
 )
-from fairconstrained.plotting.style import GREY, add_legend, line_style, prepare_axes, require_matplotlib
+from fairconstrained.plotting._display import Display
+from fairconstrained.plotting.style import GREY, add_legend, line_style, prepare_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ Scoring = str | Callable[..., float]
 _BY_GAP, _BY_FAIRNESS, _DOMINATED = "front-by-gap", "front-by-fairness", "dominated"
 
 
-class ParetoFrontDisplay:
+class ParetoFrontDisplay(Display):
     """Performance against fairness of several candidates, with their Pareto front.
 
     The horizontal axis shows the gap (smaller is fairer) if all fairness values are at most 0, as those of
@@ -66,10 +67,6 @@ class ParetoFrontDisplay:
         The other candidates.
     error_bars_ : matplotlib ErrorbarContainer or None
         The error bars.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
 
     Examples
     --------
@@ -115,7 +112,7 @@ class ParetoFrontDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ParetoFrontDisplay:
+    ) -> Self:
         """Draw the candidates of a search.
 
         Parameters
@@ -126,23 +123,12 @@ class ParetoFrontDisplay:
             Columns, both greater is better (a negated gap, as the scorers give it); ``fairness=None`` is the only
             other column of scores that are never positive. The columns ``std_test_...`` beside ``mean_test_...`` serve
             as error bars.
-        name : str, default=None
-            Name of the method in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
 
         Raises
         ------
         ValueError
             If a column is missing, or ``fairness`` is None and the columns leave a choice or none.
         """
-        require_matplotlib(f"{cls.__name__}.from_cv_results")
         fairness = fairness_column(results, performance) if fairness is None else fairness
         pareto_front(results, performance, fairness)  # names the columns there are, if one is missing
         display = cls(
@@ -166,7 +152,7 @@ class ParetoFrontDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ParetoFrontDisplay:
+    ) -> Self:
         """Draw the models of a path: performance against the largest gap that is bounded.
 
         Parameters
@@ -178,23 +164,14 @@ class ParetoFrontDisplay:
         held_out : bool, default=None
             True: means over the held-out parts of the folds, with their standard deviations as error bars. False: the
             values on the training rows. None: whether the path has folds.
-        name : str, default=None
-            Name of the method in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
             Passed to :meth:`plot`; ``error_bars=False`` leaves them out.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
 
         Raises
         ------
         ValueError
             If there is no such measure of performance, or ``held_out`` is asked for and the path has no folds.
         """
-        require_matplotlib(f"{cls.__name__}.from_path")
         if not hasattr(path, "scores") or not hasattr(path, "table"):
             raise TypeError(f"path must be a FairnessPath, as fairness_path returns it; got {path!r}.")
         performance = path.scores[0] if performance is None else performance
@@ -219,28 +196,19 @@ class ParetoFrontDisplay:
         return display.plot(ax, **{"error_bars": held_out, **kwargs})
 
     @classmethod
-    def from_report(cls, report: Any, *, ax: Axes | None = None, **kwargs: Any) -> ParetoFrontDisplay:
+    def from_report(cls, report: Any, *, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the path of a report.
 
         Parameters
         ----------
-        report : FairnessReport
-            See :func:`fairconstrained.reporting.fairness_report`.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
             Passed to :meth:`from_path`.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
 
         Raises
         ------
         ValueError
             If the report has no path.
         """
-        require_matplotlib(f"{cls.__name__}.from_report")
         if report.path is None:
             raise ValueError("this report has no path; make one with path=fairness_path(...).")
         return cls.from_path(report.path, ax=ax, **kwargs)
@@ -259,36 +227,17 @@ class ParetoFrontDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ParetoFrontDisplay:
+    ) -> Self:
         """Draw fitted estimators, measured on the same data.
 
         Parameters
         ----------
         estimators : estimator or iterable of estimators
             Fitted classifiers or regressors.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to measure them on.
-        y : array-like of shape (n_samples,)
-            Labels of the rows.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups of the rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
         performance, fairness : str or scorer
             A name that :func:`~fairconstrained.model_selection.get_fairness_scorer` knows, or a scorer called
             as ``scorer(estimator, X, y, sensitive_features=...)``.
-        name : str, default=None
-            Name of the method in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         candidates = [estimators] if hasattr(estimators, "fit") else listed(estimators, "estimators")
         for candidate in candidates:
             check_model(candidate, "estimators: each")
@@ -312,35 +261,18 @@ class ParetoFrontDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ParetoFrontDisplay:
+    ) -> Self:
         """Draw candidates known by their predictions (or scores, for metrics of scores).
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
-            Labels.
         y_preds : iterable of array-like of shape (n_samples,)
             The predictions of every candidate.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
         performance : callable, default=accuracy_score
             ``performance(y_true, y_pred)``, greater is better.
         gap : callable, default=independence_gap
             ``gap(y_true, y_pred, sensitive_features=...)``, smaller is better.
-        name : str, default=None
-            Name of the method in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ParetoFrontDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
         weights = metadata_of(None, sample_weight)
         candidates = listed(y_preds, "y_preds")
         for parameter, function in {"performance": performance, "gap": gap}.items():
@@ -363,15 +295,11 @@ class ParetoFrontDisplay:
         step: bool = True,
         error_bars: bool = False,
         **kwargs: Any,
-    ) -> ParetoFrontDisplay:
+    ) -> Self:
         """Draw the candidates and their front.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        name : str, default=None
-            Name of the method in the legend; by default the one it was created with.
         step : bool, default=True
             Join the front by steps, which show what can be reached at every gap; False for straight lines.
         error_bars : bool, default=False
@@ -379,19 +307,13 @@ class ParetoFrontDisplay:
         **kwargs : object
             Style of the front, passed to :meth:`matplotlib.axes.Axes.plot`.
 
-        Returns
-        -------
-        display : ParetoFrontDisplay
-
         Raises
         ------
-        ImportError
-            If matplotlib is missing.
         ValueError
             If ``error_bars`` are asked for without standard deviations, or the axes show a front by gaps and
             this one has fairness values, or the reverse.
         """
-        ax = prepare_axes(ax, "ParetoFrontDisplay.plot", size=(5.6, 4.2))
+        ax = prepare_axes(ax, size=(5.6, 4.2))
         by_gap = not np.any(self.fairness > 0)
         kind = _claim_axes(ax, by_gap)
         x = 0.0 - self.fairness if by_gap else self.fairness

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.metrics import roc_curve
@@ -14,15 +14,15 @@ from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.metrics.comparisons import AUCDifferences
 from fairconstrained.metrics.validation import check_option
 from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._report import scores_of
+from fairconstrained.plotting._display import ScoresDisplay
 from fairconstrained.plotting.group_names import group_name
 from fairconstrained.plotting.style import (
-    GREY,
+    DIAGONAL,
     LEGEND_ROW,
     add_legend,
     line_style,
+    plot_shares,
     prepare_axes,
-    require_matplotlib,
 )
 
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SubsetRoc", "SubsetRocDisplay"]
 
-# gid by which a second display in the same axes recognises that the first one drew the diagonal
-_DIAGONAL = "diagonal"
 # by whether a set has positives, and whether it has negatives; short, since a line of the legend has two of them
 _KINDS = {(True, False): "+", (False, True): "−", (True, True): ""}
 
@@ -56,7 +54,7 @@ class SubsetRoc(NamedTuple):
     auc: float
 
 
-class SubsetRocDisplay:
+class SubsetRocDisplay(ScoresDisplay):
     r"""ROC curves of the sets of rows that an AUC gap compares.
 
     Each AUC is the probability that a row of one set outranks a row of another, and the area under the curve
@@ -82,10 +80,6 @@ class SubsetRocDisplay:
     ----------
     lines_ : list of matplotlib Line2D
         The curves.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
 
     See Also
     --------
@@ -93,8 +87,7 @@ class SubsetRocDisplay:
 
     References
     ----------
-    .. [1] Y. Yao, Q. Lin, T. Yang, "Stochastic Methods for AUC Optimization subject to AUC-based Fairness
-       Constraints". Definition 2 and Appendix A.
+    .. [1] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and appendix A.
 
     Examples
     --------
@@ -122,30 +115,14 @@ class SubsetRocDisplay:
         sensitive_features: Any,
         pos_label: Any = None,
         **kwargs: Any,
-    ) -> SubsetRocDisplay:
+    ) -> Self:
         """Draw the curves of a fitted estimator.
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted classifier. It receives the sensitive features if its ``decision_function`` requests them
-            through metadata routing.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-        y : array-like of shape (n_samples,)
-            Labels of the rows.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups of the rows.
-        pos_label : object, default=None
-            The positive label; by default the last of two classes.
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``metric``, ``protected`` or ``ax``.
-
-        Returns
-        -------
-        display : SubsetRocDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         response = get_response(
             estimator, X, "decision_function", sensitive_features=sensitive_features, pos_label=pos_label
         )
@@ -170,19 +147,13 @@ class SubsetRocDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> SubsetRocDisplay:
+    ) -> Self:
         """Draw the curves of given scores.
 
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
             Labels; only ``metric="group_auc"`` does without.
-        y_score : array-like of shape (n_samples,)
-            Scores; only their order matters.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
         metric : {"group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", \
                 "bpsn_bnsp"}, default="inter_group"
             Name of the metric whose sets are drawn; see :mod:`fairconstrained.metrics`.
@@ -190,23 +161,12 @@ class SubsetRocDisplay:
             The group to compare with all others, or with everything; None draws where the gap is largest.
         pos_label : object, default=None
             The positive label; None for the larger of the two.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : SubsetRocDisplay
 
         Raises
         ------
         ValueError
             If ``metric`` is unknown, ``protected`` is not a group, there is one group only, or a set is empty.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
         check_option("metric", metric, AUC_METRICS)
         found = compare_groups(metric, y_true, y_score, sensitive_features, sample_weight, pos_label, protected)
         if found.rows.n_groups < 2:
@@ -215,64 +175,26 @@ class SubsetRocDisplay:
         (label,) = (info.label for info in METRICS.values() if info.compared == AUCDifferences(metric))
         return cls(_curves(found, worst), gap=float(found.gaps[worst]), gap_name=label, name=name).plot(ax, **kwargs)
 
-    @classmethod
-    def from_report(
-        cls,
-        report: Any,
-        **kwargs: Any,
-    ) -> SubsetRocDisplay:
-        """Draw the curves of a report.
+    @staticmethod
+    def _of_report(report: Any) -> dict[str, Any]:
+        return {"y_true": report.y_true, "pos_label": 1}  # labels of a report are 0 and 1
 
-        Parameters
-        ----------
-        report : FairnessReport
-            See :func:`fairconstrained.reporting.fairness_report`.
-        **kwargs : object
-            Passed to :meth:`from_predictions`, such as ``metric``, ``protected`` or ``ax``.
-
-        Returns
-        -------
-        display : SubsetRocDisplay
-
-        Raises
-        ------
-        ValueError
-            If the report has decisions and no scores, or :meth:`from_predictions` raises.
-        """
-        require_matplotlib(f"{cls.__name__}.from_report")
-        return cls.from_predictions(
-            report.y_true,
-            **scores_of(report),
-            pos_label=1,  # labels of a report are 0 and 1
-            **kwargs,
-        )
-
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> SubsetRocDisplay:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curves and the diagonal, and say the gap in the legend.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        name : str, default=None
-            Name of the model in the legend; by default the one it was created with.
         **kwargs : object
             Style of the curves, passed to :meth:`matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        display : SubsetRocDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing.
         """
         entries = len(self.curves) + 2
-        ax = prepare_axes(ax, "SubsetRocDisplay.plot", size=(4.6, 4.2 + LEGEND_ROW * entries))
+        ax = prepare_axes(ax, size=(4.6, 4.2 + LEGEND_ROW * entries))
         prefix = f"{name or self.name}: " if name or self.name else ""
-        if all(line.get_gid() != _DIAGONAL for line in ax.lines):
-            _plot_frame(ax)
+        if all(line.get_gid() != DIAGONAL for line in ax.lines):
+            # a little more than the shares, since good curves run along the edges
+            plot_shares(ax, "AUC = 0.5", limits=(-0.01, 1.01))
+            ax.set_xlabel("share of the second set above the threshold")
+            ax.set_ylabel("share of the first set above the threshold")
         self.lines_: list[Any] = []
         for curve in self.curves:
             label = f"{prefix}AUC({curve.name}) = {curve.auc:.3f}"
@@ -312,25 +234,3 @@ def _set_name(found: GroupComparison, cells: tuple[int, ...]) -> str:
     groups = sorted({cell % n_groups for cell in cells})
     kind = _KINDS[min(cells) < n_groups, max(cells) >= n_groups]
     return f"{'all' if len(groups) == n_groups else group_name(found.rows.labels[groups[0]])}{kind}"
-
-
-def _plot_frame(ax: Axes) -> None:
-    """The diagonal, the axes and their labels, once for all displays in the axes."""
-    from matplotlib.ticker import PercentFormatter
-
-    ax.plot(
-        [0, 1],
-        [0, 1],
-        color=GREY,
-        linewidth=1,
-        linestyle=(0, (4, 3)),
-        label="AUC = 0.5",
-        gid=_DIAGONAL,
-        zorder=2,
-    )
-    ax.set_xlabel("share of the second set above the threshold")
-    ax.set_ylabel("share of the first set above the threshold")
-    # a little more, since good curves run along the edges
-    ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(xmax=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,16 @@ import pandas as pd
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import PercentileIntervals, score_curve
 from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._report import scores_of
+from fairconstrained.plotting._display import ScoresDisplay
 from fairconstrained.plotting.group_names import group_name, interval_name, largest_group, pieces_of
 from fairconstrained.plotting.style import (
+    DIAGONAL,
     GREY,
     LEGEND_ROW,
     add_legend,
     line_style,
+    plot_shares,
     prepare_axes,
-    require_matplotlib,
 )
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["ScoreCurveDisplay"]
 
 # gids by which a second display in the same axes recognises what the first one drew
-_DIAGONAL, _CURVE, _INTERVAL = "diagonal", "curve against", "interval"
+_CURVE, _INTERVAL = "curve against", "interval"
 
 
-class ScoreCurveDisplay:
+class ScoreCurveDisplay(ScoresDisplay):
     r"""Share of one group above a threshold against that of a reference group, for all thresholds.
 
     The curve :math:`\theta \mapsto (\bar F_r(\theta), \bar F_g(\theta))` with
@@ -58,10 +59,6 @@ class ScoreCurveDisplay:
         The curve (matplotlib Line2D) of every group but the reference.
     bold_ : dict
         Part of every line that lies in the interval, NaN elsewhere; empty without an interval.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
 
     Raises
     ------
@@ -105,26 +102,14 @@ class ScoreCurveDisplay:
         *,
         sensitive_features: Any,
         **kwargs: Any,
-    ) -> ScoreCurveDisplay:
+    ) -> Self:
         """Draw the curves of a fitted estimator.
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted classifier or regressor. It receives the sensitive features if its ``decision_function``
-            requests them through metadata routing.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups of the rows.
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
-
-        Returns
-        -------
-        display : ScoreCurveDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         response = get_response(estimator, X, "decision_function", sensitive_features=sensitive_features)
         return cls.from_predictions(response.values, sensitive_features=sensitive_features, **kwargs)
 
@@ -140,90 +125,34 @@ class ScoreCurveDisplay:
         name: str | None = None,
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ScoreCurveDisplay:
+    ) -> Self:
         """Draw the curves of given scores.
 
         Parameters
         ----------
-        y_score : array-like of shape (n_samples,)
-            Scores; only their order matters.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
-        interval : pair of floats, list of pairs, or dict from group to either, default=None
-            Percentile interval to mark, as fractions; 0 is the top.
         reference : object, default=None
             The group on the horizontal axis; by default the largest one.
-        name : str, default=None
-            Name of the model in the legend.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ScoreCurveDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
         curve = score_curve(None, y_score, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if reference is None:
             reference = largest_group(sensitive_features)
         return cls(curve, reference=reference, interval=interval, name=name).plot(ax, **kwargs)
 
-    @classmethod
-    def from_report(
-        cls,
-        report: Any,
-        **kwargs: Any,
-    ) -> ScoreCurveDisplay:
-        """Draw the curves of a report, with its percentile interval if it has one.
-
-        Parameters
-        ----------
-        report : FairnessReport
-            See :func:`fairconstrained.reporting.fairness_report`.
-        **kwargs : object
-            Passed to :meth:`from_predictions`, such as ``reference``, ``name`` or ``ax``.
-
-        Returns
-        -------
-        display : ScoreCurveDisplay
-
-        Raises
-        ------
-        ValueError
-            If the report has decisions and no scores.
-        """
-        require_matplotlib(f"{cls.__name__}.from_report")
-        return cls.from_predictions(**scores_of(report), interval=report.interval, **kwargs)
-
-    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> ScoreCurveDisplay:
+    def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curves, the diagonal and the interval.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        name : str, default=None
-            Name of the model in the legend; by default the one it was created with.
         **kwargs : object
             Style of the curves, passed to :meth:`matplotlib.axes.Axes.plot`.
 
-        Returns
-        -------
-        display : ScoreCurveDisplay
-
         Raises
         ------
-        ImportError
-            If matplotlib is missing.
         ValueError
             If the axes show curves against another group.
         """
         entries = len(self.others) + 1 + (self.interval is not None)
-        ax = prepare_axes(ax, "ScoreCurveDisplay.plot", size=(4.4, 4.2 + LEGEND_ROW * entries))
+        ax = prepare_axes(ax, size=(4.4, 4.2 + LEGEND_ROW * entries))
         against = f"{_CURVE} {group_name(self.reference)}"
         drawn = [str(line.get_gid()) for line in ax.lines]
         if any(gid.startswith(_CURVE) and gid != against for gid in drawn):
@@ -235,7 +164,7 @@ class ScoreCurveDisplay:
         for group in self.others:
             label = self._label(group, name or self.name)
             self._plot_curve(ax, group, {"label": label, "gid": against, **kwargs})
-        if _DIAGONAL not in drawn:
+        if DIAGONAL not in drawn:
             self._plot_frame(ax)
         self._plot_interval(ax)
         add_legend(ax)
@@ -277,24 +206,10 @@ class ScoreCurveDisplay:
 
     def _plot_frame(self, ax: Axes) -> None:
         """The diagonal, the axes and their labels, once for all displays in the axes."""
-        from matplotlib.ticker import PercentFormatter
-
-        ax.plot(
-            [0, 1],
-            [0, 1],
-            color=GREY,
-            linewidth=1,
-            linestyle=(0, (4, 3)),
-            label="equal shares",
-            gid=_DIAGONAL,
-            zorder=2,
-        )
+        plot_shares(ax, "equal shares", limits=(0, 1))
         other = f"group {group_name(self.others[0])}" if len(self.others) == 1 else "the other group"
         ax.set_xlabel(f"share of group {group_name(self.reference)} above the threshold")
         ax.set_ylabel(f"share of {other} above the threshold")
-        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter(PercentFormatter(xmax=1))
 
     def _plot_interval(self, ax: Axes) -> None:
         """Bands across the axes where the intervals of the two groups lie, each set of them once."""

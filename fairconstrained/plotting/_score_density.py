@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.stats import gaussian_kde
@@ -12,7 +12,7 @@ from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.intervals import RANK_TOLERANCE
 from fairconstrained.metrics.validation import check_groups, check_option, check_scores
 from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._report import scores_of
+from fairconstrained.plotting._display import ScoresDisplay
 from fairconstrained.plotting.group_names import group_name, interval_name, pieces_of
 from fairconstrained.plotting.style import (
     GREY,
@@ -20,7 +20,6 @@ from fairconstrained.plotting.style import (
     add_legend,
     line_style,
     prepare_axes,
-    require_matplotlib,
 )
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ class GroupDensity(NamedTuple):
     pieces: np.ndarray
 
 
-class ScoreDensityDisplay:
+class ScoreDensityDisplay(ScoresDisplay):
     """Density of the scores in every group, shaded where the percentile interval lies.
 
     The same percentiles of two groups can lie at different scores: that is what partial metrics compare.
@@ -81,10 +80,6 @@ class ScoreDensityDisplay:
         The density (matplotlib Line2D) of every group.
     shades_ : dict
         The shaded parts (list of matplotlib PolyCollection) of every group.
-    ax_ : matplotlib Axes
-        The axes.
-    figure_ : matplotlib Figure
-        The figure.
 
     See Also
     --------
@@ -111,29 +106,17 @@ class ScoreDensityDisplay:
         sensitive_features: Any,
         response: str = "decision_function",
         **kwargs: Any,
-    ) -> ScoreDensityDisplay:
+    ) -> Self:
         """Draw the scores that a fitted estimator gives.
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted classifier or regressor. It receives the sensitive features if its response method requests
-            them through metadata routing.
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to score.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups of the rows.
         response : {"decision_function", "predict_proba", "predict"}, default="decision_function"
             Method that gives the scores; a classifier without ``decision_function`` gives the log-odds of its
             probabilities.
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval``, ``method`` or ``ax``.
-
-        Returns
-        -------
-        display : ScoreDensityDisplay
         """
-        require_matplotlib(f"{cls.__name__}.from_estimator")
         values = get_response(estimator, X, response, sensitive_features=sensitive_features).values
         return cls.from_predictions(
             values,
@@ -154,31 +137,19 @@ class ScoreDensityDisplay:
         score_name: str = "score",
         ax: Axes | None = None,
         **kwargs: Any,
-    ) -> ScoreDensityDisplay:
+    ) -> Self:
         """Draw given scores.
 
         Parameters
         ----------
         y_score : array-like of shape (n_samples,)
             Scores. If all lie in [0, 1], so do the curves.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-            Groups.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights.
         interval : pair of floats, list of pairs, or dict from group to either, default=None
             Percentile interval to shade, as fractions; 0 is the top.
         method : {"kde", "hist"}, default="kde"
             Kernel density estimate or histogram.
         score_name : str, default="score"
             Name of the horizontal axis.
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
-        **kwargs : object
-            Passed to :meth:`plot`.
-
-        Returns
-        -------
-        display : ScoreDensityDisplay
 
         Raises
         ------
@@ -186,59 +157,23 @@ class ScoreDensityDisplay:
             If scores, weights and groups differ in length or are not finite, ``method`` or ``interval`` is
             not valid, or a kernel estimate is asked for a group whose scores are all equal.
         """
-        require_matplotlib(f"{cls.__name__}.from_predictions")
         densities = _densities(y_score, sensitive_features, sample_weight, interval, method)
         return cls(densities, score_name=score_name).plot(ax, **kwargs)
 
-    @classmethod
-    def from_report(cls, report: Any, **kwargs: Any) -> ScoreDensityDisplay:
-        """Draw the scores of a report, with its percentile interval if it has one.
+    @staticmethod
+    def _of_report(report: Any) -> dict[str, Any]:
+        return {"interval": report.interval, "score_name": report.score_name}
 
-        Parameters
-        ----------
-        report : FairnessReport
-            See :func:`fairconstrained.reporting.fairness_report`.
-        **kwargs : object
-            Passed to :meth:`from_predictions`, such as ``method`` or ``ax``.
-
-        Returns
-        -------
-        display : ScoreDensityDisplay
-
-        Raises
-        ------
-        ValueError
-            If the report has decisions and no scores, or :meth:`from_predictions` raises.
-        """
-        require_matplotlib(f"{cls.__name__}.from_report")
-        return cls.from_predictions(
-            **scores_of(report),
-            interval=report.interval,
-            score_name=report.score_name,
-            **kwargs,
-        )
-
-    def plot(self, ax: Axes | None = None, **kwargs: Any) -> ScoreDensityDisplay:
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw the densities and shade the interval.
 
         Parameters
         ----------
-        ax : matplotlib Axes, default=None
-            Axes to draw into; new ones by default.
         **kwargs : object
             Style of the curves, passed to :meth:`matplotlib.axes.Axes.plot`.
-
-        Returns
-        -------
-        display : ScoreDensityDisplay
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing.
         """
         size = (5.6, 3.4 + LEGEND_ROW * len(self.densities))
-        ax = prepare_axes(ax, "ScoreDensityDisplay.plot", size=size)
+        ax = prepare_axes(ax, size=size)
         pieces = [group.pieces for group in self.densities.values()]
         same = all(np.array_equal(other, pieces[0]) for other in pieces)
         # the shades of more than two groups cover each other: bars then say where each one begins and ends

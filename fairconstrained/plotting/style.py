@@ -12,10 +12,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLORS",
+    "DIAGONAL",
     "GREY",
     "LEGEND_ROW",
     "add_legend",
     "line_style",
+    "plot_shares",
     "prepare_axes",
     "require_matplotlib",
 ]
@@ -24,6 +26,8 @@ __all__ = [
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#777777"
 LEGEND_ROW = 0.21  # inches
+#: gid of the diagonal, by which a second display in the same axes recognises that the first one drew it
+DIAGONAL = "diagonal"
 
 
 def require_matplotlib(caller: str) -> Any:
@@ -41,9 +45,10 @@ def require_matplotlib(caller: str) -> Any:
     return plt
 
 
-def prepare_axes(ax: Axes | None, caller: str, size: tuple[float, float]) -> Axes:
+def prepare_axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
     """The given axes, or new ones in a figure of ``size`` inches; empty ones get our colours and spines."""
-    plt = require_matplotlib(caller)
+    import matplotlib.pyplot as plt
+
     if ax is None:
         # the constrained layout is what makes room for a legend outside of the axes
         _, ax = plt.subplots(figsize=size, layout="constrained")
@@ -61,6 +66,16 @@ def line_style(defaults: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, An
     from matplotlib.lines import Line2D
 
     return defaults | normalize_kwargs(kwargs, Line2D)
+
+
+def plot_shares(ax: Axes, label: str, limits: tuple[float, float]) -> None:
+    """Make the axes those of two shares, with the diagonal, which `DIAGONAL` marks."""
+    from matplotlib.ticker import PercentFormatter
+
+    ax.plot([0, 1], [0, 1], color=GREY, linewidth=1, linestyle=(0, (4, 3)), label=label, gid=DIAGONAL, zorder=2)
+    ax.set(xlim=limits, ylim=limits, aspect="equal")
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_formatter(PercentFormatter(xmax=1))
 
 
 def add_legend(ax: Axes, extra: Sequence[Any] = ()) -> None:
