@@ -18,7 +18,7 @@ from fairconstrained.data import FairData
 from fairconstrained.objectives import BoundObjective, Loss
 from fairconstrained.views import RowLosses
 
-__all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated"]
+__all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
 
 
 class TermsPoint(Protocol):
@@ -204,17 +204,19 @@ def differentiated(terms: Terms, scores: Tensor, aux: np.ndarray, part: str = "v
     return _TorchPoint(terms, scores, aux, part)
 
 
+def evaluated(terms: Terms, scores: Tensor, aux: Tensor, part: str) -> tuple[Tensor, Tensor]:
+    """The objective, of shape (1,), and the constraints, of shape (n_components,); arguments as in `differentiated`."""
+    objective, slices = getattr(terms.objective, part)(scores, aux[:0]), terms.aux_slices
+    constraints = [getattr(c, part)(scores, aux[own]) for c, own in zip(terms.constraints, slices, strict=True)]
+    return objective, torch.cat(constraints) if constraints else aux[:0]
+
+
 class _TorchPoint:
     def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, part: str) -> None:
         self._scores = scores.requires_grad_()
         self._aux = torch.from_numpy(aux.copy()).requires_grad_()
         with torch.enable_grad():
-            self._f = getattr(terms.objective, part)(self._scores, self._aux[:0])
-            values = [
-                getattr(constraint, part)(self._scores, self._aux[own])
-                for constraint, own in zip(terms.constraints, terms.aux_slices, strict=True)
-            ]
-            self._c = torch.cat(values) if values else self._aux[:0]
+            self._f, self._c = evaluated(terms, self._scores, self._aux, part)
         self.loss = self._f.item()
         self.constraints: np.ndarray = self._c.detach().numpy()
 

@@ -64,7 +64,7 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
             for names, text in entries(other, section):
                 new = [name for name in names if name not in documented]
                 if new and (section == "Attributes" or new[0] in parameters):
-                    own.append((names, _with_default(text, parameters.get(new[0]))))
+                    own.append((names, _with_default(text, parameters.get(new[0])) if len(names) == 1 else text))
                 documented.update(names)
         if section == "Parameters":
             places = {name: place for place, name in enumerate(parameters)}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, ClassVar
 
 import numpy as np
 
+from fairconstrained.checks.docstrings import entries, inherited_documentation
 from fairconstrained.domains import Domain
 from fairconstrained.models import ParametricModel
 from fairconstrained.problem import SOLVER_REQUIREMENTS, FullBatchView, Problem, Start
@@ -110,7 +112,7 @@ class Solver(ABC):
 
     A new solver is one file with a subclass that has a ``name`` and the views it ``requires``. The annotation of a
     field says what its option may be, such as ``Positive`` or ``Literal["last", "best"]``; `check_options` holds every
-    new solver to it.
+    new solver to it. Its docstring has the options that are new or mean more; the bases document the others.
 
     Parameters
     ----------
@@ -138,6 +140,7 @@ class Solver(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        cls.__doc__ = inherited_documentation(cls, _documented_defaults(cls))
         if "name" in cls.__dict__:  # what only others inherit from has none
             SOLVERS[cls.name] = cls
             SOLVER_REQUIREMENTS[cls.name] = cls
@@ -212,6 +215,14 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
     solver = solver_with(name, options)
     problem.check_solver(name)
     return solver
+
+
+def _documented_defaults(solver: type[Solver]) -> dict[str, Any]:
+    """Defaults of the options that a class and its bases document, in this order."""
+    docs = (inspect.cleandoc(kind.__doc__ or "") for kind in solver.__mro__ if issubclass(kind, Solver))
+    names = dict.fromkeys(name for doc in docs for names, _ in entries(doc, "Parameters") for name in names)
+    given = {name: getattr(solver, name) for name in names if hasattr(solver, name)}
+    return {name: value.default if isinstance(value, Field) else value for name, value in given.items()}
 
 
 class Recorder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from typing_extensions import override
@@ -13,9 +14,8 @@ from fairconstrained.points import PointSource
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._base import SolverResult, Status
 from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._stationarity import proximal_solution
+from fairconstrained.solvers._proximal import Subproblem, proximal_solution
 from fairconstrained.solvers.method import Method
-from fairconstrained.solvers.published.proximal_point import Subproblem
 from fairconstrained.solvers.source import Source
 
 __all__ = ["Begin", "FromFeasible", "find_feasible"]
@@ -104,16 +104,17 @@ class FromFeasible(Method):
 
     Parameters
     ----------
-    start : ndarray of shape (n_variables,)
-    tolerance : float
-        Constraints up to it hold.
+    options : IterativeSolver
+        Options with a ``precision``; constraints up to its square hold.
+    z : ndarray of shape (n_variables,)
     """
 
     #: Whether the run ended at an infeasible stationary point of the violation.
     is_stationary = False
 
-    def __init__(self, start: np.ndarray, tolerance: float) -> None:
-        self.z, self._tolerance = start, tolerance
+    def __init__(self, options: Any, z: np.ndarray) -> None:
+        super().__init__(options, z)
+        self._tolerance = options.precision**2
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:

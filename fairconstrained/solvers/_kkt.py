@@ -12,8 +12,7 @@ from fairconstrained.domains import NonNegative
 from fairconstrained.points import Point, PointSource, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._stationarity import proximal_solution
-from fairconstrained.solvers.published.proximal_point import Subproblem
+from fairconstrained.solvers._proximal import Subproblem, proximal_solution
 from fairconstrained.views import DifferenceOfConvex
 
 __all__ = ["KKTConditions", "kkt_conditions"]

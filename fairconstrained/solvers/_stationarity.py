@@ -1,28 +1,19 @@
-"""Proximal subproblems solved accurately, to say how near a point is to a stationary one."""
+"""How near a point is to a stationary one, by the solution of its proximal subproblem."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fairconstrained.domains import Domain, NonNegative
-from fairconstrained.points import Point, PointSource, worst_gradient
+from fairconstrained.domains import NonNegative
+from fairconstrained.points import PointSource
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._curvature import suitable_proximity
-from fairconstrained.solvers._spectral import descend
-from fairconstrained.solvers.published.proximal_point import Subproblem
+from fairconstrained.solvers._proximal import ProximalSolution, Subproblem, proximal_solution
 
-__all__ = ["Stationarity", "near_stationarity", "proximal_distance", "proximal_solution", "stationarity"]
-
-#: Outer iterations, and descent steps of each, that a proximal subproblem may take.
-_OUTER, _INNER = 60, 1000
-#: How much stiffer the penalty is than the proximal term, along the gradient of the worst constraint.
-_STIFFNESS = 10.0
-#: Fraction of the last residual that an outer iteration has to reach; the penalty grows by its inverse otherwise.
-_PROGRESS = 0.2
+__all__ = ["Stationarity", "near_stationarity", "proximal_distance", "stationarity"]
 
 
 @dataclass(frozen=True)
@@ -149,91 +140,3 @@ def _nearest(
     """Return the solution of the proximal subproblem whose right side makes z feasible."""
     level = max(float(view.at(z).constraints.max(initial=0.0)), 0.0)
     return proximal_solution(Subproblem(view, z, proximity), z, project, NonNegative(), 1.0, level)
-
-
-class ProximalSource(PointSource, Protocol):
-    """Points of functions that a proximal term has made strongly convex."""
-
-    @property
-    def proximity(self) -> float:
-        """Factor of the proximal term."""
-
-
-class ProximalSolution(NamedTuple):
-    """Where `proximal_solution` ended, and the multipliers there.
-
-    Attributes
-    ----------
-    z : ndarray of shape (n_variables,)
-    multipliers : ndarray of shape (n_components,)
-    """
-
-    z: np.ndarray
-    multipliers: np.ndarray
-
-
-def proximal_solution(
-    subproblem: ProximalSource,
-    start: np.ndarray,
-    project: Callable[[np.ndarray], np.ndarray],
-    dual: Domain,
-    weight: float,
-    level: float = 0.0,
-    accuracy: float = 1e-8,
-) -> ProximalSolution:
-    r"""Minimise ``weight F(y) + max_v v'(C(y) - level)`` over v in a dual set, for F and C with the proximal terms.
-
-    The constraints ``C <= level`` have the dual set `NonNegative`, and the largest of C has the `Simplex`. This is the
-    method of multipliers with them: with :math:`v = \Pi(\lambda + \rho (C(y) - \text{level}))`, the projection onto the
-    dual set, minimise the smooth function
-
-    .. math:: w F(y) + v^T (C(y) - \text{level}) - \tfrac{1}{2 \rho} \|v - \lambda\|^2
-
-    by spectral projected gradients, then set :math:`\lambda \leftarrow v`. ``accuracy`` is that of y, as a fraction of
-    its largest entry or of 1, about.
-
-    References
-    ----------
-    Rockafellar (1976), Augmented Lagrangians and applications of the proximal point algorithm in convex programming.
-    """
-    first = subproblem.at(start)
-    gradient = worst_gradient(first)
-    steepness = float(np.linalg.norm(gradient)) or 1.0
-    accuracy *= max(float(np.abs(start).max(initial=0.0)), 1.0)
-    z, last = start, np.inf
-    smoothed = _Smoothed(
-        dual, weight, level, np.zeros_like(first.constraints), _STIFFNESS * subproblem.proximity / steepness**2
-    )
-    for _ in range(_OUTER):
-        z, _ = descend(subproblem.at, z, project, smoothed, _INNER, accuracy * subproblem.proximity)
-        moved = smoothed.lifted(subproblem.at(z))
-        residual = float(np.abs(moved - smoothed.multipliers).max(initial=0.0)) / smoothed.stiffness
-        smoothed.multipliers = moved
-        if residual <= accuracy * steepness:
-            break
-        if residual > _PROGRESS * last:
-            smoothed.stiffness /= _PROGRESS
-        last = residual
-    return ProximalSolution(z, smoothed.multipliers)
-
-
-@dataclass
-class _Smoothed:
-    """The function of points that is minimised between two updates of the multipliers."""
-
-    dual: Domain
-    weight: float
-    level: float
-    multipliers: np.ndarray
-    stiffness: float
-
-    def lifted(self, point: Point) -> np.ndarray:
-        """The multipliers v."""
-        return self.dual.project(self.multipliers + self.stiffness * (point.constraints - self.level))
-
-    def __call__(self, point: Point) -> tuple[float, np.ndarray]:
-        """Value and gradient."""
-        v = self.lifted(point)
-        away = v - self.multipliers
-        value = self.weight * point.objective + float(v @ (point.constraints - self.level))
-        return value - float(away @ away) / (2 * self.stiffness), point.gradient(self.weight, v)

@@ -10,9 +10,9 @@ from typing_extensions import override
 
 from fairconstrained.models import LastLayer, LinearModel, ParametricModel
 from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._augmented.warm_start import start_after
 from fairconstrained.solvers._base import Callback, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative, Positive, Share
-from fairconstrained.solvers._path import start_after
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.gradient_descent import AdamDirection
 from fairconstrained.solvers.loop import IterativeSolver
@@ -46,17 +46,13 @@ class AdamLagrangian(StochasticSolver):
        model, the parameters of the last layer are multiplied by the largest factor in [0, 1] with which the metric is
        within ``kappa``. There is one: with zero all scores are equal, and so is what groups are compared by.
 
+    The options of every `StochasticSolver`, such as ``select`` and ``max_time``, are about the first part. After an
+    interruption the other two still take place.
+
     Parameters
     ----------
     max_epochs : int or None, default=None
         Epochs of the first part. None is 30, or as many as make up 500 steps.
-    max_time, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`; they are about the first part. After an interruption the other two still take place.
-    batch_size : int, default=256
-    balance : float, default=0.5
-        See `StochasticSolver`.
-    select : {"last", "best"}, default="last"
-        Iterate with which the first part ends, see `StochasticSolver`.
     learning_rate : float, default=0.005
         Learning rate of Adam at the beginning.
     decay : bool, default=True
@@ -73,8 +69,6 @@ class AdamLagrangian(StochasticSolver):
         False ends after the first part, as `StochasticSolver` does.
     tol : float, default=5e-4
         Tolerance of the second part, see `AugmentedLagrangian`.
-    verbose : int, default=0
-        Positive: print a line per epoch and iteration.
 
     References
     ----------

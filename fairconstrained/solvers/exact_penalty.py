@@ -73,10 +73,6 @@ class ExactPenalty(IterativeSolver):
         Violations up to its square count as none.
     tol : float, default=1e-5
         Stop where the model promises a decrease of no more than this within a radius of 1 (criticality).
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per iteration.
 
     Raises
     ------
@@ -178,8 +174,8 @@ class _TrustRegion(FromFeasible):
     """The iterate with its model, sigma and the radius."""
 
     def __init__(self, options: ExactPenalty, z: np.ndarray, polyhedron: Polyhedron) -> None:
-        super().__init__(z, options.precision**2)
-        self._options, self._polyhedron = options, polyhedron
+        super().__init__(options, z)
+        self._polyhedron = polyhedron
         self._sigma, self._radius = options.sigma, options.radius
         self._is_critical = False
         #: The last feasible iterate.

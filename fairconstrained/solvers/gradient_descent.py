@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from typing_extensions import override
@@ -24,14 +24,8 @@ class SGD(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
-    balance : float, default=0.0
-        See `StochasticSolver`.
     learning_rate : float, default=0.01
         :math:`\tau`.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------
@@ -60,14 +54,10 @@ class StochasticPenalty(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
     learning_rate : float, default=0.01
         :math:`\tau`.
     weight : float, default=1.0
         :math:`\lambda`.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------
@@ -84,10 +74,6 @@ class StochasticPenalty(StochasticSolver):
 
 
 class _Penalised(Method):
-    def __init__(self, options: SGD | StochasticPenalty, z: np.ndarray) -> None:
-        self._options: Any = options
-        self.z = z
-
     @override
     def step(self, source: Source, problem: Problem) -> None:
         point = source.batch().at(self.z)
@@ -101,14 +87,7 @@ class Adam(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
-    batch_size : int, default=256
-    balance : float, default=0.0
-        See `StochasticSolver`.
     learning_rate : float, default=0.001
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------
@@ -127,8 +106,8 @@ class Adam(StochasticSolver):
 
 class _Adam(Method):
     def __init__(self, options: Adam, z: np.ndarray) -> None:
-        self._options: Any = options
-        self.z, self._direction = z, AdamDirection(z.size)
+        super().__init__(options, z)
+        self._direction = AdamDirection(z.size)
 
     @override
     def step(self, source: Source, problem: Problem) -> None:

@@ -56,6 +56,12 @@ class Incumbent:
 class Method(ABC):
     """An update rule with its variables, but without data: what can be saved and gone on from.
 
+    Parameters
+    ----------
+    options : IterativeSolver
+    z : ndarray of shape (n_variables,)
+        Variables to begin at.
+
     Attributes
     ----------
     z : ndarray of shape (n_variables,)
@@ -63,9 +69,11 @@ class Method(ABC):
     """
 
     z: np.ndarray
-    _options: Any
     #: Whether it keeps rows of the data. Then no checkpoint has it, and a run goes on from the iterate alone.
     holds_rows: ClassVar[bool] = False
+
+    def __init__(self, options: Any, z: np.ndarray) -> None:
+        self._options, self.z = options, z
 
     def begin(self, source: Source, problem: Problem) -> None:  # noqa: B027 - most methods have nothing to do
         """Called before the first step of a new run."""

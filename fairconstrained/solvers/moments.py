@@ -53,8 +53,6 @@ class MomentSolver(Solver):
         Iterations of L-BFGS-B.
     accuracy : float, default=1e-9
         Violation of a constraint, and slack of one whose multiplier is positive, at which the dual is solved.
-    verbose : int, default=0
-        Positive: print what was found.
 
     References
     ----------

@@ -84,10 +84,6 @@ class ProxyLagrangian(IterativeSolver):
     n_records : int, default=500
         Iterates, about, that are measured on all rows, evenly spread over the run; they are the history, and the result
         is one of them. With mini-batches they are most of the cost.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     Raises
     ------

@@ -30,8 +30,6 @@ class StochasticSolver(IterativeSolver):
     batch_size : int, default=8
         Rows of a mini-batch, about, which gives both the objective and the constraints (methods that draw these apart
         say so, see `SeparateBatches`). If there are no more rows than that, every step takes them as they are.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
     balance : float, default=1.0
         Part of a mini-batch, in [0, 1], that the groups have in equal numbers; in the rest they have their own shares.
         Weights correct for this in the objective.
@@ -39,10 +37,10 @@ class StochasticSolver(IterativeSolver):
         "best" returns the recorded iterate of least objective among those whose exact metrics are at most ``kappa``
         plus their granularity, and the method's own output where there is none.
     smoothing : float, default=0.0
-        :math:`\mu` of a Moreau envelope: above 0 the objective has a term :math:`\tfrac{\mu}{2} \|x - z\|^2` besides,
-        which keeps the iterate x near a centre z. What is recorded is without it.
+        Weight of a Moreau envelope: above 0 the objective has half of it times :math:`\|x - z\|^2` besides, which keeps
+        the iterate x near a centre z. What is recorded is without it.
     averaging : float, default=0.5
-        :math:`\beta`, by which share of the way to x the centre follows in every step, in [0, 1].
+        Share of the way to x by which the centre follows in every step, in [0, 1].
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Stochastic, Exact)
@@ -96,13 +94,11 @@ class SeparateBatches(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
     batch_size : int, default=8
-        Rows of a mini-batch of the objective.
+        Rows of a mini-batch :math:`\xi` of the objective.
     constraint_batch_size : int or None, default=None
-        Rows of a mini-batch of the constraints, about, shared among the groups as ``balance`` says. None:
-        ``batch_size`` rows of *every* group. If there are no more rows than that, all of them as they are.
+        Rows of a mini-batch :math:`\zeta` of the constraints, about, shared among the groups as ``balance`` says.
+        None: ``batch_size`` rows of *every* group. If there are no more rows than that, all of them as they are.
     balance : float, default=1.0
         Part of a mini-batch of the constraints, in [0, 1], that the groups have in equal numbers; in the rest they have
         their own shares.

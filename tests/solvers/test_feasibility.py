@@ -95,7 +95,7 @@ class Stationary(FromFeasible):
 def test_the_metric_decides_the_status(known):
     """At a stationary point of the surrogate's violation, the metric may hold all the same."""
     near, far = (
-        Stationary(z, 1e-4).conclude(surrogate_result(known.problem, z, 1, 0, Recorder(None, 0)), known.problem)
+        Stationary(IPC(), z).conclude(surrogate_result(known.problem, z, 1, 0, Recorder(None, 0)), known.problem)
         for z in (known.params, 10 * known.params)
     )
     assert (near.status, far.status) == (Status.COMPLETED, Status.INFEASIBLE_STATIONARY)

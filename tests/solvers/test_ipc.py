@@ -13,9 +13,9 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.problem import FullBatchView, Start
 from fairconstrained.solvers import IPC, IPPSSG, Status, make_solver, near_stationarity
 from fairconstrained.solvers._curvature import modulus, weak_convexity
+from fairconstrained.solvers._proximal import Subproblem
 from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.published._smooth_oracles import augmented_lagrangian, level_set
-from fairconstrained.solvers.published.proximal_point import Subproblem
 from fairconstrained.views import FullBatch
 
 CENTER, RHO_HAT, RHO = np.array([0.3, -0.4]), 1.5, 0.5

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fairconstrained import LossParityClassifier, PartialParityClassifier
+from fairconstrained.checks.docstrings import entries
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.solvers import (
     IPC,
@@ -28,6 +29,12 @@ from fairconstrained.solvers import (
 from fairconstrained.solvers._options import Positive, _allowed_by_option, check_options
 
 OPTIONS = [(name, option.name) for name, solver in sorted(SOLVERS.items()) for option in fields(solver)]
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_every_option_is_documented_once(name):
+    documented = [own for names, _ in entries(SOLVERS[name].__doc__, "Parameters") for own in names]
+    assert sorted(documented) == sorted(option.name for option in fields(SOLVERS[name]))
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)

@@ -9,7 +9,7 @@ from fairconstrained.domains import Box
 from fairconstrained.points import worst_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import IPPSSG, IPPConEx
-from fairconstrained.solvers.published.proximal_point import Subproblem
+from fairconstrained.solvers._proximal import Subproblem
 
 
 class Source:

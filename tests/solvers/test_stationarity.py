@@ -13,8 +13,8 @@ from fairconstrained.points import objective_gradient
 from fairconstrained.problem import FullBatchView
 from fairconstrained.solvers import near_stationarity, stationarity
 from fairconstrained.solvers._curvature import extreme_curvatures, modulus
+from fairconstrained.solvers._proximal import Subproblem
 from fairconstrained.solvers._stationarity import _nearest, proximal_distance, proximal_solution
-from fairconstrained.solvers.published.proximal_point import Subproblem
 
 
 class Quadratics:

@@ -8,8 +8,7 @@ import numpy as np
 
 from fairconstrained.domains import NonNegative, Simplex
 from fairconstrained.points import Point, worst_gradient
-from fairconstrained.solvers._stationarity import proximal_solution
-from fairconstrained.solvers.published.proximal_point import Subproblem
+from fairconstrained.solvers._proximal import Subproblem, proximal_solution
 
 __all__ = ["augmented_lagrangian", "level_set"]
 

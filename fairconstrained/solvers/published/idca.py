@@ -37,10 +37,6 @@ class IDCA(IterativeSolver):
         Switching subgradient iterations of every subproblem (T), one full-batch evaluation each.
     eps : float, default=1e-3
         Tolerance of the subproblems.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per outer iteration.
 
     References
     ----------
@@ -63,8 +59,7 @@ class IDCA(IterativeSolver):
 class _Tangents(Method):
     """A step is the approximate solution of the convex problem around the iterate."""
 
-    def __init__(self, options: IDCA, z: np.ndarray) -> None:
-        self._options, self.z, self._n_feasible = options, z, 0
+    _n_feasible = 0
 
     @override
     def step(self, source: Source, problem: Problem) -> None:

@@ -14,12 +14,13 @@ from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._feasibility import FromFeasible
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._proximal import Subproblem
 from fairconstrained.solvers._stationarity import proximal_distance
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.published._online import OnlineSteps, control_parameters
 from fairconstrained.solvers.published._smooth_oracles import augmented_lagrangian, level_set
-from fairconstrained.solvers.published.proximal_point import Subproblem, switching
+from fairconstrained.solvers.published.proximal_point import switching
 from fairconstrained.solvers.source import Source
 from fairconstrained.views import Stochastic
 
@@ -89,10 +90,6 @@ class IPC(IterativeSolver):
         Stop, with the status "optimal", where :math:`x_t` is no farther than this from the solution of its subproblem.
         That distance (`near_stationarity`) is computed when a step is hardly longer than this. Only with
         ``output="last"``.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per subproblem.
 
     Raises
     ------
@@ -170,9 +167,8 @@ class _Proximal(FromFeasible):
     """
 
     def __init__(self, options: IPC, z: np.ndarray, drawn: int | None) -> None:
-        super().__init__(z, options.precision**2)
-        self._options, self._left = options, drawn
-        self._length, self._distance = 0.0, np.inf
+        super().__init__(options, z)
+        self._left, self._length, self._distance = drawn, 0.0, np.inf
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:

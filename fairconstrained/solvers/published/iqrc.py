@@ -45,22 +45,12 @@ class IQRC(LevelSet):
         Outer iterations (S).
     level_iter : int, default=5
         Levels of every subproblem; fewer if it is solved.
-    tol : float, default=5e-4
-        Tolerance of the subproblems, see `LevelSet`.
-    inner_iter : int, default=1000
-        Steps of stochastic mirror descent at every level (T), of which there may be more.
     max_doublings : int, default=3
         Number of times that T may be doubled within a subproblem. If that does not help, the method ends.
     proximity : float, default=1e-5
         :math:`\hat\rho`, the value of the paper. In theory it exceeds the modulus of weak convexity.
-    step, batch_size, theta, restart, choose_within
-        See `LevelSet`.
     radius : float, default=100.0
         Radius of the ball in which the parameters, a and b are kept; at least twice the norm of the first parameters.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line for every level.
 
     References
     ----------

@@ -68,7 +68,7 @@ class LevelSet(IterativeSolver):
     tol : float, default=5e-4
         Stops when neither :math:`U(r)` nor :math:`\mathcal{P}` is below ``-tol``; eps_opt of the paper.
     inner_iter : int, default=1000
-        Steps of the oracle (T), of which there may be more, see above.
+        Steps of the oracle (T), of which there may be more.
     max_doublings : int, default=5
         Number of times that T may be doubled, in all. If that does not help, the method ends.
     step : float, default=0.3
@@ -85,10 +85,6 @@ class LevelSet(IterativeSolver):
     choose_within : {"surrogate", "metric"}, default="surrogate"
         Iterates of which the best one is the result: all, which keep the surrogate's bound (10), or only those whose
         exact gaps are at most kappa as well (2), as in the paper's experiments.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line for every level.
 
     References
     ----------

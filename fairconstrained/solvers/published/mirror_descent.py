@@ -58,10 +58,6 @@ class StochasticMirrorDescent(IterativeSolver):
         Radius of the ball in which the parameters, a and b are kept.
     max_multiplier : float, default=10.0
         :math:`\Lambda`.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line for every pass.
 
     References
     ----------

@@ -37,8 +37,6 @@ class MultiplierModel(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, batch_size, max_time, balance, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
     learning_rate : float, default=0.02
         Learning rate of the model.
     multiplier_rate : float, default=0.005
@@ -47,8 +45,6 @@ class MultiplierModel(StochasticSolver):
         Widths of the hidden layers of that network.
     radius : float, default=10.0
         R, the largest multiplier.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

@@ -38,10 +38,6 @@ class NuPI(SeparateBatches):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
-    batch_size, constraint_batch_size, balance
-        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`.
     learning_rate : float, default=0.001
         Learning rate of Adam.
     integral_gain : float, default=0.01
@@ -52,8 +48,6 @@ class NuPI(SeparateBatches):
         :math:`\nu`, in [0, 1]: how much of the average the past violations have.
     max_multiplier : float, default=100.0
         :math:`M`.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

@@ -58,10 +58,6 @@ class OnlineSubgradient(IterativeSolver):
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     References
     ----------
@@ -92,8 +88,8 @@ class OnlineSubgradient(IterativeSolver):
 
 class _Online(FromFeasible):
     def __init__(self, options: OnlineSubgradient, z: np.ndarray) -> None:
-        super().__init__(z, options.precision**2)
-        self._options, self._best = options, Incumbent()
+        super().__init__(options, z)
+        self._best = Incumbent()
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:

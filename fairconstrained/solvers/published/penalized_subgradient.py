@@ -42,10 +42,6 @@ class PenalizedSubgradient(IterativeSolver):
         accurate one on held-out data; constant steps need features on similar scales.
     max_iter : int, default=2000
         Iterations for every step, one full-batch evaluation each (the paper: 10000 and more, for its smaller steps).
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     References
     ----------

@@ -42,14 +42,11 @@ class PenaltyBarrier(SeparateBatches):
     :math:`\xi` and :math:`\zeta_1`, all independent of each other. On the same rows, as in the authors' package, the
     term :math:`u^2 / 2` would penalise the variance of mini-batches besides.
 
-    ``kappa`` bounds the means only up to the noise of the mini-batches; the exact gap is reported.
+    ``kappa`` bounds the means only up to the noise of the mini-batches; the exact gap is reported. The publication has
+    a Moreau envelope around the method, which is ``smoothing=2.0``.
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`. The publication has a Moreau envelope around the method, which is ``smoothing=2.0``.
-    batch_size, constraint_batch_size, balance
-        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`.
     learning_rate : float, default=0.001
         Learning rate of Adam.
     dual_memory : float, default=0.1
@@ -62,8 +59,6 @@ class PenaltyBarrier(SeparateBatches):
         Range of :math:`\lambda`, which begins at the lower end.
     min_penalty, max_penalty : float, default=0.1 and 1.0
         Range of p, which begins at the upper end. A smaller parameter is a steeper penalty.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

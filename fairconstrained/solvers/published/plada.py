@@ -43,13 +43,10 @@ class PLADA(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs : int, default=50
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows, and an epoch then has ``epoch_steps`` iterations.
     epoch_steps : int, default=20
         See ``batch_size``.
-    max_time, balance, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
     learning_rate : float, default=1e-3
         :math:`\eta`; the paper's experiments with networks take 0.1. Convergence is proved below
         :math:`1 / (L_F + 3 \rho M_G^2)`, with a Lipschitz constant of :math:`\nabla F` and a bound on the slope of G.
@@ -68,8 +65,6 @@ class PLADA(StochasticSolver):
         sets (`benchmarks.rate_parity.tuning`).
     max_slack : float, default=10.0
         :math:`u_{\max}`, a bound on the constraints' values.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

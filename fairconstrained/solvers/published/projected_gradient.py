@@ -56,10 +56,6 @@ class ProjectedGradient(IterativeSolver):
     step : float or "spectral", default="spectral"
         A constant :math:`\eta_k`, or the spectral step of Barzilai and Borwein with a backtracking line search between
         :math:`w_k` and the projected point that looks back on ten objectives.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per iteration.
 
     Raises
     ------
@@ -96,8 +92,7 @@ class _Descent(Method):
 
     holds_rows = True
 
-    def __init__(self, options: ProjectedGradient, z: np.ndarray) -> None:
-        self._options, self.z, self._settled = options, z, False
+    _settled = False
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:

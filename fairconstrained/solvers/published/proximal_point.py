@@ -11,54 +11,20 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.points import objective_gradient, worst_gradient
-from fairconstrained.problem import Point, PointSource, Problem
+from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._options import Count, NonNegative, Positive
+from fairconstrained.solvers._proximal import Subproblem
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.source import Source
 
-__all__ = ["IPPSSG", "IPPConEx", "Subproblem", "switching"]
-
-
-class Subproblem:
-    """Points of the problem with the proximal terms."""
-
-    def __init__(self, view: PointSource, center: np.ndarray, proximity: float) -> None:
-        self.proximity = proximity
-        self._view, self._center = view, center
-
-    def at(self, z: np.ndarray) -> ProximalPoint:
-        """The point at z."""
-        return ProximalPoint(self._view.at(z), z - self._center, self.proximity)
-
-
-class ProximalPoint:
-    def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
-        self._point, self._slope = point, proximity * away
-        term = proximity / 2 * float(away @ away)
-        self.objective = point.objective + term
-        self.constraints = point.constraints + term
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores of all rows; ndarray of shape (n_samples,)."""
-        return self._point.scores
-
-    @property
-    def worst(self) -> float:
-        """The largest constraint; -1 where there is none."""
-        return float(self.constraints.max()) if self.constraints.size else -1.0
-
-    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
-        """Gradient of a combination, as in `Point.gradient`."""
-        return self._point.gradient(objective, multipliers) + (objective + multipliers.sum()) * self._slope
+__all__ = ["IPPSSG", "IPPConEx", "switching"]
 
 
 class ProximalSteps(Method):
     """Algorithm 1: from every point to the approximate solution of its subproblem."""
 
-    def __init__(self, options: InexactProximalPoint, z: np.ndarray) -> None:
-        self._options, self.z, self._length = options, z, 0.0
+    _length = 0.0
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
@@ -117,10 +83,6 @@ class InexactProximalPoint(IterativeSolver):
         Evaluations for each.
     proximity : float, default=1.0
         :math:`\hat\rho`, more than what makes the functions convex.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per subproblem.
     """
 
     max_iter: Count = 20
@@ -147,17 +109,11 @@ class IPPSSG(InexactProximalPoint):
 
     Parameters
     ----------
-    max_iter, inner_iter, proximity
-        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
     learning_rate : float, default=0.5
         Largest :math:`\gamma_k`; then :math:`2 / (\hat\rho (k + 2))` with :math:`\hat\rho` for its difference to the
         modulus of weak convexity.
     tolerance : float, default=1e-4
         :math:`\hat\epsilon^2`.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per subproblem.
 
     References
     ----------
@@ -199,16 +155,10 @@ class IPPConEx(InexactProximalPoint):
 
     Parameters
     ----------
-    max_iter, inner_iter, proximity
-        See above: subproblems, evaluations for each, and :math:`\hat\rho`.
     learning_rate : float, default=0.1
         :math:`1 / \eta_0`.
     tau : float, default=20.0
         :math:`\tau`.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per subproblem.
 
     References
     ----------

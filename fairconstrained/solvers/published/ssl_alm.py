@@ -18,18 +18,18 @@ __all__ = ["SSLALM", "StochasticALM"]
 
 @dataclass(frozen=True)
 class StochasticALM(SeparateBatches):
-    """The augmented Lagrangian method on mini-batches: `SSLALM` without smoothing.
+    r"""The augmented Lagrangian method on mini-batches: `SSLALM` without smoothing.
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
-    batch_size, constraint_batch_size, balance
-        See `SSLALM`.
-    learning_rate, dual_rate, penalty, max_multiplier
-        See `SSLALM`.
-    verbose : int, default=0
-        Positive: print a line per epoch.
+    learning_rate : float, default=0.01
+        :math:`\tau` of `SSLALM`.
+    dual_rate : float, default=0.05
+        :math:`\eta`.
+    penalty : float, default=1.0
+        :math:`\rho`.
+    max_multiplier : float, default=10.0
+        :math:`M_y`.
 
     References
     ----------
@@ -67,25 +67,10 @@ class SSLALM(StochasticALM):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt
-        See `StochasticSolver`.
-    batch_size, constraint_batch_size, balance
-        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`: by default 8, and 8 of every group, as
-        published.
-    learning_rate : float, default=0.01
-        :math:`\tau`.
-    dual_rate : float, default=0.05
-        :math:`\eta`.
-    penalty : float, default=1.0
-        :math:`\rho`.
     smoothing : float, default=2.0
         :math:`\mu`.
     averaging : float, default=0.5
         :math:`\beta`.
-    max_multiplier : float, default=10.0
-        :math:`M_y`.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

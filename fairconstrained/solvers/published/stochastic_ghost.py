@@ -43,8 +43,6 @@ class StochasticGhost(StochasticSolver):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
     batch_size : int, default=8
         Number of rows that an epoch counts for one step. It has no effect on the steps themselves.
     learning_rate : float, default=0.05
@@ -59,8 +57,6 @@ class StochasticGhost(StochasticSolver):
         Parameter of :math:`\kappa`, see `ghost_direction`.
     share : float, default=0.5
         :math:`\lambda` of :math:`\kappa`, in (0, 1).
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     Raises
     ------

@@ -15,6 +15,7 @@ from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.method import Method
 from fairconstrained.solvers.source import Source
+from fairconstrained.terms import evaluated
 from fairconstrained.views import DifferenceOfConvex, Exact, Stochastic
 
 __all__ = ["StochasticIDCA"]
@@ -71,10 +72,6 @@ class StochasticIDCA(IterativeSolver):
     select : {"best", "last"}, default="best"
         "best" returns the outer iterate of least objective among those whose exact metrics are at most ``kappa`` plus
         their granularity, and the last iterate where there is none; "last" is the algorithm as published.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     References
     ----------
@@ -204,9 +201,4 @@ class _Part:
 
     def _evaluate(self, u: Tensor) -> Tensor:
         n_samples = self._batch.data.n_samples
-        scores, aux = u[:n_samples], u[n_samples:]
-        values = [getattr(self._batch.objective, self._part)(scores, aux[:0])]
-        for constraint in self._batch.constraints:
-            values.append(getattr(constraint, self._part)(scores, aux[: constraint.n_aux]))
-            aux = aux[constraint.n_aux :]
-        return torch.cat(values)
+        return torch.cat(evaluated(self._batch, u[:n_samples], u[n_samples:], self._part))

@@ -32,11 +32,6 @@ class StochasticSwitching(SeparateBatches):
 
     Parameters
     ----------
-    max_epochs, max_time, select, keep_on_interrupt, smoothing, averaging
-        See `StochasticSolver`.
-    batch_size, constraint_batch_size, balance
-        Rows of :math:`\xi` and of both :math:`\zeta`, see `SeparateBatches`: by default 8, and 8 of every group, as
-        published.
     learning_rate : float, default=0.5
         :math:`\eta^f`.
     constraint_rate : float, default=0.05
@@ -52,8 +47,6 @@ class StochasticSwitching(SeparateBatches):
     output : {"random", "last"}, default="random"
         "random" is an iterate drawn with probabilities in proportion to the length of the step that followed it, as
         published. With ``select="best"`` it stands back behind the best feasible iterate that was recorded.
-    verbose : int, default=0
-        Positive: print a line per epoch.
 
     References
     ----------

@@ -117,10 +117,6 @@ class SwitchingSubgradient(IterativeSolver):
         ``eps_t = eps``, or ``eps_t = eps / (t + 1)``.
     learning_rate : float or None, default=None
         Factor of the objective's gradient in its step. None: the step is as long as for a constraint of ``eps_t``.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     References
     ----------
@@ -164,18 +160,10 @@ class SSG(SwitchingSubgradient):
 
     Parameters
     ----------
-    max_iter : int, default=1000
-        Iterations, one full-batch evaluation each.
     learning_rate : float, default=0.5
         :math:`\nu`.
     eps : float, default=1e-4
         :math:`\epsilon`.
-    schedule : {"static", "diminishing"}, default="static"
-        :math:`\epsilon_t = \epsilon`, or :math:`\epsilon / (t + 1)`.
-    max_time, keep_on_interrupt
-        See `fairconstrained.solvers.IterativeSolver`.
-    verbose : int, default=0
-        Positive: print a line per recorded iteration.
 
     References
     ----------

@@ -6,7 +6,8 @@ import pytest
 from fairconstrained.constraints import DemographicParity, StatisticalParity
 from fairconstrained.problem import Start
 from fairconstrained.solvers import make_solver
-from fairconstrained.solvers._path import Iterate, extrapolated, without_idle_components
+from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
+from fairconstrained.solvers._augmented.warm_start import without_idle_components
 from fairconstrained.terms import Measured
 
 

@@ -1,0 +1,10 @@
+"""The augmented Lagrangian, part by part: a start, and then outer iterations until a rule says stop.
+
+- `multipliers`: the problem with its present surrogates, the multipliers of its components and the penalty.
+- `tightening`: how closely the surrogates follow the exact metrics.
+- `stopping`: whether another outer iteration is worth while.
+- `iterates`: the present iterate, the best ones so far, and the points between and beyond them.
+- `run`: all of these, the state of a run.
+- `cold_start` and `warm_start`: where a run begins without and with multipliers.
+- `outer_iterations`: the method of the loop, which has a run begin and takes one outer iteration after the other.
+"""

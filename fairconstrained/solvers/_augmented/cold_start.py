@@ -1,0 +1,98 @@
+"""Where the augmented Lagrangian begins without multipliers: the free optimum, or a stricter problem's solution."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from fairconstrained.objectives import Objective
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._augmented.iterates import Iterate
+from fairconstrained.solvers._augmented.run import Run
+from fairconstrained.solvers._augmented.warm_start import resume
+from fairconstrained.solvers._base import Status
+from fairconstrained.solvers._rescaling import constant_scores
+from fairconstrained.solvers.smooth import minimise
+
+__all__ = ["begin_stricter", "minimise_freely", "searches_first"]
+
+#: Gradient norm at which constraints take over, and the fraction of the value that fifty iterations have to gain.
+_COARSE = 1e-3, 1e-6
+#: Gradient norm and gain for a solution that need not move any more.
+_FINE = 1e-11, 0.0
+#: L-BFGS iterations that an unconstrained minimisation may take.
+_UNCONSTRAINED_ITER = 2000
+#: Gain of the objective, relative to it, for which scores need not differ.
+_NEGLIGIBLE = 1e-10
+#: Most iterations on a stricter problem to begin with.
+_STRICTER_ITER = 12
+
+
+def searches_first(problem: Problem) -> bool:
+    """Whether an exact search over the groups' thresholds may solve the problem, see `minimise_freely`."""
+    return problem.objective.counts_errors and problem.has_group_shifts
+
+
+def minimise_freely(run: Run, params: np.ndarray) -> None:
+    """Minimise the objective alone; converged if that satisfies the constraints already."""
+    iterates, problem = run.iterates, run.lagrangian.problem
+    precision = _COARSE if problem.constraints else _FINE
+    for loss in problem.objective.loss.path():
+        params, is_settled = _minimise_loss(run, loss, params, precision)
+        if searches_first(problem):
+            # The scores of an easier loss, cut at the thresholds that count the fewest errors within the
+            # constraints. The best classifier under a bound on positive rates has this form, a threshold
+            # on P(y | x) for every group, so nothing else is tried where the search succeeds.
+            run.begin_at(problem.finish(params))
+            run.is_converged = iterates.best is not None
+            if run.is_converged:
+                return
+    run.begin_at(params)
+    # Perhaps the optimum is fair as it is, or constant; only then is it worth computing precisely.
+    is_fair = iterates.best is not None
+    if precision != _FINE if is_fair else _constant_instead(run, params) is not None:
+        iterates.best = None
+        params, is_settled = _minimise_loss(run, loss, params, _FINE)
+        run.begin_at(params)
+    if iterates.best is None and iterates.last is not None:
+        constant = _constant_instead(run, iterates.last.params)
+        if constant is not None:
+            iterates.keep(constant)
+    run.is_converged = iterates.best is not None and is_settled
+
+
+def _minimise_loss(
+    run: Run, loss: Objective, params: np.ndarray, precision: tuple[float, float]
+) -> tuple[np.ndarray, bool]:
+    """Minimise one loss of the objective's path without constraints; also returns whether it is settled."""
+    problem = run.lagrangian.problem.without_constraints()
+    view = FullBatchView(replace(problem, objective=loss.bind(problem.data)))
+    found = minimise(
+        view, lambda p: (p.objective, p.gradient(1.0, np.empty(0))), params, _UNCONSTRAINED_ITER, *precision
+    )
+    run.iterates.n_evaluations += view.n_evaluations
+    return found
+
+
+def _constant_instead(run: Run, params: np.ndarray) -> Iterate | None:
+    """Constant scores that are as good as those at ``params``, as with a penalty and features of tiny units."""
+    constant, iterates = constant_scores(run.lagrangian.problem, params), run.iterates
+    if constant is None:
+        return None
+    given, other = iterates.unconstrained_point(params).objective, iterates.unconstrained_point(constant)
+    is_as_good = other.objective <= given + _NEGLIGIBLE * abs(given)
+    return iterates.measured(constant, other) if is_as_good else None
+
+
+def begin_stricter(run: Run, rng: np.random.Generator) -> None:
+    """Go on from the solution of a stricter problem with fewer local optima, if there is one."""
+    stricter, options = run.lagrangian.problem.stricter(), run.options
+    if stricter is None:
+        return
+    start = Start(run.iterates.w[: stricter.n_params])
+    # a start need not be settled, nor is it worth a second attempt where nothing holds
+    found = replace(options, max_iter=min(options.max_iter, _STRICTER_ITER)).solve(stricter, start, rng)
+    run.iterates.n_evaluations += found.n_evaluations
+    if found.status is not Status.INFEASIBLE and found.start is not None:
+        resume(run, found.start)

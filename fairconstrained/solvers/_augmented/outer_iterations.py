@@ -1,0 +1,228 @@
+"""The outer iterations of the augmented Lagrangian: a start, and then better surrogates and multipliers in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.problem import FullBatchView, Point, Problem, Start
+from fairconstrained.solvers._augmented.cold_start import begin_stricter, minimise_freely, searches_first
+from fairconstrained.solvers._augmented.iterates import Iterates
+from fairconstrained.solvers._augmented.multipliers import Lagrangian
+from fairconstrained.solvers._augmented.run import Run
+from fairconstrained.solvers._augmented.stopping import Progress
+from fairconstrained.solvers._augmented.tightening import Surrogates
+from fairconstrained.solvers._augmented.warm_start import follow, resume, start_after
+from fairconstrained.solvers._base import SolverResult
+from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers.loop import ended
+from fairconstrained.solvers.method import Method
+from fairconstrained.solvers.smooth import PER_ITERATION, minimise
+from fairconstrained.solvers.source import Source
+
+if TYPE_CHECKING:
+    from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+
+__all__ = ["OuterIterations"]
+
+#: Evaluations for each iteration of L-BFGS as long as there is no feasible iterate: long line searches are not worth
+#: theirs then.
+_PER_ITERATION_BEFORE = 1.5
+
+
+class OuterIterations(Method):
+    """A start, and then in every step better surrogates, their minimisation, the multipliers, and what comes next.
+
+    Parameters
+    ----------
+    options : AugmentedLagrangian
+    problem : Problem
+    start : Start or None
+        Start with multipliers, from another ``kappa`` or from fewer rows.
+    params : ndarray of shape (n_params,)
+        Parameters to begin at.
+    rng : numpy.random.Generator
+    is_followed : bool, default=True
+        Whether the start is of another ``kappa``, so that there is a path to follow.
+    """
+
+    holds_rows = True
+
+    def __init__(
+        self,
+        options: AugmentedLagrangian,
+        problem: Problem,
+        start: Start | None,
+        params: np.ndarray,
+        rng: np.random.Generator,
+        is_followed: bool = True,
+    ) -> None:
+        self._options, self._start, self._rng, self._is_followed = options, start, rng, is_followed
+        has_multipliers = not (problem.constraints and searches_first(problem))
+        lagrangian = Lagrangian(problem, options.penalty, has_multipliers)
+        self._run = Run(
+            options,
+            lagrangian,
+            Surrogates(problem.constraints),
+            Progress(options.patience, options.tol),
+            Iterates(lagrangian, params),
+            options.inner_iter,
+        )
+        self._aux = self._run.iterates.w[problem.n_params :]
+        self.n_rows = self._n_iter = 0
+
+    @property
+    def z(self) -> np.ndarray:  # type: ignore[override]  # a variable elsewhere
+        """The parameters, with the auxiliary variables of the problem as it was given."""
+        return np.concatenate([self._run.iterates.params, self._aux])
+
+    @override
+    def begin(self, source: Source, problem: Problem) -> None:
+        run, start, params = self._run, self._start, self._run.iterates.params
+        source.count(self.n_rows)
+        searches = searches_first(problem)
+        if start is None or not problem.component_names or searches:
+            minimise_freely(run, params)
+            if start is not None:
+                run.iterates.measure(start.model_state)
+            elif not run.is_converged and not searches:
+                begin_stricter(run, self._rng)
+        elif self._is_followed:
+            follow(run, start)
+        else:
+            resume(run, start)
+        self._count(source)
+
+    @override
+    def step(self, source: Source, problem: Problem) -> None:
+        iterates = self._run.iterates
+        self._refine()
+        point = self._minimise_lagrangian()
+        previous = iterates.best.objective if iterates.best else np.inf
+        self._run.assess(point)
+        self._judge(previous, point.objective)
+        self._tighten()
+        self._count(source)
+
+    @property
+    @override
+    def finished(self) -> bool:
+        return self._run.is_converged or self._run.is_given_up
+
+    @property
+    @override
+    def multipliers(self) -> np.ndarray | None:
+        lagrangian = self._run.lagrangian
+        return lagrangian.multipliers if lagrangian.is_known else None
+
+    @override
+    def point(self, source: Source, problem: Problem) -> Point:
+        return self._run.iterates.point
+
+    @override
+    def numbers(self, point: Point) -> dict[str, Any]:
+        lagrangian = self._run.lagrangian
+        return {
+            "surrogate_violation": lagrangian.violation,
+            "blur": self._run.surrogates.blur,
+            "penalty": lagrangian.penalty,
+            "n_components": lagrangian.multipliers.size,
+        }
+
+    @override
+    def output(self) -> np.ndarray:
+        return np.concatenate([self._run.iterates.end.params, self._aux])
+
+    @override
+    def named_multipliers(self, names: Sequence[str]) -> dict[str, float] | None:
+        return self._run.iterates.end.multipliers
+
+    @override
+    def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
+        run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
+        start = start_after(lagrangian.problem, result.model_state, lagrangian.multipliers, iterates.origin)
+        candidates = tuple(kept.params for kept in [*iterates.infeasible, iterates.nearest] if kept is not None)
+        return replace(
+            ended(result, run.is_converged),
+            n_iter=max(result.n_iter, 1),
+            surrogate_violation=lagrangian.violation,
+            start=replace(start, solver_state=run.widest),
+            candidates=candidates,
+            aux=None,
+        )
+
+    def _count(self, source: Source) -> None:
+        """Tell the loop how many rows were seen."""
+        iterates, data = self._run.iterates, self._run.lagrangian.problem.data
+        source.count(iterates.n_evaluations * data.n_samples)
+        iterates.n_evaluations = 0
+
+    def _refine(self) -> None:
+        """Bring the surrogates closer to the metrics around the current scores."""
+        run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
+        constraints = run.surrogates.refined(lagrangian.problem.constraints, iterates.scores)
+        lagrangian.replace_constraints(constraints)
+        aux = [constraint.initial_aux(iterates.scores) for constraint in constraints]
+        iterates.w = np.concatenate([iterates.params, *aux])
+
+    def _minimise_lagrangian(self) -> Point:
+        """Minimise the augmented Lagrangian, and update its multipliers."""
+        run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
+        view = FullBatchView(lagrangian.problem)
+        per_iteration = _PER_ITERATION_BEFORE if iterates.best is None else PER_ITERATION
+        iterates.w, _ = minimise(
+            view, lagrangian.at, iterates.w, run.inner_iter, gtol=1e-6, per_iteration=per_iteration
+        )
+        point = view.at(iterates.w)
+        iterates.n_evaluations += view.n_evaluations
+        self._n_iter += 1
+        lagrangian.update(point.constraints)
+        if run.surrogates.is_widest:
+            run.widest = start_after(lagrangian.problem, iterates.params.copy(), lagrangian.multipliers)
+        return point
+
+    def _judge(self, previous: float, objective: float) -> None:
+        """Converged if the best objective has settled; given up if feasibility does not come nearer.
+
+        ``previous`` is the best objective before this iteration, ``objective`` the present one.
+        """
+        run, progress, best = self._run, self._run.progress, self._run.iterates.best
+        # Along a path, the first iterate still has the multipliers of another kappa.
+        if run.surrogates.is_narrowing or (run.iterates.origin is not None and self._n_iter == 1):
+            progress.reset()
+        elif best is None:
+            progress.count_infeasible(lambda: objective < self._least_rescaled_objective, run.lagrangian.is_largest)
+        else:
+            # Along a path, an iterate that promises more was tried.
+            progress.count_feasible(previous, best.objective, objective, waits=not run.is_on_path)
+        run.is_converged = progress.is_over and best is not None
+        run.is_given_up = progress.is_over and best is None and progress.restarted
+
+    @cached_property
+    def _least_rescaled_objective(self) -> float:
+        """A number clearly below the objective of any feasible multiple of the nearest scores; or infinity."""
+        iterates, problem = self._run.iterates, self._run.lagrangian.problem
+        point = iterates.unconstrained_point(best_rescaled(problem, [iterates.end.params]))
+        is_feasible = problem.measured(point.scores).excess <= 0
+        return point.objective - self._options.tol * abs(point.objective) if is_feasible else np.inf
+
+    def _tighten(self) -> None:
+        """Set the next surrogates, or begin anew where a run comes no nearer to feasibility."""
+        run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
+        if iterates.best is None and run.progress.is_over and not run.progress.restarted:
+            # again where feasibility was nearest, with surrogates that look further than a few rows
+            iterates.return_to_nearest()
+            for part in (run.progress, lagrangian, run.surrogates):
+                part.restart()
+            return
+        assert iterates.last is not None  # it was assessed in this iteration
+        violations = iterates.last.violations
+        # If nothing holds yet, a margin may cost no more than what counts as settled.
+        cost = lagrangian.multipliers.sum() * violations
+        is_cheap = cost <= self._options.tol * abs(iterates.last.objective)
+        run.surrogates.tighten(violations, lagrangian.violation, is_cheap & (iterates.best is None))

@@ -1,0 +1,85 @@
+"""Tightening of the surrogates: their blur, and the margins that they keep from ``kappa``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairconstrained.constraints import BoundConstraint
+
+__all__ = ["Surrogates"]
+
+#: Blur of the surrogate in standard deviations of the scores: wide enough to see a fifth of the rows around a
+#: threshold, and narrow enough that the margins have little left to correct.
+_FIRST_BLUR, _FINAL_BLUR = 0.1, 0.02
+
+
+class Surrogates:
+    """How closely the surrogates follow the metrics: their blur, and the margins that they keep from ``kappa``.
+
+    Attributes
+    ----------
+    blur : float
+        Width of the surrogates, in standard deviations of the scores.
+    margins : ndarray of shape (n_constraints,)
+        Amounts that are subtracted from ``kappa``; negative where the surrogate is stricter than the metric.
+    """
+
+    def __init__(self, constraints: tuple[BoundConstraint, ...]) -> None:
+        self.blur, self._final = _FIRST_BLUR, _FINAL_BLUR
+        #: Number by which the blur is divided after an iteration.
+        self._narrowing = 2.0
+        self.margins = np.zeros(len(constraints))
+        self._kappas = np.array([c.kappa for c in constraints])
+        self._scales = np.array([c.scale for c in constraints])
+        granularity = np.array([c.granularity for c in constraints])
+        # A finer surrogate than this sees no more than a few rows at a time, and no slope.
+        self._finest = 3 * float((granularity * self._scales).max(initial=0.0))
+
+    @property
+    def is_widest(self) -> bool:
+        """Whether the blur is still the first one."""
+        return self.blur >= _FIRST_BLUR
+
+    @property
+    def is_narrowing(self) -> bool:
+        """Whether the blur is still larger than planned."""
+        return self.blur > self._final
+
+    def start_narrow(self) -> None:
+        """Begin with the final blur."""
+        self.blur = self._final
+
+    def narrow_in_two_steps(self) -> None:
+        """Begin with the first blur, and reach the final one sooner."""
+        self.blur, self._narrowing = _FIRST_BLUR, (_FIRST_BLUR / _FINAL_BLUR) ** 0.5
+
+    def restart(self) -> None:
+        """Begin anew, and end with surrogates that look further than a few rows."""
+        self.margins = np.zeros_like(self.margins)
+        self.blur, self._final = _FIRST_BLUR, _FIRST_BLUR / 2
+
+    def refined(self, constraints: tuple[BoundConstraint, ...], scores: np.ndarray) -> tuple[BoundConstraint, ...]:
+        """The constraints with surrogates that are nearer to the metrics around these scores."""
+        pairs = zip(constraints, self.margins, strict=True)
+        return tuple(c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
+
+    def tighten(self, violations: np.ndarray, unresolved: float, is_settled: np.ndarray) -> None:
+        """Set the next blur, and then the margins, from how the exact metrics turned out.
+
+        Parameters
+        ----------
+        violations : ndarray of shape (n_constraints,)
+            Exact values less ``kappa``.
+        unresolved : float
+            Largest component of the surrogates, which is for the multipliers to resolve and not for the margins.
+        is_settled : ndarray of shape (n_constraints,)
+            Whether a margin may move all the same.
+        """
+        if self.is_narrowing:
+            self.blur = max(self.blur / self._narrowing, self._final)
+            return
+        resolved = (violations <= 0) | (violations > 2 * unresolved / self._scales) | is_settled
+        self.margins = np.minimum(self.margins + resolved * violations / 2, self._kappas)
+        if (self.margins >= self._kappas).any():
+            # The surrogate has no tolerance left; only a finer one can do better, as far as there are rows to see.
+            self.blur, self.margins = min(self.blur, max(self.blur / 2, self._finest)), self.margins / 2

@@ -1,0 +1,113 @@
+"""Warm starts of the augmented Lagrangian: from another ``kappa``, along the path of solutions, or from other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fairconstrained.constraints import BoundConstraint
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._augmented.iterates import Iterate, extrapolated
+from fairconstrained.solvers._augmented.run import Run
+
+__all__ = ["follow", "resume", "start_after", "without_idle_components"]
+
+#: Penalty, patience and L-BFGS iterations where multipliers are known, so that there is little left to find.
+_PENALTY, _PATIENCE, _INNER_ITER = 100.0, 1, 25
+#: L-BFGS iterations along a path, where the last solution is near, and where a path narrows the surrogate anew.
+_PATH_INNER_ITER, _NARROWING_INNER_ITER = 8, 17
+#: First penalty where a path narrows the surrogate anew, with the multipliers of the last run.
+_NARROWING_PENALTY = 20.0
+
+
+def resume(run: Run, start: Start) -> None:
+    """Go on where a run on other rows ended."""
+    _adopt(run, start)
+    run.begin_at(start.model_state)
+
+
+def follow(run: Run, start: Start) -> None:
+    """Go on along the path of solutions, where a run for another ``kappa`` ended."""
+    constraints = run.lagrangian.problem.constraints
+    was_free = start.multipliers and not any(multipliers.any() for multipliers in start.multipliers)
+    if any(c.counts_rows for c in constraints) and (was_free or isinstance(start.solver_state, Start)):
+        _narrow_anew(run, start)
+        return
+    _adopt(run, without_idle_components(start, constraints))
+    params, origin = start.model_state, None
+    if run.lagrangian.multipliers.any():
+        run.inner_iter, run.is_on_path = _PATH_INNER_ITER, True
+        origin = run.iterates.measure(params)
+        if start.previous is not None:
+            predicted = extrapolated(run.iterates.measure(start.previous), origin)
+            params = params if predicted is None else predicted
+    run.begin_at(params)
+    run.iterates.origin = origin
+
+
+def _narrow_anew(run: Run, start: Start) -> None:
+    """Begin where the surrogate of the last run was widest, or at a solution without multipliers."""
+    widest = start.solver_state if isinstance(start.solver_state, Start) else start
+    run.is_on_path, lagrangian = True, run.lagrangian
+    _adopt(run, without_idle_components(widest, lagrangian.problem.constraints))
+    run.progress.patience, run.inner_iter = _PATIENCE, _NARROWING_INNER_ITER
+    lagrangian.penalty = _NARROWING_PENALTY if lagrangian.multipliers.any() else lagrangian.first
+    run.surrogates.narrow_in_two_steps()
+    if widest is not start:
+        run.iterates.measure(start.model_state)
+    run.begin_at(widest.model_state)
+
+
+def _adopt(run: Run, start: Start) -> None:
+    """Take over components and multipliers, as far as they fit."""
+    lagrangian = run.lagrangian
+    lagrangian.problem, known = _resumed(lagrangian.problem, start)
+    lagrangian.multipliers = np.zeros(len(lagrangian.problem.component_names)) if known is None else known
+    if lagrangian.multipliers.any():
+        run.surrogates.start_narrow()
+        lagrangian.penalty, run.progress.patience, run.inner_iter = _PENALTY, _PATIENCE, _INNER_ITER
+
+
+def start_after(problem: Problem, params: np.ndarray, multipliers: np.ndarray, origin: Iterate | None = None) -> Start:
+    """The start from ``params`` and the multipliers of all components, which a run from ``origin`` has come to."""
+    ends = np.cumsum([len(c.component_names) for c in problem.constraints])
+    return Start(
+        params,
+        tuple(c.components for c in problem.constraints),
+        tuple(np.split(multipliers, ends[:-1])) if problem.constraints else (),
+        previous=None if origin is None else origin.params,
+        fingerprint=problem.data.fingerprint,
+    )
+
+
+def without_idle_components(start: Start, constraints: Sequence[BoundConstraint]) -> Start:
+    """``start`` without the components that have no multiplier, save those that every run begins with.
+
+    Every run adds components. All of them kept along a path, they would make each fit dearer than the last.
+    """
+    if len(start.components) != len(constraints):
+        return start
+    components, multipliers = [], []
+    for constraint, positions, known in zip(constraints, start.components, start.multipliers, strict=True):
+        if positions.size:
+            table = known.reshape(positions.size, -1)
+            kept = table.any(axis=1) | np.isin(positions, constraint.components)
+            positions, known = positions[kept], table[kept].ravel()
+        components.append(positions)
+        multipliers.append(known)
+    return replace(start, components=tuple(components), multipliers=tuple(multipliers))
+
+
+def _resumed(problem: Problem, start: Start) -> tuple[Problem, np.ndarray | None]:
+    """The problem with the components of ``start``, and their multipliers; None if those do not fit."""
+    if len(start.components) != len(problem.constraints):
+        return problem, None
+    constraints = tuple(
+        constraint.with_components(components) if components.size else constraint
+        for constraint, components in zip(problem.constraints, start.components, strict=True)
+    )
+    problem = replace(problem, constraints=constraints)
+    known = np.concatenate(start.multipliers)
+    return problem, known.copy() if known.size == len(problem.component_names) else None
