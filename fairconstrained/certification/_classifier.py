@@ -29,6 +29,7 @@ from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import groups_of
 from fairconstrained.certification.seen_rows import Overlap
 from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection.delegation import DelegatesToFitted
@@ -41,6 +42,7 @@ _SET_ASIDE = Overlap(0.0, 1)
 _SHARES = (1.0, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1)
 
 
+@with_parameters
 class CertifiedFairClassifier(DelegatesToFitted):
     r"""A classifier with a gap of at most kappa in the population, with stated confidence; or a warning.
 
@@ -153,55 +155,20 @@ class CertifiedFairClassifier(DelegatesToFitted):
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods("fit")],
-        "kappa": [Interval(Real, 0, None, closed="left")],
-        "metric": [str, callable],
-        "metric_params": [Mapping, None],
-        "delta": [Interval(Real, 0, 1, closed="neither")],
-        "calibration_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "max_tests": [Interval(Integral, 1, None, closed="left")],
-        "kappas": ["array-like", None],
-        "power": [Interval(Real, 0.5, 1, closed="left")],
-        "cv": ["cv_object"],
-        "method": [StrOptions({"auto", *METHODS})],
-        "loss_bound": [Real, tuple, list, None],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        kappa: float,
-        metric: str | Callable[..., Any],
-        metric_params: Mapping[str, Any] | None = None,
-        delta: float = 0.05,
-        calibration_fraction: float = 0.3,
-        max_tests: int = 1,
-        kappas: Sequence[float] | None = None,
-        power: float = 0.8,
-        cv: Any = 3,
-        method: str = "auto",
-        loss_bound: float | tuple[float, float] | None = None,
-        n_resamples: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.kappa = kappa
-        self.metric = metric
-        self.metric_params = metric_params
-        self.delta = delta
-        self.calibration_fraction = calibration_fraction
-        self.max_tests = max_tests
-        self.kappas = kappas
-        self.power = power
-        self.cv = cv
-        self.method = method
-        self.loss_bound = loss_bound
-        self.n_resamples = n_resamples
-        self.random_state = random_state
+    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
+    kappa: float = parameter(allowed=[Interval(Real, 0, None, closed="left")])
+    metric: str | Callable[..., Any] = parameter(allowed=[str, callable])
+    metric_params: Mapping[str, Any] | None = parameter(None, [Mapping, None])
+    delta: float = parameter(0.05, [Interval(Real, 0, 1, closed="neither")])
+    calibration_fraction: float = parameter(0.3, [Interval(Real, 0, 1, closed="neither")])
+    max_tests: int = parameter(1, [Interval(Integral, 1, None, closed="left")])
+    kappas: Sequence[float] | None = parameter(None, ["array-like", None])
+    power: float = parameter(0.8, [Interval(Real, 0.5, 1, closed="left")])
+    cv: Any = parameter(3, ["cv_object"])
+    method: str = parameter("auto", [StrOptions({"auto", *METHODS})])
+    loss_bound: float | tuple[float, float] | None = parameter(None, [Real, tuple, list, None])
+    n_resamples: int = parameter(1000, [Interval(Integral, 1, None, closed="left")])
+    random_state: Any = parameter(None, ["random_state"])
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from fairconstrained.checks.docstrings import entries, inherited_documentation
@@ -15,13 +15,18 @@ _T = TypeVar("_T")
 
 
 def parameter(
-    default: Any, allowed: Any = None, *, check: Callable[[Any, str], object] | None = None, kw_only: bool = True
+    default: Any = MISSING,
+    allowed: Any = None,
+    *,
+    check: Callable[[Any, str], object] | None = None,
+    kw_only: bool = True,
 ) -> Any:
     """Declare a parameter.
 
     Parameters
     ----------
-    default : object
+    default : object, optional
+        Without one, the parameter has to be given.
     allowed : list, optional
         Values that are allowed, as in ``_parameter_constraints`` of scikit-learn; None leaves it to ``check`` or to
         `fit`.

@@ -12,6 +12,7 @@ from sklearn import metrics as skm
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.metrics import METRICS, MetricInfo
 from fairconstrained.metrics.validation import check_binary_labels
 from fairconstrained.model_selection.response import RESPONSES, get_response
@@ -58,6 +59,7 @@ _PERFORMANCE: dict[str, tuple[Metric, str, bool]] = {
 }
 
 
+@with_parameters
 class FairnessScorer(BaseEstimator):
     """A scikit-learn scorer that receives the sensitive features.
 
@@ -97,22 +99,12 @@ class FairnessScorer(BaseEstimator):
     # "score" is the method under which metadata routing looks up what a scorer requests
     __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED, "sensitive_features": True}
 
-    def __init__(
-        self,
-        metric: Metric,
-        response: str,
-        *,
-        greater_is_better: bool = False,
-        by_group: bool = True,
-        pos_label: Any = None,
-        metric_params: dict[str, Any] | None = None,
-    ) -> None:
-        self.metric = metric
-        self.response = response
-        self.greater_is_better = greater_is_better
-        self.by_group = by_group
-        self.pos_label = pos_label
-        self.metric_params = metric_params
+    metric: Metric = parameter(kw_only=False)
+    response: str = parameter(kw_only=False)
+    greater_is_better: bool = parameter(default=False)
+    by_group: bool = parameter(default=True)
+    pos_label: Any = parameter(default=None)
+    metric_params: dict[str, Any] | None = parameter(default=None)
 
     def score(
         self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None

@@ -2,42 +2,35 @@
 
 from __future__ import annotations
 
-import inspect
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 
-from fairconstrained.checks.docstrings import inherited_documentation
+from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
-from fairconstrained.paths._path_cv import CHOICE_PARAMETERS, FairnessPathCV, choose, kappa_of
+from fairconstrained.paths._path_cv import ChoiceParameters, choose, kappa_of
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
 
-#: Not parameters here: every fit of the path has its own.
-_OF_THE_PATH = ("kappa", "warm_start")
 
-
-class ChoosesKappa(BaseFairEstimator):
+@dataclass(eq=False, repr=False)  # the documentation is for the classes that derive from it
+class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
     """Mixin over an estimator, which then has the parameters of the choice in place of ``kappa``.
 
-    Derive from it and from the estimator, in this order. The signature of the constructor is made of those of
-    `FairnessPathCV` and of the estimator, so that `get_params`, `clone` and the documentation know all parameters.
+    Derive from it and from the estimator, in this order.
     """
 
-    kappa: Any = None
+    # no parameters here: every fit of the path has its own
+    kappa: ClassVar[Any] = None
     warm_start: ClassVar[bool] = False
     _fitted_class: ClassVar[type[BaseFairEstimator]]
     #: Names of what an earlier fit has left.
-    _learnt: tuple[str, ...] = ()
+    _learnt: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if ChoosesKappa in cls.__bases__:
             cls._fitted_class = cls.__bases__[-1]
-            allowed = {**cls._fitted_class._parameter_constraints, **CHOICE_PARAMETERS}
-            cls._parameter_constraints = {name: allowed[name] for name in allowed if name not in _OF_THE_PATH}
-            cls.__init__ = _constructor(cls._fitted_class)  # type: ignore[method-assign]
-            own = list(inspect.signature(cls.__init__).parameters.values())[1:]
-            cls.__doc__ = inherited_documentation(cls, {known.name: known.default for known in own})
         super().__init_subclass__(**kwargs)
 
     @_fit_context(prefer_skip_nested_validation=False)
@@ -98,62 +91,17 @@ class ChoosesKappa(BaseFairEstimator):
         """Return the parameters without a bound; ``kappa`` is none of the parameters here."""
         if kappa is not None:
             raise ValueError(f"{type(self).__name__} chooses its own kappa; take {self._fitted_class.__name__}.")
-        return {name: value for name, value in super()._bound_params(kappa).items() if name not in _OF_THE_PATH}
+        return {
+            name: value for name, value in super()._bound_params(kappa).items() if name not in ("kappa", "warm_start")
+        }
 
 
-def _constructor(base: type[BaseFairEstimator]) -> Any:
-    """An ``__init__`` with the parameters of the choice and those of ``base``, which stores them."""
-    own, chosen = (dict(inspect.signature(kind.__init__).parameters) for kind in (base, FairnessPathCV))
-    known = {name: value for name, value in (own | chosen).items() if name not in (*_OF_THE_PATH, "estimator")}
-    order = [*(name for name in chosen if name in known and name not in own), *own]
-    signature = inspect.Signature([known[name] for name in dict.fromkeys(["self", *order]) if name in known])
-
-    def __init__(self: Any, **parameters: Any) -> None:
-        given = signature.bind(self, **parameters)
-        given.apply_defaults()
-        for name in known.keys() - {"self"}:
-            setattr(self, name, given.arguments[name])
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
-
-
+@with_parameters
 class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     """`PartialParityClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
 
     For every kappa of a path (see `fairness_path`) it measures accuracy and gap on held-out folds, and keeps the most
     accurate model, fitted on all rows, whose mean held-out gap is at most ``bound``.
-
-    Parameters
-    ----------
-    bound : float, default=0.05
-        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
-        rows, where it may be smaller.
-    kappas : array-like, default=None
-        Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve.
-    n_kappas : int, default=10
-        Size of that grid.
-    cv : int, cross-validation splitter or iterable, default=None
-        Folds, as in `fairness_path`; None is 5 folds.
-    scoring : str, callable, list of str or dict, default=None
-        Scores of performance, as in `fairness_path`; None is the accuracy. The first one decides.
-    one_standard_error : bool, default=False
-        Take the tightest kappa within the bound that is as good as the best one up to one standard error.
-    param : str, default=None
-        The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
-    n_jobs : int, default=None
-        Processes for the folds.
-    verbose : int, default=0
-        1: progress bars. More: also a line per iteration.
-
-    Attributes
-    ----------
-    kappa_ : float or None
-        The chosen bound; None for none.
-    path_ : FairnessPath
-        All models, and the table of what they are worth.
-    best_index_ : int
-        Row of that table.
 
     See Also
     --------
@@ -172,43 +120,13 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     """
 
 
+@with_parameters
 class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
     """`AUCFairClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
 
     For every kappa of a path (see `fairness_path`) it measures AUC and gap on held-out folds, and keeps the model of
-    largest AUC, fitted on all rows, whose mean held-out gap is at most ``bound``.
-
-    Parameters
-    ----------
-    bound : float, default=0.05
-        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
-        rows, where it may be smaller.
-    kappas : array-like, default=None
-        Bounds to choose from; None is a grid from the unconstrained gap down to what the groups resolve. With
-        ``surrogate="quadratic"`` they bound the surrogate and have to be given.
-    n_kappas : int, default=10
-        Size of that grid.
-    cv : int, cross-validation splitter or iterable, default=None
-        Folds, as in `fairness_path`; None is 5 folds.
-    scoring : str, callable, list of str or dict, default=None
-        Scores of performance, as in `fairness_path`; None is the AUC. The first one decides.
-    one_standard_error : bool, default=False
-        Take the tightest kappa within the bound that is as good as the best one up to one standard error.
-    param : str, default=None
-        The parameter that takes the ``kappas`` in place of kappa.
-    n_jobs : int, default=None
-        Processes for the folds.
-    verbose : int, default=0
-        1: progress bars. More: also a line per iteration.
-
-    Attributes
-    ----------
-    kappa_ : float or None
-        The chosen bound; None for none.
-    path_ : FairnessPath
-        All models, and the table of what they are worth.
-    best_index_ : int
-        Row of that table.
+    largest AUC, fitted on all rows, whose mean held-out gap is at most ``bound``. With ``surrogate="quadratic"`` the
+    ``kappas`` bound the surrogate, and have to be given.
 
     See Also
     --------

@@ -13,29 +13,67 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.model_selection.delegation import DelegatesToFitted
 from fairconstrained.model_selection.pipelines import before_last_step, last_step
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
-__all__ = ["CHOICE_PARAMETERS", "FairnessPathCV", "choose"]
+__all__ = ["ChoiceParameters", "FairnessPathCV", "choose"]
 
-#: Allowed values of the parameters of the choice.
-CHOICE_PARAMETERS: dict[str, list[Any]] = {
-    "bound": [Interval(Real, 0, None, closed="left")],
-    "kappas": ["array-like", None],
-    "n_kappas": [Interval(Integral, 1, None, closed="left")],
-    "cv": ["cv_object"],
-    "scoring": [str, callable, Mapping, list, tuple, None],
-    "one_standard_error": ["boolean"],
-    "param": [str, None],
-    "n_jobs": [Integral, None],
-}
 _FOLDS = 5
 
 
-def choose(settings: Any, estimator: Any, X: Any, y: Any, **others: Any) -> tuple[FairnessPath, int]:
+@with_parameters
+class ChoiceParameters:
+    """Parameters of estimators that choose the bound on held-out rows.
+
+    Parameters
+    ----------
+    bound : float, default=0.05
+        Largest mean held-out gap that is allowed, at least 0. Compare ``kappa``, which bounds the gap on the training
+        rows, where it may be smaller.
+    kappas : array-like, default=None
+        Bounds to choose from, as in `fairness_path`; None is a grid from the unconstrained gap down to what the groups
+        resolve.
+    n_kappas : int, default=10
+        Size of that grid.
+    cv : int, cross-validation splitter or iterable, default=None
+        Folds, as in `fairness_path`; None is 5 folds.
+    scoring : str, callable, list of str or dict, default=None
+        Scores of performance, as in `fairness_path`; the first one decides.
+    one_standard_error : bool, default=False
+        Take the tightest of the models within the bound that are as good as the best one up to one standard error.
+    param : str, default=None
+        The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
+    n_jobs : int, default=None
+        Processes for the folds.
+    verbose : int, default=0
+        1: progress bars. More: also a line per iteration.
+
+    Attributes
+    ----------
+    kappa_ : float or None
+        The chosen bound (or value of ``param``); None for none.
+    path_ : FairnessPath
+        All models, and the table of what they are worth.
+    best_index_ : int
+        Row of the chosen model in that table.
+    """
+
+    bound: float = parameter(0.05, [Interval(Real, 0, None, closed="left")])
+    kappas: Sequence[float | None] | None = parameter(None, ["array-like", None])
+    n_kappas: int = parameter(10, [Interval(Integral, 1, None, closed="left")])
+    cv: Any = parameter(None, ["cv_object"])
+    scoring: Any = parameter(None, [str, callable, Mapping, list, tuple, None])
+    one_standard_error: bool = parameter(False, ["boolean"])
+    param: str | None = parameter(None, [str, None])
+    n_jobs: int | None = parameter(None, [Integral, None])
+    verbose: int = parameter(0, ["verbose"])
+
+
+def choose(settings: ChoiceParameters, estimator: Any, X: Any, y: Any, **others: Any) -> tuple[FairnessPath, int]:
     """The path of ``estimator`` with the parameters of ``settings``, and the row of its table that is chosen."""
     names = ("kappas", "n_kappas", "scoring", "param", "n_jobs", "verbose")
     common = {name: getattr(settings, name) for name in names}
@@ -49,7 +87,8 @@ def kappa_of(path: FairnessPath, index: int) -> float | None:
     return None if np.isinf(kappa) else kappa
 
 
-class FairnessPathCV(DelegatesToFitted):
+@with_parameters
+class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
     """Choose the bound of an estimator on held-out rows.
 
     `fit` follows `fairness_path` with folds, and keeps the most accurate model whose mean held-out gap is at most
@@ -59,35 +98,11 @@ class FairnessPathCV(DelegatesToFitted):
     ----------
     estimator : estimator
         Any estimator of the package, or a Pipeline that ends in one.
-    bound : float, default=0.05
-        Largest mean held-out gap that is allowed, at least 0.
-    kappas : array-like, default=None
-        Bounds of the path, as in `fairness_path`; None is a grid from the unconstrained gap down.
-    n_kappas : int, default=10
-        Size of that grid.
-    cv : int, cross-validation splitter or iterable, default=None
-        Folds, as in `fairness_path`; None is 5 folds.
-    scoring : str, callable, list of str or dict, default=None
-        Scores of performance, as in `fairness_path`; the first one decides.
-    one_standard_error : bool, default=False
-        Take the tightest of the models within the bound that are as good as the best one up to one standard error.
-    param : str, default=None
-        The parameter that takes the ``kappas``, as in `fairness_path`.
-    n_jobs : int, default=None
-        Processes.
-    verbose : int, default=0
-        Positive: progress bars.
 
     Attributes
     ----------
     best_estimator_ : estimator
         The chosen model, fitted on all rows.
-    best_index_ : int
-        Row of the best model in the table of the path.
-    kappa_ : float or None
-        Kappa of the best model (or its value of ``param``); None for no bound.
-    path_ : FairnessPath
-        All models, and the table of what they are worth.
     classes_ : ndarray of shape (n_classes,)
         Classes; only if the estimator is a classifier.
     n_features_in_ : int
@@ -116,36 +131,7 @@ class FairnessPathCV(DelegatesToFitted):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     _kept: ClassVar[str] = "best_estimator_"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit"])],
-        **CHOICE_PARAMETERS,
-        "verbose": ["verbose"],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        bound: float = 0.05,
-        kappas: Sequence[float | None] | None = None,
-        n_kappas: int = 10,
-        cv: Any = None,
-        scoring: Any = None,
-        one_standard_error: bool = False,
-        param: str | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.bound = bound
-        self.kappas = kappas
-        self.n_kappas = n_kappas
-        self.cv = cv
-        self.scoring = scoring
-        self.one_standard_error = one_standard_error
-        self.param = param
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    estimator: Any = parameter(allowed=[HasMethods(["fit"])], kw_only=False)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(

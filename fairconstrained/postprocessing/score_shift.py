@@ -20,6 +20,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
 
 from fairconstrained.checks.messages import is_number
+from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.estimators.grouping import as_labels, encode_groups
@@ -40,6 +41,7 @@ _SLOPES, _SHIFTS = np.arange(101) / 20, np.arange(-30, 31) / 10
 _METHODS = ("decision_function", "predict_proba")
 
 
+@with_parameters
 class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     r"""Any classifier, with the scores of the protected group stretched and shifted until an AUC gap is small.
 
@@ -134,33 +136,13 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods("fit")],
-        "kappa": [Interval(Real, 0, 1, closed="both"), None],
-        "constraint": [StrOptions(set(AUC_METRICS))],
-        "slopes": ["array-like", None],
-        "shifts": ["array-like", StrOptions({"all"}), None],
-        "threshold": [Interval(Real, None, None, closed="neither")],
-    }
-
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        kappa: float | None = 0.05,
-        constraint: str = "group_auc",
-        protected: Hashable | None = None,
-        slopes: Any = None,
-        shifts: Any = None,
-        threshold: float = 0.0,
-    ) -> None:
-        self.estimator = estimator
-        self.kappa = kappa
-        self.constraint = constraint
-        self.protected = protected
-        self.slopes = slopes
-        self.shifts = shifts
-        self.threshold = threshold
+    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None])
+    constraint: str = parameter("group_auc", [StrOptions(set(AUC_METRICS))])
+    protected: Hashable | None = parameter(None)
+    slopes: Any = parameter(None, ["array-like", None])
+    shifts: Any = parameter(None, ["array-like", StrOptions({"all"}), None])
+    threshold: float = parameter(0.0, [Interval(Real, None, None, closed="neither")])
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
