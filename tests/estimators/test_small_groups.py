@@ -303,6 +303,15 @@ def test_labels_count_where_they_are_compared():
     assert np.isnan(model.constraint_values_all_groups_["inter_group"])  # it has no positives to rank
 
 
+def test_a_gap_over_all_groups_is_undefined_where_an_ignored_one_lacks_a_label():
+    sample = draw({"a": 100, "b": 90, "c": 30})
+    model = RateParityClassifier(KAPPA, constraint="equal_opportunity", small_groups="ignore")
+    model = fitted(model, sample._replace(y=np.where(sample.groups == "c", 0, sample.y)))
+    assert model.ignored_groups_ == ["c"]
+    assert model.constraint_values_["equal_opportunity"] <= 2 * KAPPA
+    assert np.isnan(model.constraint_values_all_groups_["equal_opportunity"])
+
+
 # --- what is too little all the same
 
 
