@@ -4,13 +4,15 @@ Run from the root of a checkout, in an environment with the package, its tests' 
 ``coverage``::
 
     python .ci/mutation.py map MAP       # the fast tier once: which test runs which line, and for how long
-    python .ci/mutation.py run MAP LOG   # mutants one after the other; LOG has a line of JSON for each
+    python .ci/mutation.py run MAP LOG   # the mutants; LOG has a line of JSON for each
 
 cosmic-ray writes the mutants. A place in the code is drawn, then one of its mutations, so that an operator with many
 substitutes weighs no more than others. Annotations, decorators and flags that only declare something are no places, and
-what is no Python is not drawn. Each mutant is a fork of a process that has imported numpy, torch and
-scikit-learn, and runs the tests of the mutated line until one fails: those of the package's own folder first, then
-those of less work, up to a budget of CPU seconds. A mutant that would have needed more than this counts as survived.
+what is no Python, or what Python warns of (``is`` with a string), is not drawn. Each mutant is a fork of a process that
+has imported numpy, torch and scikit-learn, and runs the tests of the mutated line until one fails: those of the
+package's own folder first, then those of less work, up to a budget of CPU seconds. A mutant that would have needed more
+than this counts as survived. The first few of these tests, which kill most mutants, have a fork of their own, as the
+rest takes long to collect.
 """
 
 from __future__ import annotations
@@ -136,7 +138,7 @@ def drawn(seed: int, n_mutants: int):
         text = mutate_code(path.read_text(), get_operator(operator)(), occurrence)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)  # which the tests would take for an error
+                warnings.simplefilter("error", SyntaxWarning)
                 code = compile(text, str(path), "exec")
         except SyntaxError:
             continue
@@ -241,22 +243,53 @@ class Mutant(SourceFileLoader):
         return self.code
 
 
-def run(where: Path, log: Path, n_mutants: int, seed: int, budget: float) -> None:
-    """Draw the mutants and run those that the log has not yet."""
+def stages(names: list[str], seconds: dict, limit: float = 2.0, n_files: int = 3) -> list[list[str]]:
+    """Split the tests into the first few, and the rest."""
+    spent, files = 0.0, set()
+    for cut, name in enumerate(names):
+        spent += seconds[name]
+        files.add(name.split("::")[0])
+        if spent > limit or len(files) > n_files:
+            return [part for part in (names[:cut], names[cut:]) if part]
+    return [names] if names else []
+
+
+def finished(log: Path) -> list[dict]:
+    """Return what the log has."""
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def run(where: Path, log: Path, n_mutants: int, seed: int, budget: float, part: slice) -> None:
+    """Draw the mutants and run those of a part of them that the log has not yet."""
     tests = json.loads(where.read_text())
-    done = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    for number, (path, line, column, operator, occurrence, code) in enumerate(drawn(seed, n_mutants)):
-        if number < len(done):
+    done = {one["number"] for one in finished(log)}
+    for number, (path, line, column, operator, occurrence, code) in list(enumerate(drawn(seed, n_mutants)))[part]:
+        if number in done:
             continue
         name = str(path.relative_to(ROOT))
         names = chosen_tests(name, line, tests, budget)
         begin = time.monotonic()
-        result = in_fork(path, code, names, budget) if names else {"killer": ""}
+        result = {"killer": ""}
+        for stage in stages(names, tests["seconds"]):
+            if not result["killer"]:
+                result = in_fork(path, code, stage, budget)
         place = {"number": number, "file": name, "line": line, "column": column}
         mutation = {"operator": operator, "occurrence": occurrence, "n_tests": len(names)}
-        done.append(place | mutation | result | {"seconds": time.monotonic() - begin})
         with log.open("a") as out:
-            print(json.dumps(done[-1]), file=out)
+            print(json.dumps(place | mutation | result | {"seconds": time.monotonic() - begin}), file=out, flush=True)
+
+
+def in_processes(n_processes: int, log: Path, **options) -> None:
+    """Share the mutants among processes, and print how many were killed."""
+    children = []
+    for k in range(n_processes):
+        if not (child := os.fork()):
+            run(log=log, part=slice(k, None, n_processes), **options)
+            os._exit(0)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+    done = finished(log)
     killed = sum(bool(one["killer"]) for one in done)
     print(f"{killed} of {len(done)} mutants killed ({killed / len(done):.1%})")
 
@@ -268,6 +301,7 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--budget", type=float, default=30.0, help="CPU seconds of tests for a mutant")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
@@ -277,7 +311,9 @@ def main() -> None:
         return
     for heavy in ("torch", "sklearn.utils.estimator_checks", "pandas", "scipy.stats", "scipy.optimize"):
         importlib.import_module(heavy)
-    run(*options.files, options.mutants, options.seed, options.budget)
+    where, log = options.files
+    draw = {"n_mutants": options.mutants, "seed": options.seed, "budget": options.budget}
+    in_processes(options.processes, log, where=where, **draw)
 
 
 if __name__ == "__main__":
