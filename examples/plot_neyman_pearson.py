@@ -23,12 +23,12 @@ X = StandardScaler().fit_transform(X[:, [4, 6, 9]])  # three measurements do not
 # Bounds on the errors of classes 0 and 2
 # ---------------------------------------
 #
-# ``bound_on="error"`` bounds the error rates of the predictions on the training data, up to one row of the class. The
+# ``constraint="error"`` bounds the error rates of the predictions on the training data, up to one row of the class. The
 # multipliers are prices: what the loss of class 1 would fall by for a unit more of the bound.
 
 models = {
     bounds: NeymanPearsonClassifier(
-        dict(zip((0, 2), bounds, strict=True)) if bounds else None, bound_on="error", alpha=1e-3
+        dict(zip((0, 2), bounds, strict=True)) if bounds else None, constraint="error", alpha=1e-3
     ).fit(X, y)
     for bounds in [(), (0.05, 0.05), (0.02, 0.2)]
 }

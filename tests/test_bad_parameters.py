@@ -162,7 +162,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
     (
         fc.RateParityClassifier,
         {
-            "constraint": [[], ["other"], ["demographic_parity"] * 2, [3], [["a"]], 3, None, "other"],
+            "constraint": CONSTRAINTS,
             "kappa": RATE_KAPPAS,
             "agg": NAME,
         },
@@ -170,7 +170,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
     (
         fc.LossParityClassifier,
         {
-            "constraint": NAME,
+            "constraint": CONSTRAINTS,
             "loss": NAME,
             "reference": NAME,
             "batch_size": COUNT,
@@ -183,7 +183,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
             "callbacks": ["x", 3, [3], [None], {"a": print}, print],
         },
     ),
-    (fc.FairRanker, {"pairs": NAME, "batches": NAME}),
+    (fc.FairRanker, {"constraint": CONSTRAINTS, "batches": NAME}),
     (
         fc.AUCFairClassifier,
         {
@@ -200,7 +200,7 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
             "bounds": [*NON_NEGATIVE, 0.1, [0.1], {0: "a"}, {0: NAN}, {0: True}, {0: -1}, {9: 0.1}, True],
             "priority_class": [9, [0], NAN, NOTHING],
             "loss": NAME,
-            "bound_on": NAME,
+            "constraint": NAME,
             "radius": POSITIVE,
         },
     ),

@@ -115,7 +115,7 @@ def neyman_pearson(rng: np.random.Generator, seed: int) -> Problem:
         ahead = range(n_classes) if n_classes > 2 else [1]
         return [np.tile(value * np.eye(n_classes)[k], (codes.size, 1)) for k in ahead]
 
-    params = {"bound_on": bound_on, "loss": loss, "alpha": alpha, "fit_intercept": intercept}
+    params = {"constraint": bound_on, "loss": loss, "alpha": alpha, "fit_intercept": intercept}
     weights = {} if rows.sample_weight is None else {"sample_weight": rows.sample_weight}
     return Problem(
         seed=seed,
@@ -179,7 +179,7 @@ def fair_ranker(rng: np.random.Generator, seed: int) -> Problem:
         estimator="FairRanker",
         notion=f"{compared} {rate}",
         loss="logistic",
-        make=partial(FairRanker, kappa, pairs=compared, rate=rate, alpha=alpha, random_state=seed),
+        make=partial(FairRanker, kappa, constraint=compared, rate=rate, alpha=alpha, random_state=seed),
         rows=rows,
         target=relevance,
         fit_params={"qid": qid, "sensitive_features": rows.groups},

@@ -86,7 +86,7 @@ def measure(quick: bool) -> dict[str, pd.DataFrame]:
     for data, bound in tqdm(cases, desc="bounds"):
         for split in _splits(data, 1 if quick else 5):
             priority, alpha = _PRIORITY[data], _ALPHA[data]
-            own = NeymanPearsonClassifier(bound, priority_class=priority, bound_on="error", alpha=alpha)
+            own = NeymanPearsonClassifier(bound, priority_class=priority, constraint="error", alpha=alpha)
             fits = {
                 "NeymanPearsonClassifier": lambda own=own, split=split: own.fit(split.X, split.y),
                 "LogisticRegression, tuned weight": lambda split=split, bound=bound, of=(priority, alpha): _tuned(

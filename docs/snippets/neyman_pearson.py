@@ -12,7 +12,7 @@ from fairconstrained import NeymanPearsonClassifier
 # two classes
 X, y = load_breast_cancer(return_X_y=True)  # 0: malignant, 1: benign
 X = StandardScaler().fit_transform(X[:, :5])
-model = NeymanPearsonClassifier({0: 0.02}, bound_on="error", alpha=1e-3).fit(X, y)
+model = NeymanPearsonClassifier({0: 0.02}, constraint="error", alpha=1e-3).fit(X, y)
 print(model.status_)
 print(model.class_table_)
 # end of two classes
@@ -22,7 +22,7 @@ assert np.isclose(1 - recall_score(y, model.predict(X), pos_label=0), model.clas
 # ten classes
 digits, numbers = load_digits(return_X_y=True)
 parts = train_test_split(digits / 16, numbers, test_size=0.5, stratify=numbers, random_state=0)
-bounded = NeymanPearsonClassifier(0.02, priority_class=8, bound_on="error", alpha=1e-2).fit(parts[0], parts[2])
+bounded = NeymanPearsonClassifier(0.02, priority_class=8, constraint="error", alpha=1e-2).fit(parts[0], parts[2])
 print(bounded.class_table_.round(3))
 print("price of every bound:", bounded.multipliers_)
 # end of ten classes
@@ -31,7 +31,7 @@ assert (table.error <= 0.02 + 1 / table.n_samples)[table.index != 8].all()
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 bounds = [0.01, 0.02, 0.05, 0.1, 0.2]
-fits = [NeymanPearsonClassifier({0: r}, bound_on="error", alpha=1e-3).fit(X, y).class_table_ for r in bounds]
+fits = [NeymanPearsonClassifier({0: r}, constraint="error", alpha=1e-3).fit(X, y).class_table_ for r in bounds]
 axes[0].plot(bounds, [t.error[0] for t in fits], "o-", label="malignant (bounded)")
 axes[0].plot(bounds, [t.error[1] for t in fits], "s-", label="benign")
 axes[0].axline((0.01, 0.01), slope=1, color="grey", linestyle=":", label="bound")

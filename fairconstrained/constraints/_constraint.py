@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from numbers import Real
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -30,6 +34,8 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     #: Whether it is about scores of a classifier: those above zero are positive, and targets are -1 and 1.
     is_of_classes: ClassVar[bool] = False
+    #: Names that the groups were compared under on other rows, by label, see `comparing`; None where there are none.
+    compared_as: Mapping[str, str | None] | None = None
 
     def bind(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data, of which it compares the groups that are not ignored.
@@ -53,6 +59,42 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
     @abstractmethod
     def _bind(self, data: FairData) -> BoundConstraint:
         """Bind the constraint to data of which it compares all groups; raises ValueError for wrong parameters."""
+
+    def comparing(self, names: Mapping[str, str | None] | None) -> Self:
+        """Return the constraint with groups as other rows told them, whatever the sizes of the groups are now.
+
+        Parameters
+        ----------
+        names : mapping or None
+            Names under which groups are compared, by label: one common name for those that are merged, and None for
+            those that are left out. None in place of a mapping leaves it to the rows.
+        """
+        constraint = copy.copy(self)
+        constraint.compared_as = names
+        return constraint
+
+    def of_all_groups(self) -> Self:
+        """Return the constraint without limits to how small a group may be."""
+        params = self.get_params(deep=False)
+        limits = {"min_group_size": 0, "small_groups": "error"}
+        return type(self)(**params | {name: limits[name] for name in limits.keys() & params.keys()})
+
+    def search_form(self) -> Constraint | None:
+        """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
+
+        None where there is no other.
+        """
+        return None
+
+    def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame | None:
+        """Return the means of all groups of the data, a line for each; None where groups have no means."""
+        return None
+
+    def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
+        """Return the metric of the decisions, also where ``kappa`` bounds a smooth stand-in for it."""
+        bound = self.unchecked(data)
+        value = bound.of_decisions(scores)
+        return bound.metric(scores) if value is None else value
 
     def in_units(self, offset: float, scale: float) -> Self:
         """Return the constraint on scores ``(s - offset) / scale``, for targets that the solver sees standardised.

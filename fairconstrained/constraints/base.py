@@ -36,7 +36,7 @@ class BoundConstraint(Exact):
 
     def renamed(self, name: str) -> Self:
         """Return the constraint under the name that the user gave it."""
-        return replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
+        return self if name == self.name else replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
     @property
     def scale(self) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -17,8 +17,9 @@ from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Unions, cell_maxima, cell_sums
 from fairconstrained.metrics.cell_means import Notion, by_group, cells_of
+from fairconstrained.metrics.validation import GroupedRows, check_groups
 
-__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits"]
+__all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows"]
 
 #: Value of ``min_group_size`` that asks for as many rows as ``kappa`` needs.
 AUTO = "auto"
@@ -64,17 +65,26 @@ class ComparesGroups(Constraint):
     small_groups : {"error", "merge", "ignore"}, default="error"
         Treatment of groups with smaller cells: "error" raises ValueError, "merge" puts them together, as one group
         named "(small groups)", and "ignore" leaves them out of the constraint.
-    compared_as : mapping, optional
-        Names under which groups are compared, whatever their sizes, by label: one common name for those that are
-        merged, and None for those that are left out. It serves for other rows than those that told which groups are
-        small.
     """
 
     min_group_size: int | str = parameter(
         default=AUTO, allowed=[Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})]
     )
     small_groups: str = parameter(default="error", allowed=[StrOptions({"error", "merge", "ignore"})])
-    compared_as: Mapping[str, str | None] | None = parameter(default=None)
+
+
+def grouped_rows(data: FairData) -> GroupedRows:
+    """Return the groups and weights of the rows, as metrics take them."""
+    groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)
+    return check_groups(groups, data.weights.numpy(), data.n_samples, overlapping=True)
+
+
+def by_label(table: pd.DataFrame, data: FairData) -> pd.DataFrame:
+    """Return a metric's table of `grouped_rows` by the labels of the groups; those without rows are not in it."""
+    labels = (data.unions or data).labels
+    present = table.index.to_numpy(dtype=int)
+    table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)
+    return table.rename(columns={"weight": "share"})
 
 
 @dataclass(frozen=True, eq=False)

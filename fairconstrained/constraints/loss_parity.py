@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
+import numpy as np
+import pandas as pd
 from sklearn.utils._param_validation import StrOptions
+from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._row_functions import RowFunction
 from fairconstrained.constraints.base import check_bound
-from fairconstrained.constraints.compared_groups import ComparesGroups
+from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
+from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
 from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
@@ -68,3 +72,19 @@ class LossParity(ComparesGroups):
         notion = LOSS_NOTIONS[self.constraint]._replace(reference=self.reference, agg_labels=self.agg_labels)
         function = RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss])
         return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function, _TOLERANCE)
+
+    @override
+    def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
+        measured = loss_parity_gap(
+            data.y.numpy(),
+            scores,
+            sensitive_features=grouped_rows(data),
+            constraint=self.constraint,
+            loss=self.loss,
+            reference=self.reference,
+            agg_labels=self.agg_labels,
+            pos_label=1.0,
+            on_empty="nan",
+            return_groups=True,
+        )
+        return by_label(cast(tuple[float, pd.DataFrame], measured)[1], data)

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
+import pandas as pd
 from sklearn.utils._param_validation import StrOptions
 from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints.compared_groups import ComparesGroups
+from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
+from fairconstrained.constraints.demographic_parity import DemographicParity
+from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
+from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, by_group, rate_notion
 
 __all__ = ["RateGap"]
+
+#: Constraints on the rates of groups that do not overlap, where a search for the groups' thresholds may solve the
+#: problem. Equal rates among positives and negatives alike take more than thresholds.
+_SEARCH_FORMS: dict[str, type[Constraint]] = {
+    "demographic_parity": DemographicParity,
+    "equal_opportunity": EqualOpportunity,
+}
 
 
 @with_parameters
@@ -78,6 +90,31 @@ class RateGap(ComparesGroups):
         function = RATE_FUNCTIONS[self.rate]
         bound_class = BoundIndicatorGaps if function.is_step else BoundMeanGaps
         return bound_class.of(self, data, kappa, self.constraint, notion, function)
+
+    @override
+    def search_form(self) -> Constraint | None:
+        form = _SEARCH_FORMS.get(self.constraint)
+        return None if form is None or self.rate != "indicator" or self.agg != "max" else form(self.kappa)
+
+    @override
+    def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
+        _, table = cast(tuple[float, pd.DataFrame], self._measured(data, scores, rate=self.rate, return_groups=True))
+        return by_label(table, data)
+
+    @override
+    def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
+        return cast(float, self._measured(data, scores, rate="indicator"))
+
+    def _measured(self, data: FairData, scores: np.ndarray, **options: Any) -> float | tuple[float, pd.DataFrame]:
+        return rate_gap(
+            data.y.numpy(),
+            scores,
+            sensitive_features=grouped_rows(data),
+            constraint=self.constraint,
+            pos_label=1.0,
+            on_empty="nan",
+            **options,
+        )
 
 
 @dataclass(frozen=True, eq=False)

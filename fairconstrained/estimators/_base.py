@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Self
@@ -55,10 +55,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
     #: Whether a table of booleans says which groups rows belong to; otherwise its columns are combined.
     _takes_overlapping_groups: ClassVar[bool] = False
-    #: Whether the constraints themselves merge or ignore small groups, which may overlap.
-    _constraints_choose_groups: ClassVar[bool] = False
-    #: Names as which constraints are to compare small groups, by the constraint's name; see `_measuring`.
-    _known_groups: Mapping[str, Mapping[str, str | None]] = MappingProxyType({})
+    #: Names under which every constraint is to compare small groups, see `_measuring`; empty where rows tell.
+    _known_groups: Sequence[Mapping[str, str | None]] = ()
+    #: Whether every group is to be compared, however small.
+    _compares_all_groups: bool = False
     #: Whether no constraint of a fit had anything to compare.
     _compares_nothing: bool = False
     #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
@@ -104,7 +104,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
     def _measuring(self) -> Self:
         """Return this model without bound, and with the groups of every constraint as `fit` compared them."""
         free = self._without_bound()
-        free._known_groups = getattr(self, "_compared_as", {})
+        free._known_groups = getattr(self, "_compared_as", ())
         return free
 
     @abstractmethod
@@ -290,10 +290,15 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
     def _small_groups(self, target: Target, sensitive_features: Any, sample_weight: np.ndarray | None) -> SmallGroups:
         """The groups that are too small for the bounds, where ``small_groups`` says what is to become of them."""
         what = getattr(self, "small_groups", "error")
-        if what == "error" or sensitive_features is None or self._constraints_choose_groups:
+        if what == "error" or sensitive_features is None or self._constraints_choose_groups():
             return NO_SMALL_GROUPS
         rows = np.empty((target.values.size, 0))
         data = copy.copy(self)._data(rows, target, sensitive_features, sample_weight)
+        if data.unions is not None:
+            raise ValueError(
+                f"small_groups={what!r} needs groups that do not overlap where constraint is not a name. Set it to "
+                "'error', and small_groups of the constraints that have it, such as RateGap(small_groups='merge')."
+            )
         return SmallGroups.found(self._bound_constraints(data, target, checked=False), data.labels, what)
 
     def _data(
@@ -334,8 +339,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
     def _comparing(self, bound: tuple[BoundConstraint, ...], data: FairData) -> tuple[BoundConstraint, ...]:
         """The constraints that have anything to compare; sets ``ignored_groups_``."""
         if hasattr(self, "small_groups"):
-            self._compared_as = {constraint.name: constraint.compared_as for constraint in bound}
-            known = [names for of in self._compared_as.values() for names in of.items()]
+            self._compared_as = [constraint.compared_as for constraint in bound]
+            known = [names for of in self._compared_as for names in of.items()]
             ignored = dict.fromkeys(label for label, name in known if name is None)
             self.ignored_groups_ = [*data.labels[data.n_groups - data.n_ignored :], *ignored]
         kept = tuple(constraint for constraint in bound if constraint.compares)
@@ -353,7 +358,24 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Tel
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
         """The constraints on ``data``; unless ``checked``, whose cells may be too small for ``kappa``."""
-        return tuple((c.bind if checked else c.unchecked)(data) for c in self._constraints(target))
+        constraints = self._constraints(target)
+        if self._compares_all_groups:
+            constraints = [constraint.of_all_groups() for constraint in constraints]
+        if len(self._known_groups) == len(constraints):
+            constraints = [c.comparing(names) for c, names in zip(constraints, self._known_groups, strict=True)]
+        bound = [constraint.unchecked(data) for constraint in constraints]
+        reported = tuple(c.renamed(name) for c, name in zip(bound, self._names_of(bound), strict=True))
+        for constraint in reported if checked else ():
+            constraint.check_resolution()
+        return reported
+
+    def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
+        """The names under which ``constraint_values_`` reports the constraints."""
+        return [constraint.name for constraint in bound]
+
+    def _constraints_choose_groups(self) -> bool:
+        """Whether the constraints themselves merge or ignore small groups, which may overlap."""
+        return False
 
     def _holds_vacuously(self, data: FairData) -> bool:
         """Whether there is nothing to compare: a single group."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
 
+import numpy as np
+import pandas as pd
+
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._base import BaseFairEstimator
@@ -102,10 +105,33 @@ class TakesConstraint(BaseFairEstimator):
     def _constraints(self, target: Target) -> list[Constraint]:
         return [constraint.in_units(target.offset, target.scale) for constraint in self._chosen()]
 
-    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        bound = super()._bound_constraints(data, target, checked)
-        names = self._pairs()
-        return bound if names is None else tuple(c.renamed(name) for c, name in zip(bound, names, strict=True))
+    def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
+        pairs = self._pairs()
+        return super()._names_of(bound) if pairs is None else list(pairs)
+
+    def _by_name(self) -> dict[str, Constraint]:
+        """The user's constraints by the names in ``constraint_values_``; only those that compare anything."""
+        pairs = self._pairs()
+        if pairs is None:
+            return dict.fromkeys(self.constraint_values_, self._chosen()[0])
+        return {name: pairs[name] for name in self.constraint_values_}
+
+    def _values_of_decisions(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
+        """The metrics of the decisions themselves, by name."""
+        return {name: constraint.value_of_decisions(data, scores) for name, constraint in self._by_name().items()}
+
+    def _group_tables(self, data: FairData, scores: np.ndarray) -> Any:
+        """The table of the groups' means; for a list of constraints a dict of those that they have."""
+        tables = [constraint.group_table(data, scores) for constraint in self._chosen()]
+        for table, names in zip(tables, self._compared_as, strict=False):  # of a single group, nothing is compared
+            if table is not None:
+                known = [names.get(str(label), str(label)) for label in table.index]
+                # of type object, as a column of strings would have NaN in place of None
+                table["compared_as"] = pd.Series(known, index=table.index, dtype=object)
+        pairs = self._pairs()
+        if pairs is None:
+            return tables[0]
+        return {name: table for name, table in zip(pairs, tables, strict=True) if table is not None}
 
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """Implement `BaseFairEstimator._bound_params`; of several constraints, each is bounded alike."""
@@ -116,10 +142,7 @@ class TakesConstraint(BaseFairEstimator):
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; of several constraints, each has its own."""
-        pairs = self._pairs()
-        if pairs is not None:
-            return {name: pairs[name].kappa for name in self.constraint_values_}
-        return dict.fromkeys(self.constraint_values_, self._chosen()[0].kappa)
+        return {name: constraint.kappa for name, constraint in self._by_name().items()}
 
     def _asks_for_fairness(self) -> bool:
         return self._bounds_nothing() or any(constraint.kappa is not None for constraint in self._chosen())

@@ -29,11 +29,8 @@ class EpochStreaming(BaseFairEstimator):
 
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
-    kappa: float | None
     random_state: Any
     classes_: np.ndarray
-    #: Whether the rows at hand are a part of a stream, of which any group may have too few or none.
-    _is_stream: bool = False
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -76,15 +73,15 @@ class EpochStreaming(BaseFairEstimator):
             solver that takes all rows in every step.
         """
         fitted = copy.copy(self)
-        fitted._is_stream = True
+        fitted._compares_all_groups = True  # of a part of a stream, any group may have too few rows or none
         fitted._partial_fit(X, y, classes, sensitive_features, groups, sample_weight)
-        del fitted._is_stream
+        del fitted._compares_all_groups
         self.__dict__ = fitted.__dict__
         return self
 
     @override
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        return super()._bound_constraints(data, target, checked and not self._is_stream)
+        return super()._bound_constraints(data, target, checked and not self._compares_all_groups)
 
     def _partial_fit(
         self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
@@ -97,7 +94,7 @@ class EpochStreaming(BaseFairEstimator):
             labels = announced_groups(
                 sensitive_features,
                 groups,
-                bounded=self.kappa is not None,
+                bounded=self._asks_for_fairness(),
                 depth=5,
                 overlapping=self._takes_overlapping_groups,
             )

@@ -78,6 +78,7 @@ class TellsOutcome(BaseEstimator, ABC):
     """
 
     _fitted: Fitted
+    _compares_all_groups: bool
     ignored_groups_: list[Any]
 
     @abstractmethod
@@ -137,8 +138,7 @@ class TellsOutcome(BaseEstimator, ABC):
         if not self.ignored_groups_:
             return dict(self.constraint_values_)
         free = self._without_bound()
-        sizes = {"small_groups": "error", "min_group_size": 0}
-        free.set_params(**{name: value for name, value in sizes.items() if hasattr(free, name)})
+        free._compares_all_groups = True
         everything = free._bound_constraints(replace(problem.data, n_ignored=0), target, checked=False)
         known = [(bound, bound.compared_cells()) for bound in everything]
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -16,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from fairconstrained.checks.queries import check_queries, query_pairs
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.data import FairData
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint, constraint_name
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_regressor
 from fairconstrained.estimators._rows import checked_rows
@@ -38,7 +40,7 @@ from fairconstrained.solvers import AdamLagrangian
 
 __all__ = ["FairRanker"]
 
-#: Name of its constraint.
+#: Name of its own constraint.
 _NAME = "pairwise_ranking"
 
 
@@ -87,7 +89,7 @@ class _Pairs(NamedTuple):
 
 
 @with_parameters
-class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
+class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     r"""Ranker whose pairs of documents are ranked right as often for one group as for another.
 
     .. math:: \min_w \; \frac{1}{|P|} \sum_{(i, j) \in P} \log \bigl( 1 + e^{-(h_w(x_i) - h_w(x_j))} \bigr)
@@ -105,8 +107,11 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         Bound on the gap that `fairconstrained.metrics.pairwise_ranking_gap` measures on the training data, in [0, 1].
         With ``solver="auto"`` the fitted model keeps it up to the share of a kind of pairs that one pair stands for, or
         `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
-    pairs : {"between", "within", "all"}, default="between"
-        Kinds of pairs that are compared: pairs of documents of different groups, of the same group, or all.
+    constraint : str, Constraint or list of (str, Constraint), default="between"
+        Kinds of pairs whose shares are compared: those of documents of different groups ("between"), of the same group
+        ("within"), or all ("all"). Or constraints of `fairconstrained.constraints` on pairs as rows, such as `RateGap`,
+        see `PartialParityClassifier`: their groups are all kinds of pairs, their own parameters count, and ``kappa``
+        and ``rate`` are ignored.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         Quantity that is averaged over pairs: whether a pair is ranked right, or a smooth function of the difference of
         its scores, see `RateParityClassifier`.
@@ -150,9 +155,11 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     """
 
     kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
-    pairs: str = parameter("between", [StrOptions(set(PAIRS))])
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("between", ANY_CONSTRAINT)
     rate: str = parameter("indicator", [StrOptions({"indicator", "sigmoid", "hinge"})])
     batches: str = parameter("pairs", [StrOptions({"pairs", "queries"})])
+
+    _constraint_names = tuple(PAIRS)
 
     # Not parameters: what is the same for all documents cancels out of a difference, and one model serves all groups.
     fit_intercept: ClassVar[bool] = False
@@ -230,7 +237,8 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     def _pair_problem(self, X: Any, y: np.ndarray, pairs: _Pairs) -> Problem:
         """Return the problem in which differences of scores are rows, all of them positive."""
         items = FairData.from_arrays(X, y, np.zeros(y.size, dtype=int), (None,))
-        data = pairs.as_rows(items, self.pairs, self.batches == "queries")
+        compared = constraint_name(self.constraint, PAIRS) if isinstance(self.constraint, str) else "all"
+        data = pairs.as_rows(items, compared, self.batches == "queries")
         constraints: tuple[BoundConstraint, ...] = ()
         if not self._holds_vacuously(data):
             constraints = self._bound_constraints(data, Target(np.ones(data.n_samples)))
@@ -238,12 +246,8 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
         model = PairModel(self._model(items), items)
         return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
 
-    def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        bound = super()._bound_constraints(data, target, checked=False)
-        named = tuple(constraint.renamed(_NAME) for constraint in bound)
-        for constraint in named if checked else ():
-            constraint.check_resolution()
-        return named
+    def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
+        return [_NAME] if isinstance(self.constraint, str) else super()._names_of(bound)
 
     def _holds_vacuously(self, data: FairData) -> bool:
         return data.unions is None or len(data.unions.labels) < 2
@@ -255,9 +259,8 @@ class FairRanker(ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
     def _objective(self) -> Objective:
         return Logistic()
 
-    def _constraints(self, target: Target) -> list[Constraint]:
-        known = self._known_groups.get(_NAME)
-        return [RateGap(self.kappa, rate=self.rate, small_groups=self.small_groups, compared_as=known)]
+    def _constraint_named(self, name: str) -> Constraint:
+        return RateGap(self.kappa, rate=self.rate, small_groups=self.small_groups)
 
     def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
         return Target(y)

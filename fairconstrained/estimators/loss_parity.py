@@ -6,27 +6,25 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 import torch
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.compared_groups import AUTO
-from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators.parameters import HandlesSmallGroups, parameter, with_parameters
-from fairconstrained.metrics import loss_parity_gap
-from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES, Reference
-from fairconstrained.metrics.rates import OVER_LABELS, AggregateLabels
+from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
+from fairconstrained.metrics.rates import OVER_LABELS
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
@@ -38,7 +36,7 @@ __all__ = ["LossParityClassifier"]
 
 @with_parameters
 class LossParityClassifier(
-    EpochStreaming, HoldsOut, FairClassifierMixin, ModuleScores, HandlesSmallGroups, FollowsPaper
+    EpochStreaming, HoldsOut, FairClassifierMixin, TakesConstraint, ModuleScores, HandlesSmallGroups, FollowsPaper
 ):
     r"""Neural network with a bound on the gaps between the groups' mean losses.
 
@@ -54,10 +52,12 @@ class LossParityClassifier(
     kappa : float or None, default=0.005
         Bound on the gap, at least 0, in units of the loss (the log loss of a coin toss is 0.69). None: unconstrained,
         for comparison.
-    constraint : {"demographic_parity", "equal_opportunity", "equalized_odds"}, default="demographic_parity"
-        Rows whose mean losses are compared: all rows of a group, of its positive rows, or of its positive and of its
-        negative rows, whichever are further apart. The names are the paper's; see
-        `fairconstrained.metrics.loss_parity_gap`.
+    constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
+        Rows whose mean losses are compared, and whose gap ``kappa`` bounds: "demographic_parity", all rows of a group;
+        "equal_opportunity", its positive rows; "equalized_odds", its positive and its negative rows, whichever are
+        further apart. The names are the paper's, see `fairconstrained.metrics.loss_parity_gap`. Or a constraint of
+        `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`; then their own
+        parameters count, and ``kappa``, ``reference``, ``agg_labels`` and ``min_group_size`` are ignored.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
         Loss of a row, in the objective and in the constraint.
     reference : {"pairwise", "overall"}, default="pairwise"
@@ -120,10 +120,10 @@ class LossParityClassifier(
     constraint_values_ : dict
         The exact gap on the training data, as "loss_parity".
     group_losses_ : DataFrame
-        One row for each group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and
-        ``loss_negative``), ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name
-        under which the constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to
-        those.
+        By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
+        ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
+        constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to those. For a list
+        of constraints a dict of these.
     multipliers_ : dict or None
         Multipliers of the active comparisons: objective per unit of ``kappa``; None where the solver has none.
     n_iter_, n_evaluations_ : int
@@ -163,7 +163,7 @@ class LossParityClassifier(
     """
 
     kappa: float | None = parameter(0.005, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
-    constraint: str = parameter("demographic_parity", [StrOptions(set(LOSS_NOTIONS))])
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("demographic_parity", ANY_CONSTRAINT)
     loss: str = parameter("log_loss", [StrOptions(set(ROW_LOSSES))])
     reference: str = parameter("pairwise", [StrOptions({"pairwise", "overall"})])
     agg_labels: str = parameter("max", [StrOptions(set(OVER_LABELS))])
@@ -184,7 +184,7 @@ class LossParityClassifier(
     group_interactions: ClassVar[bool] = False
     _default_solver: ClassVar[str] = AdamLagrangian.name
     _takes_overlapping_groups: ClassVar[bool] = True
-    _constraints_choose_groups: ClassVar[bool] = True
+    _constraint_names = tuple(LOSS_NOTIONS)
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         name: {"batch_size": 8} for name in ("stochastic_ghost", "ssl_alm", "alm", "stochastic_switching")
     }
@@ -200,13 +200,12 @@ class LossParityClassifier(
     def _objective(self) -> Objective:
         return ROW_LOSS_OBJECTIVES[self.loss]
 
-    def _constraints(self, target: Target) -> list[Constraint]:
-        own = ("kappa", "constraint", "loss", "reference", "agg_labels", "min_group_size", "small_groups")
-        options = {name: getattr(self, name) for name in own}
-        options["compared_as"] = self._known_groups.get("loss_parity")
-        if self._is_stream:  # of some rows, any group may have too few or none
-            options["min_group_size"] = 0
-        return [LossParity(**options)]
+    def _constraint_named(self, name: str) -> Constraint:
+        own = ("kappa", "loss", "reference", "agg_labels", "min_group_size", "small_groups")
+        return LossParity(constraint=name, **{option: getattr(self, option) for option in own})
+
+    def _constraints_choose_groups(self) -> bool:
+        return isinstance(self.constraint, str)
 
     def _held_out_share(self) -> float | None:
         return self.validation_fraction if self.early_stopping else None
@@ -271,30 +270,7 @@ class LossParityClassifier(
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the table of the groups' losses."""
         excess = super()._report(problem, params, result, target)
-        data = problem.data
-        result_by_group = loss_parity_gap(
-            data.y.numpy(),
-            problem.scores(params),
-            sensitive_features=data.codes if data.unions is None else data.unions.of_rows(data.codes),
-            sample_weight=data.weights.numpy(),
-            constraint=self.constraint,
-            loss=self.loss,
-            reference=cast(Reference, self.reference),
-            agg_labels=cast(AggregateLabels, self.agg_labels),
-            pos_label=1.0,
-            on_empty="nan",
-            return_groups=True,
-        )
-        table = cast(tuple[float, pd.DataFrame], result_by_group)[1]
-        present = table.index.to_numpy(dtype=int)  # a stream's rows may lack a group
-        labels = (data.unions or data).labels
-        table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)
-        names: Sequence[str | None] = [str(label) for label in labels]
-        for constraint in problem.constraints:
-            names = cast(BoundMeanGaps, constraint).groups.names
-        # of type object, as a column of strings would have NaN in place of None
-        table["compared_as"] = pd.Series([names[code] for code in present], index=table.index, dtype=object)
-        self.group_losses_ = table.rename(columns={"weight": "share"})
+        self.group_losses_ = self._group_tables(problem.data, problem.scores(params))
         return excess
 
 

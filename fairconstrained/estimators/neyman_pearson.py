@@ -64,7 +64,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         The only class of P. None: all classes that have no bound, or all classes if every one has a bound.
     loss : {"truncated_logistic", "logistic", "hinge"}, default="truncated_logistic"
         :math:`\phi` of a margin m: ``log(1 + exp(-m))``, its truncation, or ``max(1 - m, 0)`` with its corner rounded.
-    bound_on : {"loss", "error"}, default="loss"
+    constraint : {"loss", "error"}, default="loss"
         Quantity that is bounded: :math:`L_k`, kept up to 1e-6, or the error rate of the predictions, one minus the
         recall, kept up to the share of its class that one row stands for.
     truncation : float, default=2.0
@@ -101,7 +101,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     >>> from sklearn.datasets import load_wine
     >>> from fairconstrained import NeymanPearsonClassifier
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = NeymanPearsonClassifier({0: 0.1, 2: 0.1}, bound_on="error").fit(X[:, :4], y)
+    >>> model = NeymanPearsonClassifier({0: 0.1, 2: 0.1}, constraint="error").fit(X[:, :4], y)
     >>> model.status_
     'optimal'
     >>> bool(model.class_table_.error[0] <= 0.1 + 1 / model.class_table_.n_samples[0])
@@ -113,7 +113,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     )
     priority_class: Any = parameter(None)
     loss: str = parameter("truncated_logistic", [StrOptions({"truncated_logistic", "logistic", "hinge"})])
-    bound_on: str = parameter("loss", [StrOptions({"loss", "error"})])
+    constraint: str = parameter("loss", [StrOptions({"loss", "error"})])
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
     radius: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
 
@@ -169,8 +169,8 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     def _problem(self, data: FairData, target: Target) -> Problem:
         """Return the problem in which the margins of the rows of ``data`` are rows, all of them positive."""
         bounds = self._bounds()
-        if self.compute_stationarity and self.bound_on == "error":
-            raise ValueError("compute_stationarity=True needs bound_on='loss': an error rate has no gradient.")
+        if self.compute_stationarity and self.constraint == "error":
+            raise ValueError("compute_stationarity=True needs constraint='loss': an error rate has no gradient.")
         base = cast(OutputModel, self._model(data))
         items = base.placed(data)
         margins = MarginData.of(items, tuple(self.classes_.tolist()))
@@ -191,7 +191,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         return cast(Loss, OBJECTIVES[self.loss](self))
 
     def _constraints(self, target: Target) -> list[Constraint]:
-        bounded = ClassError if self.bound_on == "error" else ClassLoss
+        bounded = ClassError if self.constraint == "error" else ClassLoss
         return [bounded(label, bound, self._objective()) for label, bound in self._bounds().items()]
 
     def _bounds(self) -> dict[Hashable, float]:
@@ -207,10 +207,10 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         self._check_known(given, "bounds are for")
         if self.priority_class is not None and self.priority_class in given:
             raise ValueError(f"priority_class {self.priority_class!r} is also in bounds; it takes no bound.")
-        highest = 1.0 if self.bound_on == "error" else np.inf
+        highest = 1.0 if self.constraint == "error" else np.inf
         for label, bound in given.items():
             if not is_number(bound) or not 0 <= bound <= highest:
-                allowed = "in [0, 1], an error rate" if self.bound_on == "error" else "a finite number of at least 0"
+                allowed = "in [0, 1], an error rate" if self.constraint == "error" else "a finite number of at least 0"
                 raise ValueError(f"bounds[{label!r}] must be {allowed}; got {bound!r}.")
         return {label: float(given[label]) for label in self.classes_.tolist() if label in given}
 
@@ -257,7 +257,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         All but constant scores on the safe side of the threshold keep such a bound at a moderate loss, and predict none
         of the classes of priority.
         """
-        if self.bound_on == "error" and problem.holds(problem.scores(result.model_state)):
+        if self.constraint == "error" and problem.holds(problem.scores(result.model_state)):
             return result
         return super()._rescaled(problem, result)
 
@@ -343,7 +343,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         """The multiplier of the bound on a class, 0 without a bound; NaN where the method has no multipliers."""
         if self.multipliers_ is None:
             return np.nan
-        return self.multipliers_.get(f"{self.bound_on}[{label}]", 0.0)
+        return self.multipliers_.get(f"{self.constraint}[{label}]", 0.0)
 
 
 def _minimised(problem: Problem, objective: Objective, params: np.ndarray) -> np.ndarray:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Real
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.constraints import Constraint, ParityPair
-from fairconstrained.constraints.parity_pair import BoundParityPair
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L2Ball, Product
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
@@ -25,7 +26,9 @@ __all__ = ["ParityPairClassifier"]
 
 
 @with_parameters
-class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores, HasIntercept, Iterates, ChoosesSolver):
+class ParityPairClassifier(
+    FairClassifierMixin, TakesConstraint, TellsStationarity, LinearScores, HasIntercept, Iterates, ChoosesSolver
+):
     r"""Linear classifier that accepts no group while it turns another down.
 
     .. math:: \min_{\|w\|_2 \le \lambda} \; \frac{1}{n} \sum_i a \log \Bigl( 1 + \tfrac{1}{a}
@@ -47,6 +50,9 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
         ``beta`` and ``rate`` on the training data. With ``solver="auto"`` the fitted model keeps it, up to 1e-6 for the
         sigmoid and up to what one row stands for with the indicator, or `fit` warns and ``status_`` says so. None:
         unconstrained, for comparison.
+    constraint : str, Constraint or list of (str, Constraint), default="parity_pair"
+        Gaps that are bounded: the left sides above, or constraints of `fairconstrained.constraints`, see
+        `PartialParityClassifier`; then their own parameters count, and ``kappa``, ``beta`` and ``rate`` are ignored.
     beta : float, default=1.0
         :math:`\beta`, positive.
     radius : float or None, default=10.0
@@ -62,9 +68,8 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
 
     Attributes
     ----------
-    exact_value_ : float
-        The largest left side of the constraints for the predictions themselves, whatever the ``rate`` is; NaN for a
-        single group.
+    exact_values_ : dict
+        The largest left side for the predictions themselves, by constraint, whatever the ``rate`` is.
 
     References
     ----------
@@ -82,6 +87,7 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
     """
 
     kappa: float | None = parameter(1.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("parity_pair", ANY_CONSTRAINT)
     beta: float = parameter(1.0, [Interval(Real, 0, None, closed="neither")])
     radius: float | None = parameter(10.0, [Interval(Real, 0, None, closed="neither"), None])
     truncation: float = parameter(2.0, [Interval(Real, 0, None, closed="neither")])
@@ -91,13 +97,14 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
     # Not parameters: one model serves all groups.
     group_interactions: ClassVar[bool] = False
     threshold: ClassVar[float] = 0.0
+    _constraint_names = ("parity_pair",)
     _remedy: ClassVar[str] = "Raise kappa, radius or max_iter."
 
     def _objective(self) -> Objective:
         return TruncatedLogistic(self.truncation)
 
-    def _constraints(self, target: Target) -> list[Constraint]:
-        return [ParityPair(self.kappa, beta=self.beta, rate=self.rate)]
+    def _constraint_named(self, name: str) -> Constraint:
+        return ParityPair(self.kappa, beta=self.beta, rate=self.rate)
 
     def _domain(self, data: FairData) -> Domain | None:
         if self.radius is None:
@@ -107,9 +114,5 @@ class ParityPairClassifier(FairClassifierMixin, TellsStationarity, LinearScores,
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
         """Implement `BaseFairEstimator._report`; also the value of the predictions themselves."""
         excess = super()._report(problem, params, result, target)
-        scores = problem.scores(params)
-        self.exact_value_ = np.nan
-        for constraint in cast(tuple[BoundParityPair, ...], problem.constraints):
-            of_decisions = constraint.of_decisions(scores)  # None where the metric is about them already
-            self.exact_value_ = constraint.metric(scores) if of_decisions is None else of_decisions
+        self.exact_values_ = self._values_of_decisions(problem.data, problem.scores(params))
         return excess

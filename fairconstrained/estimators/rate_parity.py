@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import starmap
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fairconstrained.constraints import (
-    BoundConstraint,
-    Constraint,
-    DemographicParity,
-    EqualOpportunity,
-    RateGap,
-)
+from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.constraints.compared_groups import AUTO
-from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import FollowsPaper
@@ -34,9 +26,7 @@ from fairconstrained.estimators.parameters import (
     parameter,
     with_parameters,
 )
-from fairconstrained.metrics import rate_gap
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
-from fairconstrained.metrics.validation import check_groups
 from fairconstrained.models import LinearModel, ParametricModel
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
@@ -44,12 +34,6 @@ from fairconstrained.solvers import AdamLagrangian, SolverResult
 
 __all__ = ["RateParityClassifier"]
 
-#: The exact rates of groups that do not overlap, where a search for the groups' thresholds may solve the problem. Equal
-#: rates among positives and negatives alike take more than thresholds.
-_EXACT: dict[str, Callable[[Any], Constraint]] = {
-    "demographic_parity": DemographicParity,
-    "equal_opportunity": EqualOpportunity,
-}
 #: Values of ``objective``.
 _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 
@@ -57,6 +41,7 @@ _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 @with_parameters
 class RateParityClassifier(
     FairClassifierMixin,
+    TakesConstraint,
     TellsKKT,
     ModuleScores,
     HasGroupModels,
@@ -76,19 +61,22 @@ class RateParityClassifier(
 
     Parameters
     ----------
-    kappa : float, list of float or None, default=0.05
+    kappa : float or None, default=0.05
         Bound on the gap that `fairconstrained.metrics.rate_gap` measures on the training data with this ``constraint``
         and ``rate``; in [0, 1], at least 0 for a hinge. With ``solver="auto"`` the fitted model keeps it, for the
         indicator up to the share of a group that one row stands for, or `fit` warns and ``status_`` is
-        ``"infeasible"``. A list has one for each constraint. None: unconstrained, for comparison.
-    constraint : str or list of str, default="demographic_parity"
-        Rows whose rates are compared:
+        ``"infeasible"``. None: unconstrained, for comparison.
+    constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
+        Rates that are compared, and whose gap ``kappa`` bounds, by name:
 
         - "demographic_parity": the rates of all pairs of groups;
         - "equal_opportunity": those among the positive rows;
         - "equalized_odds": those among the positive rows, and those among the negative ones;
         - "intersectional": the rate of every group and that of all rows. Of a hinge, which is a loss, only what groups
           have more of than all rows is bounded.
+
+        Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
+        then their own parameters count, and ``kappa``, ``rate``, ``agg`` and ``min_group_size`` are ignored.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         The function r of a score s and a label y, -1 or +1: whether s is positive, so that ``kappa`` bounds the gap of
         the predictions themselves; :math:`1 / (1 + e^{-s})`, the smooth stand-in of the literature, for which `fit`
@@ -116,8 +104,9 @@ class RateParityClassifier(
     Attributes
     ----------
     group_rates_ : DataFrame
-        One row for each group: number of rows, share, mean of the rate on the training data and gap; for several
-        constraints a dict of such tables.
+        By group: ``n_samples``, its ``share`` of the weight, the mean of the rate on the training data, ``gap``, and
+        ``compared_as``, the name under which the constraint knows it, None for a group that it leaves out. For a list
+        of constraints a dict of these.
     exact_gaps_ : dict
         The gap of the predictions themselves, by constraint, whatever the ``rate`` is.
     stationarity_ : float
@@ -150,10 +139,8 @@ class RateParityClassifier(
     True
     """
 
-    kappa: float | Sequence[float] | None = parameter(
-        0.05, [Interval(Real, 0, None, closed="left"), "array-like", None], kw_only=False
-    )
-    constraint: str | Sequence[str] = parameter("demographic_parity", [StrOptions(set(RATE_NOTIONS)), list, tuple])
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("demographic_parity", ANY_CONSTRAINT)
     rate: str = parameter("indicator", [StrOptions(set(RATES))])
     agg: str = parameter("max", [StrOptions({"max", "mean"})])
     objective: str = parameter("logistic", [StrOptions(set(_OBJECTIVES))])
@@ -161,8 +148,8 @@ class RateParityClassifier(
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
 
     threshold: ClassVar[float] = 0.0
+    _constraint_names = tuple(RATE_NOTIONS)
     _takes_overlapping_groups: ClassVar[bool] = True
-    _constraints_choose_groups: ClassVar[bool] = True
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
 
     def _objective(self) -> Objective:
@@ -176,66 +163,28 @@ class RateParityClassifier(
     def _auto_solver(self, problem: Problem) -> str:
         return self._default_solver if isinstance(problem.model, LinearModel) else AdamLagrangian.name
 
-    def _bounds(self) -> dict[str, Any]:
-        """``kappa`` of every constraint."""
-        names = [self.constraint] if isinstance(self.constraint, str) else list(self.constraint)
-        if not names or any(name not in list(RATE_NOTIONS) or names.count(name) > 1 for name in names):
-            raise ValueError(
-                f"constraint must be one of {list(RATE_NOTIONS)}, or a list of at least one of them, each once; got "
-                f"{self.constraint!r}."
-            )
-        if self.kappa is None or isinstance(self.kappa, Real):
-            return dict.fromkeys(names, self.kappa)
-        kappas = list(cast(Sequence[float], self.kappa))
-        if len(kappas) != len(names):
-            raise ValueError(
-                f"kappa has {len(kappas)} values for {len(names)} constraints ({names}); give one for each, or one "
-                "number for all."
-            )
-        return dict(zip(names, kappas, strict=True))
+    def _constraint_named(self, name: str) -> Constraint:
+        own = ("kappa", "rate", "agg", "min_group_size", "small_groups")
+        return RateGap(constraint=name, **{option: getattr(self, option) for option in own})
 
-    def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` by name, see `BaseFairEstimator.named_kappas`; a list has one for each constraint."""
-        kappas = self._bounds()
-        return {name: kappas[name] for name in self.constraint_values_}
-
-    def _asks_for_fairness(self) -> bool:
-        return any(kappa is not None for kappa in self._bounds().values())
-
-    def _constraints(self, target: Target) -> list[Constraint]:
-        return list(starmap(self._rate_gap, self._bounds().items()))
-
-    def _rate_gap(self, name: str, kappa: float | None) -> Constraint:
-        options = {option: getattr(self, option) for option in ("rate", "agg", "min_group_size", "small_groups")}
-        return RateGap(kappa, constraint=name, compared_as=self._known_groups.get(name), **options)
+    def _constraints_choose_groups(self) -> bool:
+        return isinstance(self.constraint, str)
 
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
-        """Implement `BaseFairEstimator._bound_constraints`; exact rates of a partition have other constraints."""
+        """Implement `BaseFairEstimator._bound_constraints`; where groups do not overlap, thresholds can be searched."""
         bound = super()._bound_constraints(data, target, checked)
-        if self.rate != "indicator" or data.unions is not None or self.agg != "max":
+        if data.unions is not None:
             return bound
+        forms = [constraint.search_form() for constraint in self._constraints(target)]
         return tuple(
-            _EXACT[c.name](kappa).unchecked(data) if c.name in _EXACT and cast(BoundMeanGaps, c).groups.are_all else c
-            for c, kappa in zip(bound, self._bounds().values(), strict=True)
+            known if form is None or known.compared_as else form.unchecked(data).renamed(known.name)
+            for form, known in zip(forms, bound, strict=True)
         )
 
     def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
-        """Implement `BaseFairEstimator._report`; also the exact gaps and the tables of the groups' rates."""
+        """Implement `BaseFairEstimator._report`; also the gaps of the predictions and the tables of the rates."""
         excess = super()._report(problem, params, result, target)
         data, scores = problem.data, problem.scores(params)
-        groups = data.codes if data.unions is None else data.unions.of_rows(data.codes)
-        grouped = check_groups(groups, data.weights.numpy(), data.n_samples, overlapping=True)
-        rows = {"sensitive_features": grouped, "pos_label": 1.0}
-        labels = (data.unions or data).labels
-        tables: dict[str, pd.DataFrame] = {}
-        self.exact_gaps_ = {}
-        for name in self._bounds():
-            options: dict[str, Any] = {**rows, "constraint": name, "on_empty": "nan"}
-            measured = rate_gap(data.y.numpy(), scores, rate=self.rate, return_groups=True, **options)
-            gap, table = cast(tuple[float, pd.DataFrame], measured)
-            is_exact = self.rate == "indicator"
-            self.exact_gaps_[name] = gap if is_exact else rate_gap(data.y.numpy(), scores, rate="indicator", **options)
-            table.index = pd.Index(labels, name="group", tupleize_cols=False)
-            tables[name] = table.rename(columns={"weight": "share"})
-        self.group_rates_ = tables if len(tables) > 1 else tables[next(iter(tables))]
+        self.exact_gaps_ = self._values_of_decisions(data, scores)
+        self.group_rates_ = self._group_tables(data, scores)
         return excess

@@ -588,7 +588,6 @@ def test_parameters_are_stored_untouched():
         "agg_labels": "sum",
         "min_group_size": np.int64(3),
         "small_groups": "merge",
-        "compared_as": None,
     }
     constraint = LossParity(**parameters)
     assert constraint.unchecked(cells_of([(3, 3), (3, 4)])).groups.labels == ("a", "b")

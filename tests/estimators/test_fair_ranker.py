@@ -72,10 +72,10 @@ def test_pairs_of_a_query():
 @each_value(rate=["indicator", "sigmoid"], pairs=["between", "within", "all"])
 def test_kappa_is_kept(documents, rate, pairs):
     X, y, qid, group = documents
-    free = FairRanker(None, pairs=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
+    free = FairRanker(None, constraint=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
     before = free.constraint_values_["pairwise_ranking"]
     assert before > 0.05
-    model = FairRanker(before / 3, pairs=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
+    model = FairRanker(before / 3, constraint=pairs, rate=rate).fit(X, y, qid=qid, sensitive_features=group)
     assert model.status_ == "optimal"
     assert model.constraint_values_["pairwise_ranking"] <= before / 3 + (0.003 if rate == "indicator" else 1.001e-6)
     if rate == "indicator":

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 import fairconstrained as fc
-from fairconstrained.constraints import DemographicParity, StatisticalParity
+from fairconstrained.constraints import DemographicParity, RateGap, StatisticalParity
 from fairconstrained.datasets import make_biased_classification, make_biased_ranking
 from fairconstrained.metrics import (
     group_auc_gap,
@@ -67,7 +67,9 @@ CASES = {
         {"loss_parity": lambda s, y, g: loss_parity_gap(y, s, sensitive_features=g)},
     ),
     "rates": (
-        fc.RateParityClassifier(0.05, constraint=["demographic_parity", "equalized_odds"]),
+        fc.RateParityClassifier(
+            constraint=[(name, RateGap(constraint=name)) for name in ("demographic_parity", "equalized_odds")]
+        ),
         {
             name: lambda s, y, g, name=name: rate_gap(y, s, sensitive_features=g, constraint=name)
             for name in ("demographic_parity", "equalized_odds")
@@ -136,7 +138,7 @@ def test_regression_is_measured_in_the_units_of_the_target():
 
 
 def test_classes_have_their_own_values():
-    model = fc.NeymanPearsonClassifier({0: 0.1}, bound_on="error").fit(X[TRAIN], y[TRAIN])
+    model = fc.NeymanPearsonClassifier({0: 0.1}, constraint="error").fit(X[TRAIN], y[TRAIN])
     found = model.constraint_values(X[TEST], y[TEST])
     wrong = model.predict(X[TEST])[y[TEST] == 0] == 1
     assert list(found.values()) == [pytest.approx(wrong.mean())]

@@ -127,7 +127,7 @@ def best_threshold(scores, y, n_errors):
 @pytest.mark.parametrize("bound", [0.01, 0.05, 0.2])
 def test_type_one_errors_cost_no_more_than_by_a_threshold(two_classes, bound, loss):
     X, y = two_classes
-    model = NeymanPearsonClassifier(bound, priority_class=1, bound_on="error", loss=loss).fit(X, y)
+    model = NeymanPearsonClassifier(bound, priority_class=1, constraint="error", loss=loss).fit(X, y)
     wrong = model.predict(X) != y
     assert model.status_ == "optimal"
     assert wrong[y == 0].mean() <= bound + 1 / np.sum(y == 0)
@@ -139,7 +139,7 @@ def test_type_one_errors_cost_no_more_than_by_a_threshold(two_classes, bound, lo
 def test_out_of_reach_priority_does_not_collapse():
     """Where most of the class is lost, vanishing scores would have less loss, and predict nothing of it."""
     X, y = make_classification(2000, 10, n_informative=5, class_sep=0.7, flip_y=0.05, weights=[0.7], random_state=1)
-    model = NeymanPearsonClassifier({0: 0.05}, bound_on="error", loss="logistic").fit(X, y)
+    model = NeymanPearsonClassifier({0: 0.05}, constraint="error", loss="logistic").fit(X, y)
     assert model.class_table_.error[0] <= 0.05 + 1 / np.sum(y == 0)
     assert model.class_table_.error[1] < 0.95
 
@@ -147,7 +147,7 @@ def test_out_of_reach_priority_does_not_collapse():
 @pytest.mark.slow
 def test_ten_classes():
     X, y = load_digits(return_X_y=True)
-    model = NeymanPearsonClassifier(0.02, priority_class=8, bound_on="error", alpha=1e-2, max_iter=100)
+    model = NeymanPearsonClassifier(0.02, priority_class=8, constraint="error", alpha=1e-2, max_iter=100)
     model.fit(X / 16, y)
     table = model.class_table_
     assert model.status_ == "optimal"
@@ -161,7 +161,7 @@ def test_a_radius_does_not_change_which_errors_are_possible():
     """Scores of any length predict the same; but short ones have other best coefficients."""
     X, y = load_digits(n_class=3, return_X_y=True)
     X, y = X[::2] / 16, y[::2]
-    model = NeymanPearsonClassifier(0.01, priority_class=2, bound_on="error", radius=1.0).fit(X, y)
+    model = NeymanPearsonClassifier(0.01, priority_class=2, constraint="error", radius=1.0).fit(X, y)
     table = model.class_table_
     assert model.status_ != "infeasible"
     assert (table.error - 1 / table.n_samples)[table.bound.notna()].max() <= 0.01
@@ -196,7 +196,7 @@ def test_two_classes_without_bounds_are_a_logistic_regression(two_classes):
 
 def test_predictions(flowers):
     X, y = flowers
-    model = NeymanPearsonClassifier({"setosa": 0.1}, bound_on="error").fit(X, y)
+    model = NeymanPearsonClassifier({"setosa": 0.1}, constraint="error").fit(X, y)
     scores, shares = model.decision_function(X), model.predict_proba(X)
     assert scores.shape == shares.shape == (150, 3)
     np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
@@ -204,15 +204,15 @@ def test_predictions(flowers):
     np.testing.assert_array_equal(scores.argmax(axis=1), shares.argmax(axis=1))
 
 
-@pytest.mark.parametrize("bound_on", ["loss", "error"])
-def test_weights_stand_for_repeated_rows(flowers, bound_on):
+@pytest.mark.parametrize("constraint", ["loss", "error"])
+def test_weights_stand_for_repeated_rows(flowers, constraint):
     X, y = flowers
     counts = np.random.default_rng(0).integers(0, 3, y.size)
-    options = {"bounds": {"versicolor": 0.5}, "bound_on": bound_on, "alpha": 0.01, "loss": "logistic"}
+    options = {"bounds": {"versicolor": 0.5}, "constraint": constraint, "alpha": 0.01, "loss": "logistic"}
     weighted = NeymanPearsonClassifier(**options).fit(X, y, sample_weight=counts)
     repeated = NeymanPearsonClassifier(**options).fit(X.repeat(counts, axis=0), y.repeat(counts))
     assert weighted.status_ == repeated.status_ == "optimal"
-    if bound_on == "loss":  # the rate allows for what a row more stands for, and rows are heavier here
+    if constraint == "loss":  # the rate allows for what a row more stands for, and rows are heavier here
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=2e-3)
     rate = weighted.class_table_.error["versicolor"]
     assert rate == pytest.approx(
@@ -245,7 +245,7 @@ def test_forms_of_the_input(flowers):
 def test_searches_and_pipelines(flowers):
     X, y = flowers
     grid = {"neymanpearsonclassifier__bounds": [None, {"virginica": 0.1}, {"virginica": 0.3}]}
-    pipeline = make_pipeline(StandardScaler(), NeymanPearsonClassifier(bound_on="error"))
+    pipeline = make_pipeline(StandardScaler(), NeymanPearsonClassifier(constraint="error"))
     search = GridSearchCV(pipeline, grid, cv=2).fit(X, y)
     assert 0.6 < search.best_score_ < 0.9
     with sklearn.config_context(enable_metadata_routing=True):
@@ -264,14 +264,14 @@ def test_no_groups_are_missed(flowers):
         NeymanPearsonClassifier({"setosa": 0.5}).fit(X, y)
 
 
-@pytest.mark.parametrize("bound_on", ["loss", "error"])
-def test_networks(flowers, bound_on):
+@pytest.mark.parametrize("constraint", ["loss", "error"])
+def test_networks(flowers, constraint):
     X, y = flowers
-    bounds = {"setosa": 0.15, "virginica": 0.6} if bound_on == "loss" else {"setosa": 0.02, "virginica": 0.2}
+    bounds = {"setosa": 0.15, "virginica": 0.6} if constraint == "loss" else {"setosa": 0.02, "virginica": 0.2}
     options = {"hidden_layer_sizes": (8,), "solver_options": {"max_epochs": 60}, "random_state": 0}
-    model = NeymanPearsonClassifier(bounds, bound_on=bound_on, **options).fit(X, y)
-    values = model.class_table_[bound_on]
-    allowed = 1e-6 if bound_on == "loss" else 1 / 50
+    model = NeymanPearsonClassifier(bounds, constraint=constraint, **options).fit(X, y)
+    values = model.class_table_[constraint]
+    allowed = 1e-6 if constraint == "loss" else 1 / 50
     assert all(values[name] <= bound + allowed + 1e-12 for name, bound in bounds.items())
     assert model.status_ in ("completed", "optimal")
     assert model.class_table_.error["versicolor"] < 0.7
@@ -283,7 +283,7 @@ def test_networks(flowers, bound_on):
 def test_any_module(flowers):
     X, y = flowers
     options = {"solver_options": {"max_epochs": 5, "polish": False}, "random_state": 0}
-    model = NeymanPearsonClassifier({"setosa": 1.0}, bound_on="error", module=torch.nn.Linear, **options).fit(X, y)
+    model = NeymanPearsonClassifier({"setosa": 1.0}, constraint="error", module=torch.nn.Linear, **options).fit(X, y)
     assert model.score(X, y) > 0.3
     assert model.module_.out_features == 3
 
@@ -292,7 +292,7 @@ def test_one_class_for_all_rows_keeps_bounds_that_nothing_else_keeps():
     """Noise of four classes: the rare one is right only where every row is given to it."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(800, 2)), rng.choice(4, 800, p=[0.4, 0.3, 0.2, 0.1])
-    model = NeymanPearsonClassifier({3: 0.0}, bound_on="error", max_iter=3)
+    model = NeymanPearsonClassifier({3: 0.0}, constraint="error", max_iter=3)
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound, and the best constant"):
         model.fit(X, y)
     assert (model.predict(X) == 3).all()
@@ -304,7 +304,7 @@ def test_bounds_that_cannot_be_kept():
     X = np.zeros((100, 2))
     y = np.repeat([0, 1], 50)
     with pytest.warns(ConvergenceWarning, match=re.escape("the error rate of class 1 is 1 on the training data")):
-        model = NeymanPearsonClassifier({0: 0.0, 1: 0.0}, bound_on="error").fit(X, y)
+        model = NeymanPearsonClassifier({0: 0.0, 1: 0.0}, constraint="error").fit(X, y)
     assert model.status_ == "infeasible"
     assert model.violation_ == pytest.approx(1.0)
     with pytest.warns(ConvergenceWarning, match="the loss of class .* Raise the bounds"):
@@ -320,16 +320,16 @@ def test_bounds_that_cannot_be_kept():
         ({"bounds": 0.1}, "bounds=0.1 is for all classes but one: say which by priority_class"),
         ({"bounds": {"setosa": -0.1}}, "bounds['setosa'] must be a finite number of at least 0; got -0.1"),
         ({"bounds": {"setosa": None}}, "bounds['setosa'] must be a finite number"),
-        ({"bounds": {"setosa": 1.1}, "bound_on": "error"}, "must be in [0, 1], an error rate; got 1.1"),
+        ({"bounds": {"setosa": 1.1}, "constraint": "error"}, "must be in [0, 1], an error rate; got 1.1"),
         ({"bounds": -0.1, "priority_class": "setosa"}, "The 'bounds' parameter"),
         ({"bounds": {"setosa": 1}, "priority_class": "setosa"}, "priority_class 'setosa' is also in bounds"),
         ({"radius": 0}, "The 'radius' parameter"),
         ({"radius": 1.0, "hidden_layer_sizes": (3,)}, "radius is for linear scores"),
         ({"loss": "squared"}, "The 'loss' parameter"),
-        ({"bound_on": "recall"}, "The 'bound_on' parameter"),
+        ({"constraint": "recall"}, "The 'constraint' parameter"),
         ({"alpha": -1.0}, "The 'alpha' parameter"),
         ({"solver": "nothing"}, "solver must be one of"),
-        ({"bound_on": "error", "compute_stationarity": True}, "compute_stationarity=True needs bound_on='loss'"),
+        ({"constraint": "error", "compute_stationarity": True}, "compute_stationarity=True needs constraint='loss'"),
     ],
 )
 def test_bad_parameters(flowers, params, message):

@@ -18,7 +18,7 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
 )
-from fairconstrained.constraints import DemographicParity, GroupAUC
+from fairconstrained.constraints import DemographicParity, GroupAUC, RateGap
 from fairconstrained.groups import MERGED
 from fairconstrained.metrics import (
     inter_group_auc_gap,
@@ -263,7 +263,9 @@ def test_rates_have_small_groups_of_their_own():
     y[np.flatnonzero((sample.groups == "c") & (y == 1))[2:]] = 0
     sample = sample._replace(y=y)
     names = ["demographic_parity", "equal_opportunity"]
-    model = fitted(RateParityClassifier(constraint=names, kappa=[KAPPA, 0.2]), sample, small_groups="ignore")
+    kappas = dict(zip(names, [KAPPA, 0.2], strict=True))
+    pairs = [(name, RateGap(kappa, constraint=name, small_groups="ignore")) for name, kappa in kappas.items()]
+    model = fitted(RateParityClassifier(constraint=pairs), sample)
     scores = model.decision_function(sample.X)
     kept = sample.groups != "c"
     both = rate_gap(sample.y[kept], scores[kept], sensitive_features=sample.groups[kept], constraint=names[1])
@@ -370,7 +372,7 @@ def test_no_groups_are_nothing_to_compare(model, name, metric, sample):
     assert model.ignored_groups_ == []
 
 
-@pytest.mark.parametrize("estimator", [PartialParityClassifier, PartialParityRegressor])
+@pytest.mark.parametrize("estimator", [PartialParityClassifier, PartialParityRegressor, RateParityClassifier])
 def test_an_empty_list_of_constraints_bounds_nothing(estimator, sample):
     model = estimator(constraint=[])
     with pytest.warns(FairnessWarning, match=r"constraint=\[\] names no constraint, so nothing is bounded"):

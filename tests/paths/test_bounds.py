@@ -69,7 +69,7 @@ def test_groups_that_are_not_compared_do_not_end_the_grid(classes):
 
 
 def test_without_groups_all_rows_end_the_grid(classes):
-    estimator = NeymanPearsonClassifier({0: 0.1}, bound_on="error")
+    estimator = NeymanPearsonClassifier({0: 0.1}, constraint="error")
     path = fairness_path(estimator, classes.X, classes.y, sensitive_features=None, n_kappas=2)
     assert path.kappas.tolist() == [np.inf, pytest.approx(0.5 / np.sqrt(400))]
 

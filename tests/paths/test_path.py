@@ -144,7 +144,7 @@ def test_every_estimator_keeps_its_bounds(request, estimator, data, kappa):
 
 @pytest.mark.slow
 def test_errors_of_classes_are_bounded_without_groups(classes):
-    estimator = NeymanPearsonClassifier({0: 0.1}, bound_on="error")
+    estimator = NeymanPearsonClassifier({0: 0.1}, constraint="error")
     path = fairness_path(estimator, classes.X, classes.y, sensitive_features=None, kappas=[None, 0.08, 0.04], cv=2)
     negatives = classes.y == 0
     errors = [np.mean(model.predict(classes.X)[negatives] != 0) for model in path.models]

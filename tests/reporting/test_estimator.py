@@ -25,7 +25,7 @@ from fairconstrained import (
     RateParityClassifier,
     fairness_report,
 )
-from fairconstrained.constraints import StatisticalParity
+from fairconstrained.constraints import RateGap, StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import statistical_parity_gap
 from fairconstrained.reporting._model import Bound
@@ -191,7 +191,10 @@ def test_bounds_in_a_pipeline_in_a_search(data, fair):
 def test_one_kappa_for_each_constraint(data):
     X, y, groups = data
     model = RateParityClassifier(
-        constraint=["demographic_parity", "equal_opportunity"], kappa=[0.1, 0.2], rate="sigmoid"
+        constraint=[
+            ("shares", RateGap(0.1, rate="sigmoid")),
+            ("recalls", RateGap(0.2, constraint="equal_opportunity", rate="sigmoid")),
+        ]
     ).fit(X, y, sensitive_features=groups)
     assert [bound.kappa for bound in report_on(model, data).bounds] == [0.1, 0.2]
     listed = [("all", StatisticalParity(kappa=0.9)), ("top", StatisticalParity(kappa=None, interval=(0, 0.2)))]
