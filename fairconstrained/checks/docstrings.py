@@ -96,7 +96,7 @@ def _with_default(entry: str, default: Any) -> str:
     named = re.search(r"(?<=default=).*", entry.split("\n", 1)[0])
     if named is None or literal_eval(named.group()) == default:
         return entry
-    return entry[: named.start()] + repr(default) + entry[named.end() :]
+    return entry[: named.start()] + repr(default).replace("'", '"') + entry[named.end() :]
 
 
 def _span(doc: str, section: str) -> tuple[int, int] | None:

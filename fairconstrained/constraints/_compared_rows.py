@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any, cast
@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.pairwise import PairTerms
@@ -33,6 +32,26 @@ def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstrain
     return _class_for(type(inner))(inner, data)
 
 
+def _handed_on(name: str) -> Any:
+    """Attribute, or method whose arguments are no rows, of the constraint that does everything."""
+    return property(lambda self: getattr(self.inner, name))
+
+
+def _of_compared(name: str) -> Any:
+    """Method whose first argument has one entry for every row, of which the other constraint gets its own."""
+    return lambda self, scores, *args: getattr(self.inner, name)(scores[self._rows], *args)
+
+
+def _moved(name: str) -> Any:
+    """Method that returns another constraint on the compared rows, or None."""
+
+    def changed(self: _ComparedRows, *args: Any) -> BoundConstraint | None:
+        inner = getattr(self.inner, name)(*args)
+        return None if inner is None else compared_rows_only(inner, self.data)
+
+    return changed
+
+
 class _ComparedRows(BoundConstraint):
     """Constraint that hands the scores of the compared rows to another, which does everything else."""
 
@@ -41,21 +60,34 @@ class _ComparedRows(BoundConstraint):
         self.name, self.kappa = inner.name, inner.kappa
         self._rows = slice(0, inner.data.n_samples)
 
-    @property
-    def bounds_metric(self) -> bool:  # type: ignore[override]  # what it is of the inner one
-        return self.inner.bounds_metric
+    bounds_metric = _handed_on("bounds_metric")
+    counts_rows = _handed_on("counts_rows")
+    scale = _handed_on("scale")
+    penalty_factor = _handed_on("penalty_factor")
+    component_names = _handed_on("component_names")
+    n_aux = _handed_on("n_aux")
+    fair_aux = _handed_on("fair_aux")
+    components = _handed_on("components")
+    granularity = _handed_on("granularity")
+    resolution = _handed_on("resolution")
+    compares = _handed_on("compares")
+    compared_cells = _handed_on("compared_cells")
+    decision_threshold = _handed_on("decision_threshold")
+    price = _handed_on("price")
+    complaint = _handed_on("complaint")
+    complaint_about_decisions = _handed_on("complaint_about_decisions")
 
-    @property
-    def counts_rows(self) -> bool:  # type: ignore[override]
-        return self.inner.counts_rows
+    exact = _of_compared("exact")
+    metric = _of_compared("metric")
+    initial_aux = _of_compared("initial_aux")
+    values_at_cuts = _of_compared("values_at_cuts")
+    of_decisions = _of_compared("of_decisions")
+    caveat = _of_compared("caveat")
 
-    @property
-    def scale(self) -> float:
-        return self.inner.scale
-
-    @property
-    def penalty_factor(self) -> float:
-        return self.inner.penalty_factor
+    renamed = _moved("renamed")
+    stricter = _moved("stricter")
+    with_components = _moved("with_components")
+    with_restoring_slopes = _moved("with_restoring_slopes")
 
     @property
     def strata(self) -> np.ndarray | None:
@@ -64,90 +96,13 @@ class _ComparedRows(BoundConstraint):
             return None
         return np.concatenate([own, np.full(self.data.n_samples - own.size, own.max(initial=-1) + 1)])
 
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        return self.inner.component_names
-
-    @property
-    def n_aux(self) -> int:
-        return self.inner.n_aux
-
-    @property
-    def components(self) -> np.ndarray:
-        return self.inner.components
-
-    @property
-    def granularity(self) -> float:
-        return self.inner.granularity
-
-    @property
-    def resolution(self) -> float:
-        return self.inner.resolution
-
-    def compared_cells(self) -> CellSizes | None:
-        return self.inner.compared_cells()
-
-    def with_components(self, components: np.ndarray) -> Any:
-        return self._with(self.inner.with_components(components))
-
-    def stricter(self) -> Any:
-        inner = self.inner.stricter()
-        return None if inner is None else self._with(inner)
-
-    def with_restoring_slopes(self) -> Any:
-        return self._with(self.inner.with_restoring_slopes())
-
-    def renamed(self, name: str) -> Any:
-        return self._with(self.inner.renamed(name))
-
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Any:
-        return self._with(self.inner.refined(scores[self._rows], blur=blur, margin=margin))
-
-    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
-        return self.inner.initial_aux(scores[self._rows])
-
-    def fair_aux(self) -> np.ndarray:
-        return self.inner.fair_aux()
-
-    def exact(self, scores: np.ndarray) -> float:
-        return self.inner.exact(scores[self._rows])
-
-    def metric(self, scores: np.ndarray) -> float:
-        return self.inner.metric(scores[self._rows])
-
-    @property
-    def decision_threshold(self) -> float | None:
-        return self.inner.decision_threshold
-
-    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        return self.inner.values_at_cuts(scores[self._rows], cuts)
-
-    def of_decisions(self, scores: np.ndarray) -> float | None:
-        return self.inner.of_decisions(scores[self._rows])
-
-    def caveat(self, scores: np.ndarray) -> str | None:
-        return self.inner.caveat(scores[self._rows])
-
-    @property
-    def compares(self) -> bool:
-        return self.inner.compares
+        return compared_rows_only(self.inner.refined(scores[self._rows], blur=blur, margin=margin), self.data)
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """Offsets of the compared groups; those of the others are zero, or the same where all move alike."""
         own = self.inner.offsets(scores[self._rows], gains[self._rows], threshold, shared)
         return np.concatenate([own, np.full(self.data.n_ignored, own[0] if shared else 0.0)])
-
-    def price(self, multipliers: Mapping[str, float] | None) -> float:
-        return self.inner.price(multipliers)
-
-    def complaint_about_decisions(self, value: float) -> str:
-        return self.inner.complaint_about_decisions(value)
-
-    def complaint(self, value: float) -> str:
-        return self.inner.complaint(value)
-
-    def _with(self, inner: BoundConstraint) -> BoundConstraint:
-        return compared_rows_only(inner, self.data)
 
 
 class _FullBatch(_ComparedRows, FullBatch):

@@ -26,7 +26,20 @@ _REACH = 0.05
 
 @with_parameters
 class LabelParity(RateParity):
-    """`RateParity` among the rows of a label: the common part of `EqualOpportunity` and `EqualizedOdds`."""
+    r"""`RateParity` among the rows of a label: the common part of `EqualOpportunity` and `EqualizedOdds`.
+
+    Parameters
+    ----------
+    ranks : {"group_and_label", "group"}, default="group_and_label"
+        Whether the ranks are those among the rows of the group and label, or those in the whole group, with which
+
+        .. math:: \left| P(s > \hat\theta \mid g, y = c, \bar F_g(s) \in I)
+                  - P(s > \hat\theta \mid g', y = c, \bar F_{g'}(s) \in I) \right| \le \kappa
+
+        for every label c that is compared. "group" has neither a difference of convex functions nor unbiased
+        mini-batches to offer, so that solvers which ask for these do not take it. A model that leaves a group without
+        rows of a label at ranks in the interval does not keep any bound: its gap is not defined.
+    """
 
     ranks: Ranks = parameter(default="group_and_label", allowed=[StrOptions(set(RANKS))])
 

@@ -20,13 +20,6 @@ class DemographicParity(RateParity):
     with :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`. On the interval (0, 1) this is demographic
     parity.
 
-    Parameters
-    ----------
-    normalize : bool, default=True
-        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
-        The surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval plays
-        no part in training.
-
     References
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: Definition 4.3, Lemma 5.2, eq. 21; remark 5.3.

@@ -20,21 +20,6 @@ class EqualOpportunity(LabelParity):
     with :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)` and
     :math:`\bar F_{g, +}` the ranks among the positives of group g. On the interval (0, 1) this is equal opportunity.
 
-    Parameters
-    ----------
-    normalize : bool, default=True
-        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
-        The surrogate then bounds the difference wherever the ranks lie, which is sufficient.
-    ranks : {"group_and_label", "group"}, default="group_and_label"
-        Whether the ranks are those among the positives of the group, or those in the whole group:
-
-        .. math:: \left| P(s > \hat\theta \mid g, y = 1, \bar F_g(s) \in I)
-                  - P(s > \hat\theta \mid g', y = 1, \bar F_{g'}(s) \in I) \right| \le \kappa
-
-        "group" has neither a difference of convex functions nor unbiased mini-batches to offer, so that solvers which
-        ask for these do not take it. A model that leaves a group without positives at ranks in the interval does not
-        keep any bound: its gap is not defined.
-
     References
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: eq. 50 with ``ranks="group_and_label"``, and Definition A.2, eq. 42, with

@@ -21,21 +21,6 @@ class EqualizedOdds(LabelParity):
     :math:`\bar F_{g, c}` the ranks among the rows of group g with label c. On the interval (0, 1) this is equalized
     odds.
 
-    Parameters
-    ----------
-    normalize : bool, default=True
-        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
-        The surrogate then bounds the difference wherever the ranks lie, which is sufficient.
-    ranks : {"group_and_label", "group"}, default="group_and_label"
-        Whether the ranks are those among the rows of the group and label, or those in the whole group:
-
-        .. math:: \left| P(s > \hat\theta \mid g, y = c, \bar F_g(s) \in I)
-                  - P(s > \hat\theta \mid g', y = c, \bar F_{g'}(s) \in I) \right| \le \kappa
-
-        "group" has neither a difference of convex functions nor unbiased mini-batches to offer, so that solvers which
-        ask for these do not take it. A model that leaves a group without rows of a label at ranks in the interval does
-        not keep any bound: its gap is not defined.
-
     References
     ----------
     He, Huang, Yao, Lin, arXiv:2505.12530: eq. 56 with ``ranks="group_and_label"``, and Definition A.3, eq. 45, with

@@ -25,7 +25,7 @@ from fairconstrained.metrics.rates import (
     conditional_rates,
     largest_row_shares,
 )
-from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.registry import documented_metric, register
 from fairconstrained.metrics.validation import (
     GroupedRows,
     check_groups,
@@ -190,6 +190,7 @@ def partial_demographic_parity_gap(
     return (gap, _rank_table_by_group(rows, threshold, ranks[0], intervals)) if return_groups else gap
 
 
+@documented_metric
 def granularity(
     sensitive_features: Any,
     *,
@@ -201,27 +202,12 @@ def granularity(
 
     .. math:: \max_g \frac{\max_{i \in g} w_i}{(\beta_g - \alpha_g) \sum_{i \in g} w_i}
 
-    Parameters
-    ----------
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative.
-    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval, as in :func:`partial_statistical_parity_gap`.
-    normalize : bool, default=True
-        Divide by the length of the interval, as the normalised gaps do.
-
     Returns
     -------
     granularity : float
         1 / (size of the smallest group) without weights on the whole interval. No model can be told to be
         fairer than this; a ``kappa`` below it asks for exact ties.
 
-    Raises
-    ------
-    ValueError
-        If the interval is not valid, lengths differ, or a group has no weight.
     """
     rows = check_groups(sensitive_features, sample_weight)
     share = largest_row_shares(*rows.arrays)

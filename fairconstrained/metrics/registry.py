@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.metrics.comparisons import Compared
 
-__all__ = ["METRICS", "UNITS", "MetricInfo", "find_metric", "info_of", "metric_names", "register"]
+__all__ = ["METRICS", "UNITS", "MetricInfo", "documented_metric", "find_metric", "info_of", "metric_names", "register"]
 
 #: Units of the metrics, in the order of a report.
 UNITS = ("rate", "AUC", "squared probability", "loss")
@@ -194,18 +194,19 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
         _ENTRIES[info.name] = info
         if info.is_gap:
             METRICS[info.name] = info
-        parameters = inspect.signature(function).parameters
-        needs_labels = "None" not in str(parameters.get("y_true"))
-        shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
-        return documented_by(*shared, _errors(parameters))(function)
+        return documented_metric(function)
 
     return add
 
 
-def _errors(parameters: Collection[str]) -> str:
-    """Return the section on errors of a metric with these parameters."""
+def documented_metric(function: Metric) -> Metric:
+    """Complete the documentation of a metric by parameters that several have, and by reasons for errors."""
+    parameters = inspect.signature(function).parameters
+    needs_labels = "None" not in str(parameters.get("y_true"))
+    shared = [_PARAMETERS] if needs_labels else [_IGNORED_LABELS, _PARAMETERS]
     reasons = ", ".join(reason for name, reason in _REASONS.items() if name in parameters)
-    return "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
+    errors = "Raises\n------\nValueError\n" + textwrap.indent(textwrap.fill(f"If {reasons}.", 116), "    ")
+    return documented_by(*shared, errors)(function)
 
 
 def info_of(function: Callable[..., Any]) -> MetricInfo:

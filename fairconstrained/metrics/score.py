@@ -12,7 +12,7 @@ from fairconstrained.metrics.comparisons import QuantileDistances, RanksOfThresh
 from fairconstrained.metrics.partial import partial_statistical_parity_gap
 from fairconstrained.metrics.ranks import rank_table
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate, aggregate_pairs, conditional_rates
-from fairconstrained.metrics.registry import register
+from fairconstrained.metrics.registry import documented_metric, register
 from fairconstrained.metrics.transport import (
     group_distributions,
     group_histograms,
@@ -154,6 +154,7 @@ def wasserstein_gap(
     return gap, rows.table(mean_score=means, gap=distances.max(axis=0))
 
 
+@documented_metric
 def score_curve(
     y_true: npt.ArrayLike | None,
     y_score: npt.ArrayLike,
@@ -166,28 +167,12 @@ def score_curve(
     Two groups with the same score distribution give the diagonal; the largest distance of the curve from the
     diagonal, measured along an axis, is :func:`statistical_parity_gap`.
 
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,) or None
-        Ignored; present so that all metrics share one signature.
-    y_score : array-like of shape (n_samples,)
-        Scores; only their order matters.
-    sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
-        Group of every row; several columns are combined.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative; a weight of 2 stands for the same row twice.
-
     Returns
     -------
     curve : DataFrame of shape (n_thresholds, n_groups)
         :math:`\bar F_g(\theta) = P(s > \theta \mid g)`: one column for each group, one row for each distinct
         score :math:`\theta` in decreasing order and a last one for :math:`-\infty`, so the rates run from 0
         to 1. The index is called ``threshold``.
-
-    Raises
-    ------
-    ValueError
-        If scores are not finite, lengths differ, or a group has no weight.
 
     References
     ----------

@@ -136,24 +136,9 @@ def negative_equality_gap(
         One row for each group (with ``protected``, that group and the others as one): ``n_samples``, ``weight``;
         ``auc`` of its negatives against all negatives, NaN for a single group. Only if ``return_groups``.
 
-    Notes
-    -----
-    With the share :math:`\pi` of the group among all negatives, the gap of the group is :math:`1 - \pi` times that
-    between its negatives and the negatives of the others; it cannot exceed :math:`(1 - \pi) / 2`. One row changes it by
-    at most its share of its cell of group and label.
-
-    References
-    ----------
-    .. [1] D. Borkan, L. Dixon, J. Sorensen, N. Thain, L. Vasserman, "Nuanced Metrics for Measuring Unintended Bias with
-       Real Data for Text Classification", WWW 2019 Companion.
-    .. [2] Yao, Lin, Yang, arXiv:2212.12603: definition 2 and example 4.
-
-    Examples
+    See Also
     --------
-    >>> from fairconstrained.metrics import negative_equality_gap
-    >>> label, score, group = [1, 1, 0, 0, 1, 1, 0, 0], [8, 6, 5, 2, 7, 3, 4, 1], list("aaaabbbb")
-    >>> negative_equality_gap(label, score, sensitive_features=group)
-    0.125
+    positive_equality_gap : The same for positives, with notes and references.
     """
     found = compare_groups(
         "negative_equality", y_true, y_score, sensitive_features, sample_weight, pos_label, protected, on_empty

@@ -12,6 +12,7 @@ from sklearn import metrics as skm
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.metrics import METRICS, MetricInfo
 from fairconstrained.metrics.validation import check_binary_labels
@@ -41,6 +42,30 @@ _RESPONSE_OF_ARGUMENT = {
     "y_prob": "predict_proba",
     "y_proba": "predict_proba",
 }
+
+#: Documentation of what the functions that make scorers have in common.
+_MADE = """Parameters
+----------
+response : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
+    Output of the estimator that the metric is given. "auto" knows it for every metric of
+    :mod:`fairconstrained.metrics`. For others it goes by the name of the second argument (``y_pred``, ``y_score``,
+    ``y_prob``, ``y_proba``).
+greater_is_better : bool, default=True
+    False negates the metric, as for gaps, which are better when small.
+pos_label : object, default=None
+    The label that counts as positive; by default the last of two classes.
+**kwargs : object
+    Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
+
+Returns
+-------
+scorer : FairnessScorer
+
+Raises
+------
+TypeError
+    If the metric has no argument of that name; the message lists those it has.
+"""
 
 # name: (metric, response, greater is better). The names are scikit-learn's.
 _PERFORMANCE: dict[str, tuple[Metric, str, bool]] = {
@@ -208,6 +233,7 @@ class FairnessScorer(BaseEstimator):
         return repr(self)
 
 
+@documented_by(_MADE)
 def make_fairness_scorer(
     metric: Metric,
     *,
@@ -223,27 +249,11 @@ def make_fairness_scorer(
     metric : callable
         ``metric(y_true, response, *, sensitive_features, **kwargs)``: one of
         :mod:`fairconstrained.metrics`, of Fairlearn's, or your own.
-    response : {"auto", "predict", "decision_function", "predict_proba"}, default="auto"
-        Output of the estimator that the metric is given. "auto" knows it for every metric of
-        :mod:`fairconstrained.metrics`. For others it goes by the name of the second argument (``y_pred``, ``y_score``,
-        ``y_prob``, ``y_proba``).
-    greater_is_better : bool, default=False
-        Gaps are better when small, and negated.
-    pos_label : object, default=None
-        The label that counts as positive; by default the last of two classes.
-    **kwargs : object
-        Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
-
-    Returns
-    -------
-    scorer : FairnessScorer
 
     Raises
     ------
     ValueError
         If ``response`` is unknown, or "auto" and not to be told from the metric.
-    TypeError
-        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------
@@ -261,6 +271,7 @@ def make_fairness_scorer(
     )
 
 
+@documented_by(_MADE)
 def make_performance_scorer(
     metric: Metric,
     *,
@@ -278,25 +289,11 @@ def make_performance_scorer(
     ----------
     metric : callable
         ``metric(y_true, response, **kwargs)``, such as :func:`sklearn.metrics.accuracy_score`.
-    response : {"predict", "decision_function", "predict_proba", "auto"}, default="predict"
-        Output of the estimator that the metric is given; "auto" chooses it as in :func:`make_fairness_scorer`.
-    greater_is_better : bool, default=True
-        False negates the metric.
-    pos_label : object, default=None
-        The label that counts as positive; by default the last of two classes.
-    **kwargs : object
-        Further arguments of the metric.
-
-    Returns
-    -------
-    scorer : FairnessScorer
 
     Raises
     ------
     ValueError
         If ``response`` is unknown, or "auto" and not to be told from the metric.
-    TypeError
-        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------
@@ -315,6 +312,7 @@ def make_performance_scorer(
     )
 
 
+@documented_by(_MADE)
 def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     """Look up a scorer by name.
 
@@ -326,8 +324,6 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
         ``"neg_equalized_odds_difference"``; the symbol of a metric in the papers, "Ind", "Sp", "Sf", "Ina", "Wd",
         "pSP", "pDP", "pGAUC", "pEOP" or "pEOD"; or a performance measure such as ``"accuracy"``. See
         :func:`get_fairness_scorer_names`.
-    **kwargs : object
-        Further arguments of the metric, such as ``interval=(0.05, 0.3)``.
 
     Returns
     -------
@@ -339,8 +335,6 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     ------
     ValueError
         If there is no such name; the message lists those there are.
-    TypeError
-        If the metric has no argument of that name; the message lists those it has.
 
     Examples
     --------

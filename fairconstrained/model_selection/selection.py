@@ -19,17 +19,7 @@ ROUNDING = 1e-12
 
 
 class BestFeasible:
-    """The rule that :func:`best_feasible` returns; a class so that it pickles.
-
-    Parameters
-    ----------
-    gap_scorer : str
-        Name of the gap among the ``scoring`` of the search.
-    bound : float
-        Largest mean held-out gap that is allowed, at least 0.
-    performance_scorer : str
-        Name of the measure of performance among the ``scoring`` of the search.
-    """
+    """The rule that :func:`best_feasible` returns, with its arguments; a class so that it pickles."""
 
     def __init__(self, gap_scorer: str, bound: float, performance_scorer: str) -> None:
         for name, scorer in {"gap_scorer": gap_scorer, "performance_scorer": performance_scorer}.items():

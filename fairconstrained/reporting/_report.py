@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
@@ -45,8 +45,19 @@ class FairnessReport:
         name in words; ``value``; ``lower`` and ``upper``, its interval, NaN without resamples; ``unit``; and
         ``description``. All are NaN where a cell that the gap compares is empty.
     rows : ReportRows
-        Rows that the report is about, validated. ``y_true``, ``y_score``, ``y_pred``, ``sensitive_features``,
-        ``sample_weight``, ``interval`` and ``score_name`` of the report are those of its rows.
+        Rows that the report is about, validated.
+    y_true, y_pred : ndarray of int, of shape (n_samples,)
+        Labels and decisions: 1 is positive, 0 is negative.
+    y_score : ndarray of shape (n_samples,), or None
+        Scores as given.
+    sensitive_features : DataFrame of shape (n_samples, n_features)
+        Columns that make up the groups.
+    sample_weight : ndarray of shape (n_samples,), or None
+        Weights as given.
+    interval : object
+        Percentile interval as given, or None.
+    score_name : {"score", "predicted probability"}
+        Name of an axis of the scores.
     title : str
         Heading of the page.
     level : float
@@ -202,40 +213,13 @@ class FairnessReport:
             overlap=overlap,
         )
 
-    @property
-    def y_true(self) -> np.ndarray:
-        """Labels, 1 for the positive one and 0 for the other; ndarray of int, of shape (n_samples,)."""
-        return self.rows.y_true
-
-    @property
-    def y_pred(self) -> np.ndarray:
-        """Decisions, 1 for positive and 0 for negative; ndarray of int, of shape (n_samples,)."""
-        return self.rows.y_pred
-
-    @property
-    def y_score(self) -> np.ndarray | None:
-        """Scores as given; ndarray of shape (n_samples,), or None."""
-        return self.rows.y_score
-
-    @property
-    def sensitive_features(self) -> pd.DataFrame:
-        """Columns that make up the groups; DataFrame of shape (n_samples, n_features)."""
-        return self.rows.sensitive_features
-
-    @property
-    def sample_weight(self) -> np.ndarray | None:
-        """Weights as given; ndarray of shape (n_samples,), or None."""
-        return self.rows.sample_weight
-
-    @property
-    def interval(self) -> Any:
-        """Percentile interval as given, or None."""
-        return self.rows.interval
-
-    @property
-    def score_name(self) -> str:
-        """Name of an axis of the scores: "score" or "predicted probability"."""
-        return self.rows.score_name
+    y_true = property(attrgetter("rows.y_true"))
+    y_pred = property(attrgetter("rows.y_pred"))
+    y_score = property(attrgetter("rows.y_score"))
+    sensitive_features = property(attrgetter("rows.sensitive_features"))
+    sample_weight = property(attrgetter("rows.sample_weight"))
+    interval = property(attrgetter("rows.interval"))
+    score_name = property(attrgetter("rows.score_name"))
 
     @property
     def verdict(self) -> list[str]:
