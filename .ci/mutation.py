@@ -7,23 +7,25 @@ Run from the root of a checkout, in an environment with the package, its tests' 
     python .ci/mutation.py run MAP LOG   # the mutants; LOG has a line of JSON for each
 
 cosmic-ray writes the mutants. A place in the code is drawn, then one of its mutations, so that an operator with many
-substitutes weighs no more than others. Annotations, decorators and flags that only declare something are no places, and
-what is no Python, or what Python warns of (``is`` with a string), is not drawn. Each mutant is a fork of a process that
-has imported numpy, torch and scikit-learn, and runs the tests of the mutated line until one fails: those of the
-package's own folder first, then those of less work, up to a budget of CPU seconds. A mutant that would have needed more
-than this counts as survived. The first few of these tests, which kill most mutants, have a fork of their own, as the
-rest takes long to collect.
+substitutes weighs no more than others. Annotations, decorators and flags that only declare something are no places;
+what is no Python, what Python warns of (``is`` with a string) and ``<`` or ``>`` with a string are not drawn. Each
+mutant is a fork of a process that has imported numpy, torch and scikit-learn, and runs the tests of the mutated line
+until one fails: those of the package's own folder first, then those of less work, up to a budget of CPU seconds. A
+mutant that would have needed more than this counts as survived. The first few of these tests, which kill most mutants,
+have a fork of their own, as the rest takes long to collect.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib.util
 import json
 import os
 import random
 import resource
 import sys
+import textwrap
 import time
 import warnings
 from collections import Counter, defaultdict
@@ -43,6 +45,8 @@ PLACES = (
     "certification/*.py",
 )
 ROOT = Path.cwd()
+#: Tests that look at all signatures, and so at defaults, without running a line of them.
+SIGNATURES = "tests/test_documented_defaults.py"
 FILES = sorted(path for place in PLACES for path in (ROOT / "fairconstrained").glob(place))
 
 
@@ -93,11 +97,20 @@ def candidates(path: Path):
             continue
         positions = ((node, at) for node in nodes for at in operator().mutation_positions(node))
         for occurrence, (node, (begin, _)) in enumerate(positions):
-            if not without_effect(node):
+            if not (without_effect(node) or orders_strings(node, name)):
                 found[*begin, name.split("/")[1].split("_")[0]].append((name, occurrence))
     yield from sorted(found.items())
 
 
+def orders_strings(node, operator: str) -> bool:
+    """Tell whether a mutation asks which of two strings comes first in the alphabet."""
+    in_order = operator.rpartition("_")[2] in ("Lt", "LtE", "Gt", "GtE")
+    compared = node if node.type == "comparison" else node.parent
+    return in_order and any(child.type == "string" for child in compared.children)
+
+
+#: Decorators without which nothing changes: calls go through the class, checkers alone read the others.
+DECLARING = ("override", "staticmethod", "final")
 #: Arguments that forbid something, or change what is printed, and nothing else.
 FLAGS = ("frozen", "strict", "kw_only", "repr")
 #: Where in its parent a type annotation stands.
@@ -108,8 +121,12 @@ STARRED = ("parameters", "param", "argument", "arglist", "star_expr", "dictorset
 
 def without_effect(node) -> bool:
     """Tell whether a mutation of the node can change nothing that a program does."""
-    if node.type == "decorator" and ("override" in node.get_code() or "abstractmethod" in node.parent.get_code()):
-        return True
+    if node.type == "decorator":
+        decorated, code = node.parent.get_code(), node.get_code()
+        if any(name in code for name in DECLARING) or "abstractmethod" in decorated:
+            return True
+        if "dataclass" in code and not has_fields(node.parent):
+            return True  # the class inherits all that the decorator would write
     if node.type == "operator" and node.value in ("*", "**") and node.parent.type in STARRED:
         return True
     while node.parent is not None:
@@ -123,6 +140,12 @@ def without_effect(node) -> bool:
         if node.type == "classdef" and (bases := node.get_super_arglist()) and "Protocol" in bases.get_code():
             return True
     return False
+
+
+def has_fields(decorated) -> bool:
+    """Tell whether a class has annotated attributes of its own."""
+    (definition,) = ast.parse(textwrap.dedent(decorated.get_code())).body
+    return any(isinstance(statement, ast.AnnAssign) for statement in definition.body)
 
 
 def drawn(seed: int, n_mutants: int):
@@ -152,13 +175,16 @@ def chosen_tests(path: str, line: int, tests: dict, budget: float) -> list[str]:
     """Return the tests to run for a line in their order, by file and by work, within the budget."""
     by_line = tests["lines"][path]
     covering = {name for name in by_line.get(str(line), []) if name}
-    if not covering and "" in by_line.get(str(line), []):  # runs at import
+    at_import = not covering and "" in by_line.get(str(line), [])
+    if at_import:
         covering = {name for names in by_line.values() for name in names if name}
+        covering = covering or set(tests["seconds"])  # such as a class that has nothing but attributes
+        covering |= {name for name in tests["seconds"] if name.startswith(SIGNATURES)}
     files = defaultdict(list)
     for name in covering:
         files[name.split("::")[0]].append((tests["seconds"][name], name))
     own = path.split("/")[1].removesuffix(".py")
-    order = sorted(files, key=lambda file: (own not in file, min(files[file]), file))
+    order = sorted(files, key=lambda file: (at_import and file != SIGNATURES, own not in file, min(files[file]), file))
     chosen, spent = [], 0.0
     for share in (0.25, 1.0):  # at first no file takes more than a quarter, then what is left
         for file in order:

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
@@ -23,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairconstrained
 from fairconstrained import PartialParityClassifier, PartialParityClassifierCV, RateParityClassifier
 from fairconstrained.certification import Certificate, certify
-from fairconstrained.certification.seen_rows import Overlap, model_kappa, overlap_with_fit
+from fairconstrained.certification.seen_rows import Overlap, _noticeable, model_kappa, overlap_with_fit
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.estimators import row_sketch
@@ -103,6 +104,15 @@ def test_what_a_certificate_says(logistic, parts):
     assert "Certificate(metric='independence_gap', gap=0." in repr(found)
     again = pickle.loads(pickle.dumps(found))
     assert (again.upper_bound, again.sample_size(0.35)) == (found.upper_bound, found.sufficient_n)
+
+
+@pytest.mark.parametrize("slack", [0.03, 0.1, 0.2])
+def test_the_sufficient_sample_is_the_smallest(logistic, parts, slack):
+    found = certificate(logistic, parts, "statistical_parity_gap")
+    kappa = found.gap + slack
+    size = found.sample_size(kappa)
+    fewer, enough = (found._evidence.upper(found.delta, n / found.n_samples) for n in (size - 1, size))
+    assert fewer > kappa >= enough - 1e-9
 
 
 def test_smaller_delta_and_fewer_rows_make_larger_bounds(logistic, parts):
@@ -269,6 +279,16 @@ def test_what_cannot_be_checked_is_said(fair, parts):
     np.testing.assert_array_equal(model.predict(X), fair.predict(X))
     with pytest.raises(NotFittedError):
         RateParityClassifier().forget_rows()
+
+
+@pytest.mark.parametrize("share", [0.1, 0.6])
+@pytest.mark.parametrize("n_needed", [1, 2, 3, 10])
+def test_the_fewest_rows_of_which_enough_are_remembered(n_needed, share):
+    """By the binomial probabilities, summed."""
+    sizes = [n for n in range(200) if sum(binom.pmf(range(n_needed, n + 1), n, share)) >= 0.95]
+    expected = sizes[0] if sizes else None
+    assert _noticeable(200, n_needed, share) == expected
+    assert _noticeable(expected - 1, n_needed, share) is None
 
 
 @pytest.mark.slow

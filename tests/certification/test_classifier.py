@@ -106,6 +106,13 @@ def test_the_loosest_inner_bound_with_a_good_plan_is_taken():
     assert row["planned"] == pytest.approx(row["bound"] + norm.ppf(0.8) * row["std"] * np.sqrt(1 / scale + 2))
 
 
+def test_the_inner_bounds_are_shares_of_kappa():
+    with pytest.warns(FairnessWarning, match="300 calibration rows"):
+        plan = fitted(dialled(1000), estimator=Dial(), method="binomial", cv=2).plan_
+    shares = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
+    np.testing.assert_allclose(plan["kappa"], 0.2 * np.array(shares))
+
+
 @pytest.mark.slow
 def test_more_power_is_tighter():
     rows = dialled(4000)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from scipy import special
 from sklearn.metrics import recall_score
 
 from fairconstrained.constraints.neyman_pearson import ClassError, ClassLoss, class_factors
@@ -93,6 +94,26 @@ def test_the_error_has_exact_values_and_the_slopes_of_the_loss():
     assert moved.slope == refined.slope >= error.slope == pytest.approx(1 / np.log(2))
     assert moved.metric(scores) == error.metric(scores)
     assert moved.granularity == error.granularity
+
+
+@pytest.mark.parametrize("blur", [0.1, 0.5])
+def test_the_slope_is_that_of_the_blurred_error_over_that_of_the_loss(blur):
+    *_, data, scores = draw()
+    scores = scores / 20  # so near to ties that the error falls faster than its upper bound does
+    error, loss = ClassError("b", 0.2, Logistic()).unchecked(data), ClassLoss("b", 0.2, Logistic()).unchecked(data)
+    of_class = data.codes == 1
+    least = scores[of_class].reshape(-1, 2).min(axis=1)
+    shares = data.weights.numpy()[of_class][::2]
+    shares = shares / shares.sum()
+    width = blur * np.sqrt(np.cov(least, aweights=shares, ddof=0)) * np.sqrt(3) / np.pi
+
+    def fall(function, step=1e-6):
+        return (function(-step) - function(step)) / (2 * step)
+
+    of_error = fall(lambda step: shares @ (1 - special.expit((least + step) / width)))
+    expected = of_error / fall(lambda step: loss.metric(scores + step))
+    assert error.refined(scores, blur=blur, margin=0.0).slope == pytest.approx(expected, rel=1e-5)
+    assert expected > error.slope
 
 
 def test_scores_that_are_all_the_same():

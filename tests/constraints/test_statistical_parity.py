@@ -116,6 +116,8 @@ def test_levels_lie_where_the_lemma_wants_them(make_data, interval, normalize):
 def test_a_kappa_of_one_leaves_no_level(make_data):
     constraint = StatisticalParity(1.0).unchecked(make_data())
     assert constraint.n_aux == 0
+    assert constraint.with_components(np.array([0.3, 0.6])).n_aux == 0
+    assert StatisticalParity(0.9).unchecked(make_data()).with_components(np.array([0.3, 0.6])).n_aux == 2
     assert constraint.component_names == ()
 
 
