@@ -2,7 +2,7 @@
 AUC against the gap between AUCs
 ================================
 
-Scores that only rank: bound the difference between two AUCs instead of a difference of decisions.
+Scores for ranking: a bound on the difference between two AUCs, instead of a difference of decisions.
 
 The data are bundled: 20,798 law students, 92 % of the White and 72 % of the Non-White of whom passed the bar
 examination at the first attempt. Take one who passed and one who failed, of different races. A score should put the
@@ -34,8 +34,8 @@ X, X_test, y, y_test, race, race_test = rows
 # A search over ``kappa``
 # -----------------------
 #
-# With the default surrogate ``kappa`` bounds the gap itself on the training folds. With the quadratic surrogate it is
-# in units of its own, and its useful values are found by trying.
+# With the default surrogate ``kappa`` bounds the gap itself on the training folds. With the quadratic surrogate its
+# scale is that of the surrogate, and useful values have to be found by trial.
 
 classifiers = {
     "ramp": (AUCFairClassifier(), [0.03, 0.08, 0.16, None]),
@@ -61,10 +61,10 @@ for name, search in searches.items():
 # The Pareto front
 # ----------------
 #
-# Grades and test scores differ so much between the two groups that closing the gap costs AUC: what ranks the students
-# best also ranks White students above Non-White ones. On these data both surrogates reach about the same trade-offs,
-# but a quadratic ``kappa`` of 0.1 is worse than one of 0.2 in both respects. Bars are one standard deviation over the
-# folds, drawn for the ramp.
+# Grades and test scores differ so much between the two groups that a smaller gap costs AUC: the features that rank
+# students best also rank White students above Non-White ones. On these data both surrogates reach about the same
+# trade-offs, but a quadratic ``kappa`` of 0.1 is worse than one of 0.2 in both respects. Bars are one standard
+# deviation over the folds, drawn for the ramp.
 
 figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
 for name, search in searches.items():
@@ -83,10 +83,10 @@ plt.show()
 # The curves whose areas are compared
 # -----------------------------------
 #
-# The rule for ``refit`` took the best AUC whose gap on the test folds is at most 0.08. Here are both AUCs that the gap
-# compares, on rows that the search has not seen: of the Non-White who passed over the White who failed, and of the
-# White who passed over the Non-White who failed. The areas are nearly equal on the right, the curves are not: they
-# cross.
+# The rule for ``refit`` chose the best AUC whose gap on the test folds is at most 0.08. The figure shows both AUCs that
+# the gap compares, on rows that were not used in the search: of the Non-White who passed over the White who failed, and
+# of the White who passed over the Non-White who failed. On the right the areas are nearly equal, but the curves are
+# not: they cross.
 
 models = {
     "no bound": make_pipeline(StandardScaler(), AUCFairClassifier(kappa=None)).fit(X, y, sensitive_features=race),
@@ -105,9 +105,9 @@ plt.show()
 # A stream
 # --------
 #
-# With the quadratic surrogate and ``objective="auc"`` the mean and the covariance of every group and class say
-# everything about the training rows. ``partial_fit`` updates these; the coefficients are the optimum for all rows so
-# far, so in the end they are those of ``fit``, and the features need no scaling. With few rows the surrogate's bound
+# With the quadratic surrogate and ``objective="auc"`` the fit depends on the training rows only through the mean and
+# the covariance of every group and class. ``partial_fit`` updates these; the coefficients are the optimum for all rows
+# so far, so in the end they are those of ``fit``, and the features need no scaling. With few rows the surrogate's bound
 # holds, but the gap on new rows is still large. Dotted: ``fit`` on all rows.
 
 

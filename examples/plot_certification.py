@@ -1,13 +1,13 @@
 """
-A bound on the training rows, a gap in the population, and a promise
-====================================================================
+A bound on the training rows, the gap in the population, and a certificate
+==========================================================================
 
-``kappa`` bounds the gap on the rows that a model is fitted on. What the users of the model meet is the gap in the
-population. ``certify`` bounds it from rows that the fit has not seen, and ``CertifiedFairClassifier`` sets such rows
-aside, tightens the fit until a certificate may be expected to pass, and tests once.
+``kappa`` bounds the gap on the rows that a model is fitted on. But for the users of the model, the gap in the
+population matters. ``certify`` bounds it from rows that the fit has not seen, and ``CertifiedFairClassifier`` sets such
+rows aside, tightens the bound of the fit until a certificate can be expected to pass, and tests once.
 
 The population here is known: two normal features, the first of which is lower in group 1. So the gap of a linear model
-in it can be computed, and promises can be checked.
+in the population can be computed, and certificates can be checked.
 """
 
 import matplotlib.pyplot as plt
@@ -38,8 +38,8 @@ def population_gap(model):
 # A certificate
 # -------------
 #
-# The bound of the fit says nothing of new rows. The certificate says how large the gap may be in the population, on
-# which counts that rests, and how many rows would have sufficed.
+# The bound of the fit says nothing about new rows. The certificate bounds the gap in the population; it also has the
+# counts that this bound is computed from, and the number of rows that would have sufficed.
 
 X, y, group = draw(4000, seed=0)
 X_new, y_new, group_new = draw(3000, seed=1)
@@ -53,8 +53,8 @@ print(f"in the population: {population_gap(plain):.4f}")
 # Six samples
 # -----------
 #
-# The same estimator with all rows of a sample and the plain ``kappa``, and with a part of them set aside for a test.
-# Both get 8,000 rows.
+# The same estimator is fitted to all rows of a sample with the plain ``kappa``, and with a part of the rows set aside
+# for a test. Both get 8,000 rows.
 
 records = []
 X_test, y_test, _ = draw(50_000, seed=2)
@@ -84,13 +84,13 @@ print(table.groupby("model")[["gap", "accuracy"]].agg(["mean", "max"]).round(4))
 print(f"{(table['status'] == 'certified').sum()} of 6 certified")
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
-# What is fitted with the plain ``kappa`` has a gap in the population that is sometimes above and sometimes below. The
-# tested models are certified where the upper bound (triangle) is below the line. They pay for it: with rows that only
-# test, and with a smaller gap than what is promised, as the bound has to leave room for what the test could have
-# missed. The plan aims at four certificates in five.
+# Models that are fitted with the plain ``kappa`` have a gap in the population that is sometimes above it and sometimes
+# below. The tested models are certified where the upper bound (triangle) is below the line. This has a cost: some rows
+# are used for the test only, and the gap is smaller than ``kappa``, as the upper bound is above the gap of the sample.
+# The plan aims at four certificates in five.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for color, (name, runs) in zip(("#D55E00", "#0072B2"), table.groupby("model", sort=False), strict=True):

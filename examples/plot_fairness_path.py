@@ -54,13 +54,13 @@ for name, index in choices.items():
     print(f"{name}: kappa {row.kappa:.4f}, held-out gap {row.mean_test_gap:.4f}, gap on new rows {new[index]:.4f}")
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
-# Left: what is given up for a smaller gap, with one standard deviation over the folds. Right: kappa bounds the gap on
-# the training rows. On held-out rows it stops falling: a gap is never negative, so the noise of a sample adds to it,
-# and a fold of 3,500 rows has about 150 candidates of the smaller group who failed. On 10,000 new rows less of that is
-# left.
+# Left: the performance that a smaller gap costs, with one standard deviation over the folds. Right: kappa bounds the
+# gap on the training rows. On held-out rows the gap stops falling: a gap is never negative, so sampling error adds to
+# it, and a fold of 3,500 rows has about 150 candidates of the smaller group who failed. On 10,000 new rows this effect
+# is smaller.
 
 figure, axes = plt.subplots(1, 2, figsize=(10.0, 4.3), layout="constrained")
 path.plot(axes[0], name="held out")

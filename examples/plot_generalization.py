@@ -1,9 +1,9 @@
 """
-The gap on new data: what theory promises and what happens
-==========================================================
+The gap on new rows: theory and observation
+===========================================
 
-``kappa`` bounds the gap on the training rows. ``generalization_bound`` evaluates what theory says about the gap in the
-population; here it stands beside what happens.
+``kappa`` bounds the gap on the training rows. ``generalization_bound`` computes the bound of the theory on the gap in
+the population; this example compares it with observed gaps.
 
 Models with ten features are fitted to samples of growing size, and their gaps are measured on 200,000 new rows, where
 the measurement itself is off by some thousandths.
@@ -50,15 +50,14 @@ table["difference"] = table["new"] - table["training"]
 print(table.round(3).to_string(index=False))
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
 # Both axes are logarithmic. The bound falls like one over the square root of the rows, up to a logarithm. The observed
-# difference, here without its sign, gets smaller too; the bound lies tens of times as high, because it must hold for
-# every distribution and for the worst model. From 1 on (grey) it says nothing at all. The dashed line is a rule of
-# thumb: the mean gap between two samples of these sizes from one distribution,
-# :math:`0.87 \sqrt{1 / n_g + 1 / n_{g'}}`. It leaves out what a fitted model has learnt by heart, which is little with
-# ten features and more with many.
+# difference, here without its sign, becomes smaller too; the bound is tens of times as large, because it must hold for
+# every distribution and for the worst model. Above 1 (grey) it says nothing. The dashed line is a rule of thumb: the
+# mean gap between two samples of these sizes from one distribution, :math:`0.87 \sqrt{1 / n_g + 1 / n_{g'}}`. It does
+# not include overfitting, which is small with ten features and larger with many.
 
 rows = np.geomspace(100, 10_000, 60)
 sizes = np.column_stack([rows * 7 / 3, rows]).round().astype(int)
@@ -80,12 +79,12 @@ ax.legend(frameon=False, loc="lower left")
 plt.show()
 
 # %%
-# What to do with it
-# ------------------
+# Use of the bound
+# ----------------
 #
-# Compare designs. On a quarter of the ranks the same precision takes more than sixteen times as many rows; five times
-# as many features have to be paid for with about five times as many. To *know* the gap of a model, measure it on rows
-# that were not used for fitting.
+# Use it to compare designs. On a quarter of the ranks the same precision needs more than sixteen times as many rows;
+# five times as many features need about five times as many rows. To *know* the gap of a model, measure it on rows that
+# were not used for fitting.
 
 for interval in ((0.0, 1.0), (0.0, 0.25)):
     for features in (10, 50):

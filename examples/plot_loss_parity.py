@@ -2,11 +2,11 @@
 A network whose groups have equal losses
 ========================================
 
-Bound the difference between the groups' mean log losses, and watch solvers get there or not.
+A bound on the difference between the groups' mean log losses, and the progress of several solvers.
 
-The data are generated: rows like those of the American Community Survey, of which 38 % of the men and 19 % of the
-women earn more than 50,000 dollars a year. The network does not see the sex. It predicts women better, because few of
-them are positive, and the bound asks it to predict both equally well.
+The data are generated: rows like those of the American Community Survey, of which 38 % of the men and 19 % of the women
+earn more than 50,000 dollars a year. The network does not see the sex. It predicts women better, because few of them
+are positive, and the bound requires it to predict both about equally well.
 """
 
 import warnings
@@ -36,8 +36,8 @@ X, X_new = scaler.transform(X), scaler.transform(X_new)
 # ------------------------
 #
 # ``kappa`` is in units of the loss. The default solver ends with the exact training gap within it. ``"ssl_alm"`` is one
-# of the published methods: every step sees the gaps of two mini-batches with eight women and eight men, and no others.
-# It warns where the gap of all rows exceeds ``kappa``.
+# of the published methods: every step uses the gaps on two mini-batches with eight women and eight men only. It warns
+# where the gap of all rows exceeds ``kappa``.
 
 network = {"hidden_layer_sizes": (16,), "random_state": 0}
 models = {
@@ -67,9 +67,9 @@ for name, model in models.items():
 # --------------------------------
 #
 # ``history_`` has a record of every epoch, measured on all rows. The dots are the models that are returned. While the
-# default solver trains on mini-batches its gap stays near ``kappa`` (dotted lines), now above and now below; what
-# brings it there is the end, when the last layer is trained on all rows. The gap of ``"ssl_alm"`` moves by some
-# hundredths from one epoch to the next, so it is chance where it stands when training ends.
+# default solver trains on mini-batches its gap stays near ``kappa`` (dotted lines), above or below it; at the end the
+# last layer is trained on all rows, and then the gap is within ``kappa``. The gap of ``"ssl_alm"`` changes by some
+# hundredths from one epoch to the next, so its value at the end of training depends on chance.
 
 colors = dict(zip(models, ["#777777", "#56B4E9", "#0072B2", "#003D66", "#D55E00"], strict=True))
 figure, axes = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
@@ -92,9 +92,9 @@ plt.show()
 # The losses of the groups
 # ------------------------
 #
-# The women pay for the smaller gap: their loss rises by more than that of the men falls. A bound on a difference asks
-# for no more than that. On new rows a good part of the difference is back, for it was the training rows whose losses
-# were made equal.
+# The smaller gap harms the women: their loss rises by more than that of the men falls. A bound on a difference allows
+# this. On new rows a large part of the difference remains, because only the losses of the training rows were made
+# equal.
 
 
 def group_losses(model, X, y, sex):

@@ -2,8 +2,8 @@
 A share for a minority among applicants without labels
 ======================================================
 
-Learn from last year's borrowers, whose outcomes are known, and give a minority at least a share of this year's offers,
-whose outcomes nobody knows yet.
+Learn from last year's borrowers, whose outcomes are known, and give a minority at least a given share of this year's
+offers, whose outcomes are not yet known.
 
 The data are generated: fewer of the minority repaid last year, and more of them apply this year.
 """
@@ -24,8 +24,8 @@ applicants, would_repay, group = make_biased_classification(
 # --------------------------------------
 #
 # ``X_constraint`` are their features, and ``sensitive_features_constraint`` says who is of the minority. The loss is
-# that of last year's rows alone. ``rate="indicator"`` makes it the share of the offers themselves. What the generator
-# knows of the applicants' outcomes serves to judge the result only.
+# that of last year's rows alone. ``rate="indicator"`` makes it the share of the offers themselves. The applicants'
+# outcomes, which the generator knows, are only used to evaluate the result.
 
 shares = [None, 0.3, 0.35, 0.4, 0.45]
 models = {

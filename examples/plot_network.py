@@ -2,10 +2,10 @@
 A network under the same bound
 ==============================
 
-Any torch module can compute the scores, and the bound means the same.
+Any torch module can compute the scores, and the bound has the same meaning.
 
-``hidden_layer_sizes`` builds a multilayer perceptron. Like that of a linear model, its exact gap on the training data
-is at most ``kappa``; what it does to meet the bound is another matter.
+``hidden_layer_sizes`` builds a multilayer perceptron. As with a linear model, its exact gap on the training rows is at
+most ``kappa``; but the two models change in different ways to keep the bound.
 """
 
 import matplotlib.pyplot as plt
@@ -41,8 +41,8 @@ X_test, y_test, group_test = make_curved(10000, rng)
 # Four models
 # -----------
 #
-# Linear and network, without a bound and with the positive rates bounded to differ by at most 0.02. A smooth activation
-# suits the default solver, which is a quasi-Newton method; ``random_state`` draws the first weights.
+# Linear models and networks, without a bound and with positive rates that differ by at most 0.02. A smooth activation
+# function suits the default solver, which is a quasi-Newton method; ``random_state`` determines the first weights.
 
 common = {"constraint": "demographic_parity", "random_state": 0}
 network = {"hidden_layer_sizes": (6,), "activation": "tanh"}
@@ -56,13 +56,13 @@ for model in models.values():
     model.fit(X, y, sensitive_features=group)
 
 # %%
-# What they decide
-# ----------------
+# Their decisions
+# ---------------
 #
-# Shaded: predicted positive. The line is the decision threshold, at score 0. The linear model meets the bound by
+# Shaded: predicted positive. The line is the decision threshold, at score 0. The linear model keeps the bound by
 # turning its line. The network raises the bottom of its curve, where most of the positives are of the first group; with
-# the bound it is still far more accurate than the linear model without. Its gap on new rows exceeds ``kappa`` by more,
-# though: the freer the model, the more of what it does for the bound is fitted to the sample.
+# the bound it is still far more accurate than the linear model without a bound. But its gap on new rows exceeds
+# ``kappa`` by more: the more parameters a model has, the more it keeps the bound by overfitting.
 
 low, high = X.min() - 0.2, X.max() + 0.2
 grid = np.stack(np.meshgrid(*[np.linspace(low, high, 200)] * 2), axis=-1)

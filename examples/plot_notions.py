@@ -2,7 +2,7 @@
 Five notions of parity on one data set
 ======================================
 
-What a bound on one gap does to the others, and what it costs.
+The effect of a bound on one gap on all other gaps, and on the performance.
 
 ``constraint`` names the quantity that ``kappa`` bounds. Fitted under each of the five in turn, on the bundled law
 school data, the same linear model shows how much the notions differ: most bounds leave other gaps wide open.
@@ -30,8 +30,8 @@ X, y, race = StandardScaler().fit_transform(law.data), law.target, law.sensitive
 # One model for each notion
 # -------------------------
 #
-# ``kappa`` is 0.05 throughout, on all ranks. Each gap is measured on the training data, where the bound is a promise;
-# "none" is the model without a bound.
+# ``kappa`` is 0.05 throughout, on all ranks. Each gap is measured on the training rows, where the bound holds; "none"
+# is the model without a bound.
 
 metrics = {
     "equal_opportunity": partial_equal_opportunity_gap,
@@ -51,13 +51,13 @@ for model in models.values():
 gaps, performance = np.array(gaps), np.array(performance)
 
 # %%
-# Read by rows
-# ------------
+# Gaps by model
+# -------------
 #
-# A row is a model, a column a gap. Framed: what the model's bound is on. A bound on decisions, in the upper rows,
-# hardly changes how differently the scores are distributed; one on the scores of all ranks settles the decisions too,
-# at a higher price. The bound of equal opportunity leaves those who fail out of account, and so the false positive
-# rates, which equalized odds adds.
+# Rows are models, columns are gaps; the gap that a model bounds has a frame. A bound on decisions, in the upper rows,
+# hardly reduces the differences between the distributions of scores; a bound on the scores at all ranks bounds the
+# decisions too, at a higher price. Equal opportunity ignores those who fail, and therefore the false positive rates,
+# which equalized odds includes.
 
 labels = {
     "equal_opportunity": "equal\nopportunity",
@@ -95,9 +95,9 @@ right.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
 plt.show()
 
 # %%
-# With 89 % of the students passing, accuracy has little room: statistical parity leaves the decisions of a constant.
-# The ranking is what suffers, and the area under the ROC curve shows it. An interval that covers only the ranks which
-# matter, or a looser ``kappa``, lowers that price.
+# As 89 % of the students pass, accuracy can hardly change: with statistical parity the decisions are those of a
+# constant. The ranking becomes worse, as the area under the ROC curve shows. An interval that covers only the ranks
+# which matter, or a looser ``kappa``, lowers that price.
 
 for name, row in zip(models, performance, strict=True):
     print(f"{name:18} accuracy {row[0]:.4f}, AUC {row[1]:.4f}")

@@ -40,11 +40,11 @@ scoring = {
 # ---------------------------------
 #
 # ``constraint="demographic_parity"`` bounds the difference of the positive rates at the decision threshold, and
-# ``objective="zero_one"`` aims at accuracy. One model shares its coefficients between the groups; it never needs to
-# know the group of a student again. The other has coefficients for each group. Race is not among the features.
+# ``objective="zero_one"`` maximises accuracy. One model has the same coefficients for all groups; it does not need the
+# group of a student for prediction. The other has coefficients for each group. Race is not among the features.
 #
-# ``sensitive_features`` is passed once, to the search; metadata routing brings it to the classifier at the end of the
-# pipeline and to both scorers. The rule for ``refit`` takes the most accurate candidate whose gap on the held-out
+# ``sensitive_features`` is passed once, to the search; metadata routing passes it to the classifier at the end of the
+# pipeline and to both scorers. The rule for ``refit`` chooses the most accurate candidate whose gap on the held-out
 # folds is at most 0.05.
 
 kappas = [0.005, 0.02, 0.05, 0.1, 0.15, None]
@@ -74,9 +74,9 @@ for kappa, accuracy, gap in zip(kappas, results["mean_test_accuracy"], results["
 # Two baselines on the same folds
 # -------------------------------
 #
-# The scorers judge any classifier, so logistic regression needs ``cross_validate`` only. Fairlearn's
+# The scorers work with any classifier, so logistic regression needs ``cross_validate`` only. Fairlearn's
 # ``ThresholdOptimizer`` keeps a logistic regression and chooses thresholds for each group; its ``predict`` draws at
-# random between two thresholds and needs the groups, so the folds are written out.
+# random between two thresholds and needs the groups, so the code loops over the folds.
 
 baseline = cross_validate(
     make_pipeline(StandardScaler(), LogisticRegression()),
@@ -113,13 +113,14 @@ def cross_validate_thresholds(tolerance):
 
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
 # Each step shows the best accuracy within a gap. Bars are one standard deviation over the folds, drawn for one of the
-# methods: most differences between the methods are of that size, so do not rank them by this picture alone. They
-# differ in what they need to predict. The shared coefficients need no group, and pay for that where the bound is
-# tight: they cannot move the scores of one group without those of the other. Our models do not draw at random.
+# methods: most differences between the methods are of that size, so do not rank them by this picture alone. They also
+# differ in the data that they need for prediction. Shared coefficients need no group, but they are less accurate where
+# the bound is tight, because they cannot move the scores of one group without those of the other. Our models do not
+# draw decisions at random.
 
 figure, ax = plt.subplots(figsize=(6.8, 5.4), layout="constrained")
 for name, search in searches.items():
@@ -138,10 +139,10 @@ ax.set(xlabel="difference of the positive rates, mean of test folds", ylabel="ac
 plt.show()
 
 # %%
-# The chosen models on data of their own
-# --------------------------------------
+# The chosen models on new rows
+# -----------------------------
 #
-# The bound of 0.05 was met on average over the folds. On the rows that no search has seen it is met up to sampling
+# The bound of 0.05 was kept on average over the folds. On rows that were not used in a search it is kept up to sampling
 # error. A search whose ``refit`` is a rule has no ``score``; call its scorers.
 
 for name, search in searches.items():

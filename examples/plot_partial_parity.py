@@ -2,12 +2,12 @@
 Partial parity: score curves and densities before and after
 ===========================================================
 
-What a bound on an interval of ranks does to the scores, and what ``kappa`` means in the picture.
+The effect of a bound on an interval of ranks on the scores, and the meaning of ``kappa`` in figures.
 
 The school of the bundled law school data offers support to students who are likely to fail the bar examination: those
-in the bottom 30 % of the predicted scores of their group, or those below a common threshold in that region. Wherever
-the threshold is put there, it should select about equal shares of White and Non-White students. So the scores have to
-be distributed alike on the ranks from 0.7 to 1; 0 is the top.
+in the bottom 30 % of the predicted scores of their group, or those below a common threshold in that region. For every
+threshold in that region, it should select about equal shares of White and Non-White students. So the distributions of
+the scores have to be alike on the ranks from 0.7 to 1, where 0 is the top.
 """
 
 import matplotlib.pyplot as plt
@@ -92,9 +92,9 @@ plt.show()
 # ---------------------------
 #
 # ``kappa`` bounds the gaps on the training data; those on held-out data differ, and the shorter the interval the more.
-# The area under the ROC curve measures how well the scores rank all students. With one coefficient vector for
-# everyone, a bound makes the model use less of the features in which the groups differ, and those predict who passes.
-# Coefficients for each group avoid most of that price, but then the race of a student has to be known, and used, for
+# The area under the ROC curve measures how well the scores rank all students. With one coefficient vector for everyone,
+# a bound makes the model use less of the features in which the groups differ, and those predict who passes.
+# Coefficients for each group avoid most of this cost, but then the race of a student has to be known, and used, for
 # prediction.
 
 per_group = PartialParityClassifier(kappa=0.1, interval=bottom, group_interactions=True)

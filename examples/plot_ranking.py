@@ -2,7 +2,7 @@
 A ranking that is as often right for one group as for another
 =============================================================
 
-Learn to rank documents by pairs, with a bound on how much more often pairs of one kind are ranked right.
+Learning to rank documents by pairs, with a bound on the difference between the shares of pairs that are ranked right.
 
 The data are generated: the features underrate the documents of group 1, so a ranker puts them too low. Where one of
 them is the better document of a pair, it is ranked right less often than where it is the worse one.

@@ -2,10 +2,11 @@
 Hundreds of groups that overlap
 ===============================
 
-Bound the positive rate of every group that thresholds on three columns make, not only of the groups of one column.
+A bound on the positive rate of every group that is defined by thresholds on three columns, not only of the groups of
+one column.
 
-The data are generated: the label depends on two of three columns, and each of these tells of a group that a decision
-should not depend on too much.
+The data are generated: the label depends on two of three columns, and each of these defines groups on which a decision
+should not depend too much.
 """
 
 import matplotlib.pyplot as plt

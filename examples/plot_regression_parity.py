@@ -26,8 +26,8 @@ X, y, group = make_biased_regression(10_000, **draw, random_state=0)
 X_new, y_new, group_new = make_biased_regression(100_000, **draw, random_state=1)
 
 # %%
-# What is possible
-# ----------------
+# The best possible trade-off
+# ---------------------------
 #
 # A linear prediction :math:`b + w z + v x` has the distribution :math:`\mathcal{N}(b + 2 v g, w^2 + v^2)` in group
 # :math:`g`, so its statistical parity gap is :math:`2 \Phi(|v| / \sqrt{w^2 + v^2}) - 1`. With
@@ -54,8 +54,8 @@ def best_r2(gap):
 
 
 # %%
-# What the estimator finds
-# ------------------------
+# The fitted models
+# -----------------
 #
 # ``kappa`` bounds the gap on the 10,000 training rows. Gap and :math:`R^2` are measured on 100,000 new ones.
 
@@ -77,14 +77,13 @@ for kappa, model in models.items():
     )
 
 # %%
-# The picture
-# -----------
+# The figure
+# ----------
 #
-# The fitted models lie on the frontier, with one exception that teaches something. Two samples of 7,000 and 3,000 rows
-# from the same distribution have a gap of 0.019 on average, so ``kappa=0.01`` asks the training rows to agree better
-# than chance would let them. The model obliges by giving weight to columns of pure noise (last column of the table). To
-# the right: the bound moves the two distributions of predictions onto each other, though those of the target stay
-# apart.
+# The fitted models lie on the frontier, with one instructive exception. Two samples of 7,000 and 3,000 rows from the
+# same distribution have a gap of 0.019 on average, so ``kappa=0.01`` requires a smaller gap than sampling error allows.
+# The model keeps this bound by giving weight to columns of pure noise (last column of the table). Right: the bound
+# makes the two distributions of predictions nearly equal, although those of the target differ.
 
 figure, axes = plt.subplot_mosaic(
     [["front", "loose"], ["front", "tight"]], figsize=(10.5, 5.6), layout="constrained", width_ratios=(1.15, 1)

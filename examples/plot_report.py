@@ -1,13 +1,13 @@
 """
-A report to hand to somebody else
-=================================
+A report for readers who do not train models
+============================================
 
-One page that says how the groups fare: in plain words, in tables with intervals, in figures, and with the trade-off
-that the model was chosen from.
+One page that compares the groups: in plain words, in tables with intervals, in figures, and with the trade-off from
+which the model was chosen.
 
-The law school data again, and the interval of :ref:`sphx_glr_auto_examples_plot_partial_parity.py`: students in the
-bottom 30 % of the predicted scores are offered support. A bound on these ranks costs accuracy; how much is the school's
-decision to make, and so is the report meant for people who do not fit models.
+This example uses the law school data and the interval of :ref:`sphx_glr_auto_examples_plot_partial_parity.py`: students
+in the bottom 30 % of the predicted scores are offered support. A bound on these ranks costs accuracy; how much is
+acceptable is the decision of the school, so the report is for people who do not train models.
 """
 
 import matplotlib.pyplot as plt
@@ -46,7 +46,7 @@ print(path.table[["kappa", "gap", "price", "train_roc_auc"]].round(4).to_string(
 # The report
 # ----------
 #
-# It is measured on rows that no fit has seen. A terminal shows the words and the tables:
+# It is measured on rows that were not used for fitting. A terminal shows the text and the tables:
 
 report = FairnessReport.from_estimator(
     model,

@@ -29,12 +29,12 @@ law = load_law_school()
 X, y, race = law.data, law.target, law.sensitive_features
 
 # %%
-# A search over both tolerances
-# -----------------------------
+# A search over both kappas
+# -------------------------
 #
-# ``constraint`` takes a list of names and constraints. The names are ours, and every parameter of a constraint can be
-# searched over under its name. The gap of a short interval is a noisy number, so most of the rows are held out to
-# measure it.
+# ``constraint`` takes a list of names and constraints. You choose the names, and a search can vary every parameter of a
+# constraint under its name. The gap of a short interval is a noisy number, so most of the rows are held out to measure
+# it.
 
 top = (0.0, 0.2)
 classifier = PartialParityClassifier(
@@ -65,10 +65,11 @@ gaps = -np.array([results["mean_test_pSP"], results["mean_test_pDP"]])
 # The trade-off
 # -------------
 #
-# Every point is a pair of tolerances; position is the two gaps on held-out rows, colour the area under the ROC curve.
-# Ringed: no other pair is better in all three. Lines join models that share a bound on the rate. A bound on pDP alone
-# (the right ends) hardly costs AUC, and leaves the top fifths as different as they were. A bound on pSP of the top
-# moves the models to the left, at a price, and reduces pDP on the way; the lower left corner takes both.
+# Every point is a pair of kappas; its position is the two gaps on held-out rows, its colour the area under the ROC
+# curve. Points with a ring are those to which no other pair is better in all three. Lines join models that share a
+# bound on the rate. A bound on pDP alone (the right ends) hardly costs AUC, and leaves the top fifths as different as
+# they were. A bound on pSP of the top moves the models to the left, at a price, and reduces pDP on the way; the lower
+# left corner takes both.
 
 
 def is_efficient(columns):

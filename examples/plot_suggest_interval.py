@@ -1,13 +1,13 @@
 """
-Which interval: let an unconstrained model show where it hurts
-==============================================================
+The choice of an interval with an unconstrained model
+=====================================================
 
 A bound on an interval of ranks leaves the rest of the scores free, so the interval matters. When the decision
 fixes only the share of positives, ``suggest_interval`` proposes one.
 
 The data are generated, so that new rows are plentiful. Think of admissions: four applicants in ten will be admitted,
-perhaps a few more or a few less. The features tell less about the applicants of group 1, 30 % of all: their two classes
-lie half as far apart, so their scores crowd in the middle and few of them reach the top.
+perhaps a few more or a few less. The features tell less about the applicants of group 1, 30 % of all: the distance
+between their two classes is half as large, so most of their scores are in the middle and few of them reach the top.
 """
 
 import matplotlib.pyplot as plt
@@ -113,10 +113,10 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# The bound on the suggested interval holds the groups together at the cut and above it. It says nothing about the other
-# ranks, and there the difference has grown. The last candidate begins at the cut, so a threshold that is a little
-# stricter is out of its reach. Parity on all ranks avoids both, at a price: when one score function serves groups whose
-# features differ in what they tell, it gets there only by making less use of the features.
+# The bound on the suggested interval holds the groups together at the cut and above it. It does not bound the
+# difference at other ranks, which has grown there. The last candidate begins at the cut, so it has no effect on a
+# threshold that is a little stricter. Parity on all ranks avoids both problems, at a cost: if the features are less
+# informative for one group, one score function for all groups can reach parity only by making less use of the features.
 
 print(pd.DataFrame(rows).T.round(3).to_string())
 
