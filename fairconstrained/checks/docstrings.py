@@ -70,7 +70,7 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
             places = {name: place for place, name in enumerate(parameters)}
             own.sort(key=lambda entry: places.get(entry[0][0], 0))
         doc = _with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
-    for section in ("Returns", "Raises"):
+    for section in ("Returns", "Raises", "Warns"):
         bodies: dict[str, str] = {}
         for source in (doc, *others):
             for _, text in entries(source, section):

@@ -79,13 +79,10 @@ class AUCGap(SmoothedConstraint):
 
     @override
     def _bind(self, data: FairData) -> BoundAUCGap:
-        kappa = check_kappa(self.kappa)
-        if self.kappa is not None and kappa > 0.5:
-            raise ValueError(f"kappa must be in [0, 0.5] or None (unconstrained), got {kappa}: it bounds an AUC gap.")
         sets = AUCSets.of(data, self.constraint, self.protected)
         return BoundAUCGap(
             data=data,
-            kappa=kappa,
+            kappa=check_kappa(self.kappa, most=0.5),
             **self._surrogate_options(),
             name=sets.name,
             sets=sets,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from fairconstrained.checks.messages import is_number
 from fairconstrained.constraints._resolution import CellSizes, check_sizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.views import Exact
@@ -54,9 +55,9 @@ class BoundConstraint(Exact):
         return None
 
     @property
-    @abstractmethod
     def component_names(self) -> tuple[str, ...]:
-        """A name for every component of the surrogate."""
+        """A name for every component of the surrogate; that of the constraint where there is one component."""
+        return (self.name,)
 
     @property
     def compares(self) -> bool:
@@ -214,16 +215,15 @@ class BoundConstraint(Exact):
         )
 
 
-def check_kappa(kappa: Any) -> float:
-    """Return ``kappa`` as a float in [0, 1], 1 for None (no gap of shares exceeds it); raise ValueError otherwise."""
+def check_kappa(kappa: Any, most: float = 1.0) -> float:
+    """Return ``kappa`` as a float in [0, most], 1 for None (no gap exceeds it); raise ValueError otherwise."""
     if kappa is None:
         return 1.0
-    if isinstance(kappa, bool) or not isinstance(kappa, (int, float, np.integer, np.floating)):
-        raise ValueError(f"kappa must be a number in [0, 1] or None (unconstrained), got {kappa!r}.")
-    if not 0 <= kappa <= 1:
-        raise ValueError(
-            f"kappa must be in [0, 1], got {kappa}: it bounds a difference of shares. Use kappa=None for no bound."
-        )
+    if not is_number(kappa):
+        raise ValueError(f"kappa must be a number in [0, {most:g}] or None (unconstrained), got {kappa!r}.")
+    if not 0 <= kappa <= most:
+        gap = "a difference of shares" if most == 1 else "a gap of AUCs"
+        raise ValueError(f"kappa must be in [0, {most:g}], got {kappa}: it bounds {gap}. Use kappa=None for no bound.")
     return float(kappa)
 
 
@@ -231,10 +231,6 @@ def check_bound(kappa: Any) -> float:
     """Return ``kappa`` as a float of at least 0, infinity for None; raise ValueError otherwise."""
     if kappa is None:
         return np.inf
-    if (
-        isinstance(kappa, bool)
-        or not isinstance(kappa, (int, float, np.integer, np.floating))
-        or not 0 <= kappa < np.inf
-    ):
+    if not is_number(kappa) or kappa < 0:
         raise ValueError(f"kappa must be a finite number of at least 0 or None (unconstrained), got {kappa!r}.")
     return float(kappa)

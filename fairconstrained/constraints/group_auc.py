@@ -53,17 +53,11 @@ class GroupAUC(IntervalConstraint):
 
     def _bind(self, data: FairData) -> BoundGroupAUC:
         """Implement `Constraint.bind`; the `Stochastic` view is there where the interval is the whole."""
-        kappa = check_kappa(self.kappa)
-        if self.kappa is not None and kappa > 0.5:
-            raise ValueError(
-                f"kappa must be in [0, 0.5], got {kappa}: it bounds |AUC - 1/2|, which never exceeds 1/2. "
-                "Use kappa=None for no bound."
-            )
         intervals = PercentileIntervals.parse(self.interval, data.labels)
         whole = intervals.length.min() > 1 - RANK_TOLERANCE
         return (BoundWholeGroupAUC if whole else BoundGroupAUC)(
             data=data,
-            kappa=kappa,
+            kappa=check_kappa(self.kappa, most=0.5),
             intervals=intervals,
             **self._surrogate_options(),
         )

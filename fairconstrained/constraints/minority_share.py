@@ -114,11 +114,6 @@ class BoundMinorityShare(BoundCellSums):
     mean_rate: float = 1.0
 
     @property
-    def component_names(self) -> tuple[str, ...]:
-        """Name of the only component."""
-        return (self.name,)
-
-    @property
     def resolution(self) -> float:
         """Implement `BoundConstraint.resolution`; the bound is as far from nothing as from everything."""
         return resolution(min(self.kappa, 1 - self.kappa)) if self.kappa < 1 else 1.0

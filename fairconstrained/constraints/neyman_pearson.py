@@ -103,11 +103,6 @@ class BoundClassLoss(BoundCellSums):
     code: int
     factor: float
 
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        """Name of the only component."""
-        return (self.name,)
-
     @override
     def coefficients(self, kappa: float) -> np.ndarray:
         return self.factor * np.eye(self.data.n_groups)[self.code : self.code + 1]
@@ -197,11 +192,6 @@ class BoundClassError(BoundConstraint, FullBatch, Stochastic):
     loss: BoundClassLoss
     slope: float
     tolerance: float
-
-    @property
-    def component_names(self) -> tuple[str, ...]:
-        """Name of the only component."""
-        return (self.name,)
 
     @property
     def granularity(self) -> float:

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 from sklearn.base import _fit_context
 
+from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
-from fairconstrained.paths._path_cv import ChoiceParameters, choose, kappa_of
+from fairconstrained.paths._path_cv import FIT, ChoiceParameters, choose, kappa_of
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
 
@@ -33,38 +34,10 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
             cls._fitted_class = cls.__bases__[-1]
         super().__init_subclass__(**kwargs)
 
+    @documented_by(FIT)
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the path on all rows and on those of every fold, and keep the model that is chosen.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like of shape (n_samples,)
-            Target.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The group of every row; without it there is nothing to bound, and the model is the unconstrained one.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights.
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error or an interruption occurs.
-
-        Raises
-        ------
-        ValueError
-            As `fairness_path`.
-
-        Warns
-        -----
-        ConvergenceWarning
-            As `fairness_path`.
-        FairnessWarning
-            If there is nothing to compare, or no model is within ``bound``.
-        """
+        """Fit the path on all rows and on those of every fold, and keep the model that is chosen."""
         own = self.get_params(deep=False)
         names = self._fitted_class._get_param_names()
         estimator = self._fitted_class(**{name: own[name] for name in names if name in own})

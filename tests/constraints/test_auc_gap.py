@@ -389,12 +389,12 @@ def test_no_bound_is_never_violated(data, draw_scores):
 
 @pytest.mark.parametrize("kappa", [-0.1, 1.5, float("nan"), "0.1", True])
 def test_kappa_out_of_range(data, kappa):
-    with pytest.raises(ValueError, match=r"kappa must be (a number )?in \[0, 1\]"):
+    with pytest.raises(ValueError, match=r"kappa must be (a number )?in \[0, 0.5\]"):
         AUCGap(kappa).unchecked(data)
 
 
 def test_kappa_above_one_half(data):
-    with pytest.raises(ValueError, match=r"kappa must be in \[0, 0.5\] or None .*, got 0.6: it bounds an AUC gap"):
+    with pytest.raises(ValueError, match=r"kappa must be in \[0, 0.5\], got 0.6: it bounds a gap of AUCs"):
         AUCGap(0.6).unchecked(data)
     assert AUCGap(0.5).unchecked(data).kappa == 0.5
 
