@@ -41,8 +41,8 @@ __all__ = ["BaseFairEstimator"]
 class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, TellsOutcome):
     """An estimator that minimises an objective subject to fairness constraints.
 
-    A subclass says *what* is solved through `_model`, `_objective`, `_constraints` and `_encode_target`; how it
-    is validated and solved is here.
+    A subclass defines *what* is solved by `_model`, `_objective`, `_constraints` and `_encode_target`; this class
+    validates, solves and reports.
     """
 
     # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.

@@ -45,14 +45,14 @@ class EpochStreaming(BaseFairEstimator):
     ) -> Self:
         """One epoch of mini-batches on more rows; what the solver has learnt so far is kept.
 
-        A stream is over when its user says so, and the rows before are gone: nothing is promised about ``kappa``, and
-        ``constraint_values_`` are those of these rows, NaN if a group is not among them. All groups are compared,
-        whatever ``min_group_size`` is. Call `fit` for the promise.
+        Earlier rows are not kept, so the bound ``kappa`` is not guaranteed, and ``constraint_values_`` are those of the
+        rows of this call, NaN if a group is not among them. All groups are compared, whatever ``min_group_size`` is.
+        Call `fit` for a model that keeps the bound.
 
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            A thousand rows rather than one: rows of all groups should be among them.
+            Rows of the stream, rather a thousand than one: all groups should be among them.
         y : array-like of shape (n_samples,)
         classes : array-like of shape (2,)
             Both classes; needed in the first call only, unless `fit` has seen them.

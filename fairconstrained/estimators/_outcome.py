@@ -49,24 +49,24 @@ class TellsOutcome(BaseEstimator, ABC):
     Attributes
     ----------
     status_ : {"optimal", "completed", "max_iter", "infeasible", "unconstrained"}
-        "optimal": feasible, and the objective has settled; "completed": feasible after the planned iterations
-        of a solver without a stopping rule; "max_iter": feasible, not settled; "infeasible": not within kappa;
-        "unconstrained": a bound was asked for, but there is nothing to compare.
+        "optimal": feasible, and the objective has settled; "completed": feasible after the given number of iterations
+        of a solver without a stopping rule; "max_iter": feasible, but the objective has not settled; "infeasible": not
+        within kappa; "unconstrained": a bound was asked for, but there is nothing to compare.
     constraint_values_ : dict
-        The *exact* value of what is bounded on the training data, by the constraint's name.
+        *Exact* values of the bounded metrics on the training rows, by the constraint's name.
     granularity_ : dict
-        The change that a single row can make in each of these values, which may exceed ``kappa`` by as much; at most
+        Largest change of each of these values by a single row, by which they may exceed ``kappa``; at most
         ``max(kappa, 0.02)``.
     violation_ : float
-        The most that an exact value exceeds its ``kappa`` by, at least 0.
+        Largest excess of an exact value over its ``kappa``, at least 0.
     objective_ : float
         Objective with its penalty.
     multipliers_ : dict or None
-        Multipliers of the surrogate's active components: objective per unit of ``kappa``. None where the method has no
-        multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``.
+        Multipliers of the surrogate's active components, in units of the objective per unit of ``kappa``. None where
+        the method has no multipliers, such as ``solver="idca"`` or the exact search for ``objective="zero_one"``.
     prices_ : dict
-        The price of fairness by constraint: how much ``objective_`` would fall per unit of ``kappa``, to first order.
-        NaN where ``multipliers_`` is None: the price is not known then.
+        The price of fairness by constraint: by how much ``objective_`` would fall for one unit more of ``kappa``, to
+        first order. NaN where ``multipliers_`` is None, so that the price is unknown.
     n_iter_, n_evaluations_ : int
         Outer iterations and full-batch evaluations.
     history_ : list of dict
@@ -99,7 +99,8 @@ class TellsOutcome(BaseEstimator, ABC):
         Returns
         -------
         kappas : dict
-            None where there is no bound, NaN where it is no ``kappa`` but a weight, a share or the bound of a class.
+            Kappas by name; None where there is no bound, NaN where the bound is no ``kappa``, but a weight, a share or
+            the bound of a class.
         """
         return dict.fromkeys(self.constraint_values_, getattr(self, "kappa", np.nan))
 
@@ -158,8 +159,8 @@ class TellsOutcome(BaseEstimator, ABC):
         Parameters
         ----------
         other : estimator
-            Fitted on the same rows. What its fit tells of the bounds is kept: how it ended, and what they cost. Where
-            that fit missed its bounds it tells nothing.
+            Estimator that was fitted on the same rows. Its status and its prices are kept, except where that fit did
+            not keep its bounds.
         excess : dict
             Excess of this model over the bounds of ``other``.
 

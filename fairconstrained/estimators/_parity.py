@@ -81,16 +81,16 @@ class ChoosesObjective(BaseFairEstimator):
     ----------
     objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
         Loss that is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it
-        trades calibrated probabilities for accuracy. "auc" is the mean loss of a positive's score minus a negative's
-        over all pairs; as that leaves the intercept open, one shift for all rows is chosen for the least training error
-        within the bounds.
+        trades calibrated probabilities for accuracy. "auc" is the mean loss of the differences between the scores of
+        positives and negatives; as these do not depend on the intercept, one shift of all scores is then chosen for the
+        least training error within the bounds.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"
         Loss of a pair for ``objective="auc"``: ``log(1 + exp(-x))``, ``max(1 - x, 0)`` or ``(1 - x)^2 / 2``.
     auc_interval : pair of floats, default=(0.0, 1.0)
-        False positive rates over which ``objective="auc"`` takes the area: (0, 0.1) looks only at the tenth of the
-        negatives that score highest.
+        False positive rates over which ``objective="auc"`` computes the area: (0, 0.1) uses only the tenth of the
+        negatives that have the highest scores.
     """
 
     objective: str = parameter("logistic", [StrOptions(set(OBJECTIVES))])
@@ -109,19 +109,19 @@ class OnRanks:
     Parameters
     ----------
     interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
-        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the
-        best-scored 20 % of every group. A list is a union of disjoint intervals; a dict has one, or a union, for every
-        group.
+        Interval ``[alpha, beta)`` of ranks within a group, 0 being the top: (0, 0.2) compares the 20 % of every group
+        that have the highest scores. A list is a union of disjoint intervals; a dict has an interval, or a union, for
+        every group.
     normalize : bool, default=True
-        False bounds the rank gap ``|F_g - F_g'|`` itself, by ``kappa``, wherever one of the two ranks lies in
-        the interval. Not used by "group_auc".
+        Whether the gap is divided by the length of the interval. False bounds the rank gap ``|F_g - F_g'|`` itself, by
+        ``kappa``, wherever one of the two ranks lies in the interval. Not used by "group_auc".
     surrogate : {"smoothstep", "logistic", "ramp"}, default="smoothstep"
-        Stands in for the indicator while optimising.
+        Smooth function in place of the indicator in the solver.
     surrogate_width : float or "auto", default="auto"
-        Width of the surrogate in units of the score. "auto": chosen and narrowed by "auto" solvers, 1
-        (the paper's) for the others.
+        Width of the surrogate in units of the score. "auto": the default solver chooses and narrows it; 1, as in the
+        paper, for the others.
     n_levels : int or "auto", default="auto"
-        Number of ranks p at which statistical parity is imposed to begin with (10). The "auto" solver adds more.
+        Number of ranks p at which statistical parity is imposed at first; "auto" is 10. The default solver adds more.
     """
 
     interval: Any = parameter((0.0, 1.0))
@@ -154,9 +154,9 @@ class PartialParity(
         the metric's granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for
         comparison.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", a baseline by
-        gradient steps. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound
-        its surrogate; "penalized_subgradient" bounds nothing.
+        "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", which takes
+        gradient steps and is here for comparison. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches)
+        follow the paper and bound its surrogate; "penalized_subgradient" has no bound.
     max_iter : int or None, default=None
         Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
         "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".

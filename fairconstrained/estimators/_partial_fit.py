@@ -95,21 +95,21 @@ class AUCStreaming(BaseFairEstimator):
     ) -> Self:
         """Take in more rows of a stream, one or many.
 
-        Only with ``surrogate="quadratic"`` and a constraint by name. `fit` begins anew, and so does the first call
-        after it.
+        This needs ``surrogate="quadratic"`` and a constraint by name. `fit`, and the first call after it, start a new
+        stream.
 
-        *Linear scores and the AUC as the objective:* what is kept is the mean and the covariance of the features for
-        every group and class, not the rows. From these the coefficients are the optimum for all rows so far, as
-        ``solver="moments"`` finds it, not the state of a stochastic method; they are found when they are asked for.
-        Rows come in any order, also one group after the other.
+        *Linear scores and the AUC as the objective:* the estimator keeps the mean and the covariance of the features
+        for every group and class, and no rows. From these it computes the optimum for all rows so far, as
+        ``solver="moments"`` does, when the coefficients are read. Rows may come in any order, also one group after the
+        other.
 
         *Networks, and the logistic objective,* or ``solver="mirror_descent"``: every ``batch_size`` rows are a step of
-        stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`.
-        Nothing is kept of rows once every compared set has had one. Features have to be standardised, as nobody knows
-        their scales before the rows, and the order should be random, or that of time: groups one after the other
-        unlearn each other. ``objective_`` and ``constraint_values_`` are means over late rows, of each before the step
-        on it; nothing is promised about ``kappa``, which ``violation_`` compares them with. A stream goes on with the
-        settings of its first call.
+        stochastic mirror descent, fewer rows a shorter one, see `fairconstrained.solvers.StochasticMirrorDescent`. No
+        rows are kept once every compared set has had one. Features have to be standardised, as their scales are not
+        known before the rows come, and the order should be random, or that of time: if groups come one after the other,
+        later ones overwrite what was learnt from earlier ones. ``objective_`` and ``constraint_values_`` are means over
+        late rows, each measured before the step that uses it; the bound ``kappa`` is not guaranteed, and ``violation_``
+        is the excess. All calls use the settings of the first one.
 
         Parameters
         ----------

@@ -64,16 +64,15 @@ class AUCFairClassifier(
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
               \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,
 
-    where :math:`\mathrm{AUC}(G, G')` is the chance that a row of G outranks a row of G', ties counting one half, and
-    the sets are given by ``constraint``. With ``surrogate="ramp"``, ``kappa`` bounds this very number on the training
-    data.
-    The quadratic surrogate of the paper,
+    where :math:`\mathrm{AUC}(G, G')` is the probability that a row of G has a higher score than a row of G', ties
+    counting one half, and the sets are given by ``constraint``. With ``surrogate="ramp"``, ``kappa`` bounds exactly
+    this difference on the training rows. The quadratic surrogate of the paper,
 
     .. math:: E_{G_1, G_1'}\, \ell(h_w(x') - h_w(x)) + E_{G_2, G_2'}\, \ell(h_w(x) - h_w(x')) \le 1 + \kappa
               \quad \text{(and with the AUCs exchanged)}, \qquad \ell(t) = \tfrac{1}{2} (t - 1)^2,
 
-    is convex for linear scores, takes the moments of the data alone, and can be trained on a stream; but it bounds
-    the spread of the scores more than the gap.
+    is convex for linear scores, depends on the data only through moments, and can be trained on a stream; but it bounds
+    the variance of the scores more than the gap.
 
     Parameters
     ----------
@@ -89,7 +88,7 @@ class AUCFairClassifier(
         works in cross-validation). Or constraints of `fairconstrained.constraints`, see `PartialParityClassifier`.
     protected : object or None, default=None
         The label of the protected group, which is compared with all other rows. None compares every pair of groups, or
-        every group with everything, whichever the constraint asks for; all of these gaps are bounded.
+        every group with all rows, depending on the constraint; all of these gaps are bounded.
     objective : {"logistic", "auc"}, default="logistic"
         "logistic": the logistic loss of every row. "auc": a loss of every pair of a positive and a negative, logistic
         with the ramp and quadratic with the quadratic surrogate (the paper's).
@@ -106,17 +105,17 @@ class AUCFairClassifier(
         "level_set" or "iqrc": in place of this estimator's own, ``surrogate="quadratic"``, ``objective="auc"`` and
         ``alpha=0``; for "iqrc" a hidden layer of ten sigmoid units.
     hidden_layer_sizes : sequence of int, optional
-        Widths of the hidden layers of a network that is built for you; the paper's has one of 10.
+        Widths of the hidden layers of a perceptron; the paper's network has one layer of 10.
     activation : {"logistic", "relu", "tanh", "silu", "softplus"}, default="logistic"
         Activation function of the hidden layers.
     fit_intercept : bool, default=True
         The AUCs do not depend on it: with ``objective="auc"`` it is chosen for the training accuracy.
     alpha : float, default=0.0
-        Weight of the l2 penalty on the coefficients. What it shrinks depends on the units of the features; with 0 they
-        do not matter to linear scores.
+        Weight of the l2 penalty on the coefficients. Its effect depends on the units of the features; with 0, linear
+        scores do not depend on them.
     validation_fraction : float or None, default=None
-        Set this share of every group and class aside, and take among the iterates that the solver records the feasible
-        one of best AUC on it (the paper's way to tune). None: the solver's own result, on all rows.
+        Share of every group and class that is set aside; of the solver's recorded iterates, the feasible one with the
+        best AUC on these rows is the result, as in the paper. None: the solver's own result, on all rows.
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default.
     tol : float, default=5e-4
@@ -125,8 +124,8 @@ class AUCFairClassifier(
     Attributes
     ----------
     constraint_values_ : dict
-        The *exact* AUC gap on the training data, by the constraint's name. After `partial_fit`, which keeps no rows to
-        measure it on, the surrogate ("inter_group_surrogate", say).
+        The *exact* AUC gap on the training data, by the constraint's name. After `partial_fit`, which keeps no rows,
+        the surrogate (for instance "inter_group_surrogate").
 
     Raises
     ------

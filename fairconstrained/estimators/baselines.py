@@ -62,11 +62,11 @@ class PairwiseParityClassifier(
     Parameters
     ----------
     kappa : float or None, default=1.0
-        Bound on the *surrogate*, at least 0; useful values depend on the data and reach 15 in the paper. It promises
-        nothing about the AUC gap, which ``constraint_values_`` gives. None: unconstrained, for comparison.
+        Bound on the *surrogate*, at least 0; useful values depend on the data and reach 15 in the paper. It does not
+        bound the AUC gap, which is in ``constraint_values_``. None: unconstrained, for comparison.
     constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
-        The AUC gap that is meant: `fairconstrained.metrics.partial_group_auc_gap` on all ranks,
-        ``inter_group_auc_gap`` or ``intra_group_auc_gap``.
+        Name of the AUC gap: `fairconstrained.metrics.partial_group_auc_gap` on all ranks, ``inter_group_auc_gap`` or
+        ``intra_group_auc_gap``.
     solver : str, default="projected_gradient"
         The paper's "projected_gradient" needs clarabel (``pip install 'fairconstrained[baselines]'``) as soon as there
         are two groups. "augmented_lagrangian", "idca" and "switching_subgradient" work too.
@@ -134,7 +134,7 @@ class RegularizedParityClassifier(
     the largest difference, over pairs of groups, of :math:`\min(m_k, \beta) - \min(m_k, \alpha)` with the smooth
     positive rate :math:`m_k = \frac{1}{n_k} \sum_{i \in k} \sigma(h_w(x_i) - \hat\theta)`.
 
-    There is no ``kappa`` and nothing is promised: which gap a weight leads to is known after the fit.
+    There is no ``kappa`` and no bound: the gap that results from a weight is known only after the fit.
 
     Parameters
     ----------

@@ -47,34 +47,33 @@ class CorrelationPenaltyClassifier(
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 + \lambda \, |\mathrm{corr}(h_w(x), \gamma)|
 
-    with :math:`\gamma = +1` for the protected group and -1 for all other rows. The kink of the absolute value is
-    rounded over a width of 1e-3, see `fairconstrained.objectives.CorrelationPenalty`.
+    with :math:`\gamma = +1` for the protected group and -1 for all other rows. The absolute value is smoothed over a
+    width of 1e-3 around zero, see `fairconstrained.objectives.CorrelationPenalty`.
 
-    There is no ``kappa`` and nothing is promised: a correlation of zero makes the *means* of the groups equal, not
-    their ranks. The AUC gap that a weight leads to is known after the fit.
+    There is no ``kappa`` and no bound: a correlation of zero makes the *means* of the groups equal, not their ranks.
+    The AUC gap that results from a weight is known only after the fit.
 
     Parameters
     ----------
     weight : float, default=0.1
         The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit.
     protected : object, default=None
-        The group that is compared with all the others. With two groups it makes no difference; with more it has to be
-        given.
+        The group that is compared with all the others. With two groups it has no effect; with more it has to be given.
     objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="auc"
         Loss that is minimised, see `PartialParityClassifier`; the paper takes the AUC.
     random_state : int, RandomState instance or None, default=None
-        Seeds what a module begins with. None is another seed every time; numpy's global generator is left alone.
+        Seed of the first weights of a module. None is another seed every time; numpy's global generator is left alone.
 
     Attributes
     ----------
     objective_ : float
         Objective with both penalties.
     status_ : {"optimal", "completed"}
-        "completed": the solver's iterations were used up before the objective settled. Neither says anything of the
+        "completed": the iterations were used up before the objective settled. Neither status says anything about the
         gap.
     constraint_values_ : dict
-        The *exact* gap ``group_auc`` on the training data: how far the probability that a row of the protected group
-        outranks one of the others is from 1/2. Empty for a single group.
+        The *exact* gap ``group_auc`` on the training data: the difference between 1/2 and the probability that a row of
+        the protected group has a higher score than another row. Empty for a single group.
     violation_ : float
         0: there is no bound to violate.
     multipliers_, granularity_, prices_ : dict

@@ -105,8 +105,8 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, Ch
     ----------
     kappa : float or None, default=0.05
         Bound on the gap that `fairconstrained.metrics.pairwise_ranking_gap` measures on the training data, in [0, 1].
-        With ``solver="auto"`` the fitted model keeps it up to the share of a kind of pairs that one pair stands for, or
-        `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+        With ``solver="auto"`` the fitted model keeps it up to the share of one pair in its kind of pairs, or `fit`
+        warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="between"
         Kinds of pairs whose shares are compared: those of documents of different groups ("between"), of the same group
         ("within"), or all ("all"). Or constraints of `fairconstrained.constraints` on pairs as rows, such as `RateGap`,
@@ -116,7 +116,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, Ch
         Quantity that is averaged over pairs: whether a pair is ranked right, or a smooth function of the difference of
         its scores, see `RateParityClassifier`.
     batches : {"pairs", "queries"}, default="pairs"
-        Units that solvers on mini-batches draw: pairs, as many of each kind, or all pairs of some queries, about
+        Units that solvers on mini-batches draw: pairs, equal numbers of each kind, or all pairs of some queries, about
         ``batch_size`` pairs in all. Pairs of one query have documents in common, so that a mini-batch of them carries
         less information.
     small_groups : {"error", "merge", "ignore"}, default="error"
@@ -181,7 +181,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, Ch
         qid : array-like of shape (n_samples,)
             Query of every document, in any order.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Group of every document; without it nothing is bounded and a `FairnessWarning` says so.
+            Group of every document; without it there is no bound, and a `FairnessWarning` says so.
 
         Returns
         -------

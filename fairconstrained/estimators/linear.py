@@ -1,4 +1,4 @@
-"""Where scores come from, and what classifiers and regressors make of them."""
+"""Scores of linear models and modules, and predictions of classifiers and regressors from them."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class LinearScores(BaseFairEstimator):
     Parameters
     ----------
     alpha : float, default=1e-4
-        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases). What it shrinks
-        depends on the units of the features, as in scikit-learn's `LogisticRegression`: with features of the order of
-        1e-8 it leaves all but constant scores. Standardise them; with ``alpha=0`` the units do not matter to linear
-        scores.
+        Weight of the l2 penalty on the coefficients, or on the weights of a module (not its biases). Its effect depends
+        on the units of the features, as in scikit-learn's `LogisticRegression`: with features of the order of 1e-8 the
+        scores are nearly constant. Standardise the features; with ``alpha=0``, linear scores do not depend on the
+        units.
 
     Attributes
     ----------
@@ -64,18 +64,18 @@ class ModuleScores(LinearScores):
     Parameters
     ----------
     module : torch.nn.Module or callable, default=None
-        Computes the scores in place of a linear function. A callable, such as a class, takes
+        Module that computes the scores in place of a linear function. A callable, such as a class, takes
         ``(n_features, n_outputs)`` and returns a module; an instance is copied and starts from its parameters. It maps
         rows of shape (n_rows, n_features) to (n_rows, n_outputs). Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
-        Builds a multilayer perceptron with these widths as the module.
+        Widths of the hidden layers of a multilayer perceptron that is built as the module.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
         Activation function of its hidden layers.
 
     Attributes
     ----------
     module_ : torch.nn.Module
-        The trained module, on the CPU. Only of models with a module.
+        The trained module, on the CPU; only if the model has a module.
     """
 
     module: ModuleSpec | None = parameter(None, [callable, None])
@@ -239,7 +239,7 @@ class FairClassifierMixin(ClassifierMixin):
 class FairRegressorMixin(RegressorMixin):
     """Regression: the score is the prediction.
 
-    The target is standardised for the solver, so that the surrogates' widths fit whatever its units are.
+    The target is standardised for the solver, so that the surrogates' widths do not depend on its units.
 
     Attributes
     ----------

@@ -44,8 +44,8 @@ class LossParityClassifier(
               \quad |L_g - L_{g'}| \le \kappa \text{ for all groups } g, g', \qquad
               L_g = \frac{1}{|g|} \sum_{i \in g} \ell(h_\theta(x_i), y_i),
 
-    or the same with the mean losses within the labels, see ``constraint``. ``kappa`` bounds the gap *measured on the
-    training data*: with ``solver="auto"``, the last layer is trained on all rows until it does.
+    or with the mean losses within the labels, see ``constraint``. ``kappa`` bounds the gap *measured on the training
+    data*: with ``solver="auto"``, the last layer is trained on all rows until the gap is at most ``kappa``.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class LossParityClassifier(
         for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
         Rows whose mean losses are compared, and whose gap ``kappa`` bounds: "demographic_parity", all rows of a group;
-        "equal_opportunity", its positive rows; "equalized_odds", its positive and its negative rows, whichever are
-        further apart. The names are the paper's, see `fairconstrained.metrics.loss_parity_gap`. Or a constraint of
+        "equal_opportunity", its positive rows; "equalized_odds", its positive and its negative rows, where the larger
+        gap counts. The names are the paper's, see `fairconstrained.metrics.loss_parity_gap`. Or a constraint of
         `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`; then their own
         parameters count, and ``kappa``, ``reference``, ``agg_labels`` and ``min_group_size`` are ignored.
     loss : {"log_loss", "hinge", "absolute", "squared"}, default="log_loss"
@@ -70,17 +70,17 @@ class LossParityClassifier(
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"
-        "auto" is "adam_lagrangian". It keeps the promise, and so does "augmented_lagrangian", which takes all rows in
-        every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of
-        mini-batches, and "sgd", "adam" and "penalty" bound nothing; all report the exact gap.
+        "auto" is "adam_lagrangian". It keeps the bound on the exact gap, and so does "augmented_lagrangian", which
+        takes all rows in every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound
+        the gaps of mini-batches, and "sgd", "adam" and "penalty" have no bound; all report the exact gap.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'
         defaults: in place of this estimator's own, ``batch_size=8``. The network of the default is the paper's.
     batch_size : int, default=256
-        Rows of a mini-batch, about; all rows, as they are, if there are no more. "ssl_alm", "alm" and
-        "stochastic_switching" draw so many for the objective, and so many of every group for the constraints
-        (``constraint_batch_size`` of ``solver_options`` says otherwise); the paper ran them with 8.
+        Approximate number of rows of a mini-batch; all rows if there are no more. "ssl_alm", "alm" and
+        "stochastic_switching" draw this number for the objective, and, unless ``solver_options`` has a
+        ``constraint_batch_size``, this number of every group for the constraints; the paper ran them with 8.
     max_epochs : int or None, default=None
         None is the solver's own default.
     max_time : float or None, default=None
@@ -97,20 +97,20 @@ class LossParityClassifier(
         one group, and "ignore" leaves them out of the constraint.
     early_stopping : bool, default=False
         Whether to set rows of every group and class aside, and end training on mini-batches when the loss on them has
-        not improved for ten epochs, at the parameters where it was least.
+        not improved for ten epochs, with the parameters for which it was least.
     validation_fraction : float, default=0.1
-        Share of the rows that ``early_stopping`` sets aside; the promise is about the others.
+        Share of the rows that ``early_stopping`` sets aside; the bound holds on the others.
     device : str, default="auto"
-        "auto" is CUDA where there is one, else the CPU. The fitted model is on the CPU.
+        "auto" is a CUDA device if there is one, else the CPU. The fitted model is on the CPU.
     callbacks : sequence of callable, optional
-        Called with the record of every epoch, see `fairconstrained.callbacks`.
+        Functions that are called with the record of every epoch, see `fairconstrained.callbacks`.
     random_state : int, RandomState instance or None, default=None
-        Seeds the network, the mini-batches and the validation rows. None is another seed every time; numpy's global
+        Seed of the network, the mini-batches and the held-out rows. None is another seed every time; numpy's global
         generator is left alone.
     verbose : int, default=0
         1: a progress bar. 2 and more: a line per epoch.
     warm_start : bool, default=False
-        Go on from the last fit: with the same solver also from its multipliers, moments and epoch, so that a larger
+        Continue from the last fit: with the same solver also from its multipliers, moments and epoch, so that a larger
         ``max_epochs`` adds epochs.
 
     Attributes
@@ -120,16 +120,17 @@ class LossParityClassifier(
     constraint_values_ : dict
         The exact gap on the training data, as "loss_parity".
     group_losses_ : DataFrame
-        By group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and ``loss_negative``),
-        ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name under which the
-        constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to those. For a list
-        of constraints a dict of these.
+        One row for each group: ``n_samples``, its ``share`` of the weight, ``loss`` (or ``loss_positive`` and
+        ``loss_negative``), ``gap`` to the group it differs from most or to all rows, and ``compared_as``, the name
+        under which the constraint knows it, None for a group that it leaves out; ``gap`` is to all of them, also to
+        those. For a list of constraints a dict of these.
     multipliers_ : dict or None
-        Multipliers of the active comparisons: objective per unit of ``kappa``; None where the solver has none.
+        Multipliers of the active comparisons, in units of the objective per unit of ``kappa``; None where the solver
+        has none.
     n_iter_, n_evaluations_ : int
-        Epochs, and passes over as many rows as there are.
+        Numbers of epochs, and of evaluations in units of passes over all rows.
     history_ : list of dict
-        One record per epoch, and per iteration of what follows.
+        One record per epoch, and per iteration of the part that follows the epochs.
 
     Raises
     ------

@@ -88,32 +88,32 @@ class MinorityRateClassifier(
               \log \bigl( 1 + e^{-y h_w(x)} \bigr) \Bigr)
               \quad \text{s.t.} \quad c \sum_{x \in S} r(h_w(x)) \le \sum_{x \in S_{\min}} r(h_w(x))
 
-    with scores :math:`h_w(x) = \langle w, x \rangle + b`. The rows S on which the share is bounded may be other rows
-    than those of D and need no labels, such as the applicants of this year.
+    with scores :math:`h_w(x) = \langle w, x \rangle + b`. The rows S on which the share is bounded may differ from
+    those of D, and need no labels: for instance the applicants of this year.
 
     Parameters
     ----------
     min_share : float or None, default=0.2
-        c, in (0, 1): the least share of positive predictions, as `fairconstrained.metrics.minority_share` measures it
-        with this ``rate`` on S, that goes to the minority. With ``solver="auto"`` the fitted model keeps it, up to 1e-6
-        for the sigmoid and up to 1 / ``|S|`` for the indicator, or `fit` warns and ``status_`` says so. None:
-        unconstrained, for comparison.
+        c, in (0, 1): the least share of the positive predictions that goes to the minority, as
+        `fairconstrained.metrics.minority_share` measures it with this ``rate`` on S. With ``solver="auto"`` the fitted
+        model keeps it, up to 1e-6 for the sigmoid and up to 1 / ``|S|`` for the indicator, or `fit` warns and
+        ``status_`` says so. None: unconstrained, for comparison.
     minority : object, default=None
         The group :math:`S_{\min}`: a value of the sensitive feature, a tuple for several. None: the group of fewest
         rows.
     truncation : float, default=2.0
-        a: losses beyond it grow no faster than a logarithm, which makes outliers count less.
+        a: larger losses grow only like a logarithm, so that outliers count less.
     l1_radius : float or None, default=20.0
-        :math:`\lambda`, a bound on the sum of the coefficients' magnitudes; the intercept is free. None: no bound.
-        Features should be on one scale.
+        :math:`\lambda`, a limit on the sum of the coefficients' magnitudes; the intercept is free. None: no limit.
+        Features should have similar scales.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
     alpha : float, default=0.0
-        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. What it shrinks depends on the units
-        of the features.
+        Weight of a penalty :math:`\frac{\alpha}{2} \|w\|^2` on the coefficients. Its effect depends on the units of the
+        features.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian". "ipc" is the method of the paper, "exact_penalty" and "online_subgradient" are
-        those it is compared with; they bound the sigmoid's share, whatever ``rate`` is.
+        methods that it is compared with; all three bound the sigmoid's share, whatever ``rate`` is.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with "ipc",
         with :math:`\hat\rho = 10^{-2.5}` and 10,000 steps for each subproblem: in place of this estimator's own,
@@ -132,7 +132,7 @@ class MinorityRateClassifier(
         `fit` warns.
     status_ : str
         "optimal", "max_iter", "completed", "infeasible", or "infeasible_stationary" where a solver ended at a point
-        from which no small change brings the constraint nearer to holding.
+        from which no small change reduces the violation.
     stationarity_ : float
         Distance of the parameters to the solution of their proximal subproblem, see
         `fairconstrained.solvers.near_stationarity`; with the sigmoid's share, whatever ``rate`` is. Only if
@@ -220,7 +220,7 @@ class MinorityRateClassifier(
         ConvergenceWarning
             If the minority's share is below ``min_share`` by more than the tolerance, or the solver stopped early.
         FairnessWarning
-            If there is only one group, or nobody is predicted positive, so that shares mean nothing.
+            If there is only one group, or nobody is predicted positive, so that shares are meaningless.
         """
         if (X_constraint is None) != (sensitive_features_constraint is None):
             raise ValueError("give X_constraint and sensitive_features_constraint together, or none of them.")

@@ -51,9 +51,9 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
               \qquad L_k(h) = \sum_{l \ne k} \mathbb{E} \bigl[ \phi(h_k(x) - h_l(x)) \mid y = k \bigr]
 
     with a score :math:`h_k(x)` of every class, linear with coefficients :math:`w_k` or an output of a torch module, and
-    the means :math:`\mathbb{E}` over the rows of a class: every class counts alike, however many rows it has. The class
-    of the largest score is predicted. Instead of the loss, the bounds may be about the error rate
-    :math:`P(\arg\max_l h_l(x) \ne k \mid y = k)`; for two classes that is control of the type I error.
+    the means :math:`\mathbb{E}` over the rows of a class: all classes have the same weight, however many rows they
+    have. The class with the largest score is predicted. Instead of the loss, the error rate
+    :math:`P(\arg\max_l h_l(x) \ne k \mid y = k)` may be bounded; for two classes this controls the type I error.
 
     Parameters
     ----------
@@ -63,20 +63,21 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
     priority_class : object, default=None
         The only class of P. None: all classes that have no bound, or all classes if every one has a bound.
     loss : {"truncated_logistic", "logistic", "hinge"}, default="truncated_logistic"
-        :math:`\phi` of a margin m: ``log(1 + exp(-m))``, its truncation, or ``max(1 - m, 0)`` with its corner rounded.
+        :math:`\phi` of a margin m: ``log(1 + exp(-m))``, its truncation, or ``max(1 - m, 0)`` with a smoothed corner.
     constraint : {"loss", "error"}, default="loss"
         Quantity that is bounded: :math:`L_k`, kept up to 1e-6, or the error rate of the predictions, one minus the
-        recall, kept up to the share of its class that one row stands for.
+        recall, kept up to the share of one row in its class.
     truncation : float, default=2.0
         The a of the truncated logistic loss :math:`a \log(1 + \log(1 + e^{-m}) / a)`.
     radius : float or None, default=None
-        Bound on :math:`\|w_k\|` of every class, only of linear scores; intercepts are free. None: no bound.
+        Limit of :math:`\|w_k\|` for every class, for linear scores only; intercepts are free. None: no limit.
     compute_stationarity : bool, default=False
         Whether `fit` is to compute ``stationarity_`` and its report, which takes about as long as another fit; for
         bounds on losses.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Others keep bounds
-        up to their own accuracy, and of an error they see the value with slopes of the loss, which is for small steps.
+        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers keep bounds
+        up to their own accuracy; for error rates they use the exact value with gradients of the loss, which suits small
+        steps.
 
     Attributes
     ----------
@@ -136,7 +137,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         y : array-like of shape (n_samples,)
             Classes, two or more.
         sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights; rows of weight zero are as if they had never been given.
+            Non-negative weights; rows with weight zero are ignored.
 
         Returns
         -------
@@ -146,7 +147,7 @@ class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, Has
         Raises
         ------
         ValueError
-            For invalid data or parameters, and for bounds of classes that are not there.
+            For invalid data or parameters, and for bounds of classes that have no rows.
 
         Warns
         -----

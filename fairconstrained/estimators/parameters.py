@@ -57,8 +57,9 @@ class ChoosesSolver(Reports):
     solver_options : dict, optional
         Options of the solver, see its class in `fairconstrained.solvers`.
     random_state : int, RandomState instance or None, default=None
-        Seeds the first weights of a module, mini-batches, and the rows that "augmented_lagrangian" begins with where
-        there are more than 150,000. None is another seed every time; numpy's global generator is left alone.
+        Seed of the first weights of a module, of mini-batches, and of the part of the rows with which
+        "augmented_lagrangian" begins where there are 150,000 or more. None is another seed every time; numpy's global
+        generator is left alone.
     """
 
     solver: str = parameter("auto", [str])  # looked up in fit: solvers may be registered at any time

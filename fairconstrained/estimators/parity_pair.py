@@ -1,4 +1,4 @@
-"""Classification in which no group is accepted while another is turned down, within a ball of coefficients."""
+"""Classification with a bound against accepting one group and rejecting another, within a ball of coefficients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ParityPairClassifier"]
 class ParityPairClassifier(
     FairClassifierMixin, TakesConstraint, TellsStationarity, LinearScores, HasIntercept, Iterates, ChoosesSolver
 ):
-    r"""Linear classifier that accepts no group while it turns another down.
+    r"""Linear classifier with a bound against accepting one group and rejecting another.
 
     .. math:: \min_{\|w\|_2 \le \lambda} \; \frac{1}{n} \sum_i a \log \Bigl( 1 + \tfrac{1}{a}
               \log \bigl( 1 + e^{-y_i h_w(x_i)} \bigr) \Bigr) \quad \text{s.t.} \quad
@@ -40,15 +40,15 @@ class ParityPairClassifier(
     two groups these are the two constraints of the paper, where :math:`1 - r(s) = r(-s)` for the sigmoid.
 
     Where both groups have the positive rate p, the left side is :math:`p + \beta (1 - p)`. So with :math:`\beta = 1`
-    and :math:`\kappa = 1 + \epsilon` positive rates are at most :math:`\epsilon` apart, and other :math:`\beta` also
-    bound the rates themselves.
+    and :math:`\kappa = 1 + \epsilon` positive rates differ by at most :math:`\epsilon`; other values of :math:`\beta`
+    also bound the rates themselves.
 
     Parameters
     ----------
     kappa : float or None, default=1.05
-        The bound (r in the paper), at least 0, on what `fairconstrained.metrics.parity_pair` measures with this
-        ``beta`` and ``rate`` on the training data. With ``solver="auto"`` the fitted model keeps it, up to 1e-6 for the
-        sigmoid and up to what one row stands for with the indicator, or `fit` warns and ``status_`` says so. None:
+        The bound (r in the paper), at least 0, on the value that `fairconstrained.metrics.parity_pair` measures with
+        this ``beta`` and ``rate`` on the training data. With ``solver="auto"`` the fitted model keeps it, up to 1e-6
+        for the sigmoid and up to the share of one row for the indicator, or `fit` warns and ``status_`` says so. None:
         unconstrained, for comparison.
     constraint : str, Constraint or list of (str, Constraint), default="parity_pair"
         Gaps that are bounded: the left sides above, or constraints of `fairconstrained.constraints`, see
@@ -56,10 +56,10 @@ class ParityPairClassifier(
     beta : float, default=1.0
         :math:`\beta`, positive.
     radius : float or None, default=10.0
-        :math:`\lambda`, a bound on the Euclidean norm of the coefficients; the intercept is free. None: no bound.
-        Features should be on one scale.
+        :math:`\lambda`, a limit on the Euclidean norm of the coefficients; the intercept is free. None: no limit.
+        Features should have similar scales.
     truncation : float, default=2.0
-        a: losses beyond it grow no faster than a logarithm, which makes outliers count less.
+        a: larger losses grow only like a logarithm, so that outliers count less.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, as in the paper, or whether the prediction is positive.
     solver : str, default="auto"

@@ -28,8 +28,8 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
               \quad \text{s.t.} \quad
               \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
 
-    The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a pairwise loss
-    that stands for the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g that scores above
+    The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a loss of pairs,
+    a surrogate of the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g with scores above
     :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``constraint``
 
     .. math::
@@ -59,7 +59,7 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
         - "equal_opportunity": the true positive rates at ``threshold``,
           `~fairconstrained.metrics.partial_equal_opportunity_gap`;
         - "equalized_odds": the false positive rates too, `~fairconstrained.metrics.partial_equalized_odds_gap`;
-        - "group_auc": who outranks whom, `~fairconstrained.metrics.partial_group_auc_gap`.
+        - "group_auc": how often one group is ranked above another, `~fairconstrained.metrics.partial_group_auc_gap`.
 
         Other names of these metrics work as well (:doc:`/guide/metrics`). Or a constraint of
         `fairconstrained.constraints`, or several of them, each with a name under which ``constraint_values_`` reports
@@ -75,7 +75,7 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
     solver_options : dict or "paper", optional
         Options of the solver, see its class. "paper" is the paper's experiment with "idca", "switching_subgradient" or
         "stochastic_idca": in place of this estimator's own, ``surrogate="ramp"``, ``surrogate_width=1``,
-        ``n_levels=10``, ``alpha=0`` and, but for the last of the three, ``group_interactions=True``.
+        ``n_levels=10``, ``alpha=0`` and, except for "stochastic_idca", ``group_interactions=True``.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
     stationarity_ : float
         An :math:`\epsilon` with which the parameters are a nearly :math:`\epsilon`-KKT point (Definition 6.2) of the
         paper's problem: with the surrogate of width ``surrogate_width`` (1 where that is "auto") at ``n_levels``
-        levels, which "idca" and "switching_subgradient" solve. "auto" narrows the surrogate and follows the exact
-        metric, so that it need not end at a KKT point of this problem. Only if ``compute_stationarity``.
+        levels, which "idca" and "switching_subgradient" solve. "auto" narrows the surrogate and uses the exact metric,
+        so it does not always end at a KKT point of this problem. Only if ``compute_stationarity``.
     stationarity_report_ : dict
         The least :math:`\epsilon` of Definition 6.1 and its parts too, by the names of
         `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
@@ -144,8 +144,9 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity):
         of these for every group.
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
         Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
-        ``threshold`` only ("demographic_parity"), or in who outranks whom ("group_auc"). Or constraints of
-        `fairconstrained.constraints`, with thresholds and widths in units of ``y``, see `PartialParityClassifier`.
+        ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"). Or
+        constraints of `fairconstrained.constraints`, with thresholds and widths in units of ``y``, see
+        `PartialParityClassifier`.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.
     surrogate_width : float or "auto", default="auto"

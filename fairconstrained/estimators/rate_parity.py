@@ -57,7 +57,7 @@ class RateParityClassifier(
               \qquad R_g = \frac{1}{|g|} \sum_{i \in g} r(h_w(x_i))
 
     for demographic parity, with the mean loss f of the rows and scores :math:`h_w` that are linear or those of a torch
-    module. The rate r is the prediction itself, or a sigmoid, the smooth stand-in of the literature.
+    module. The rate r is the prediction itself, or a sigmoid, the smooth surrogate of the literature.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class RateParityClassifier(
         - "demographic_parity": the rates of all pairs of groups;
         - "equal_opportunity": those among the positive rows;
         - "equalized_odds": those among the positive rows, and those among the negative ones;
-        - "intersectional": the rate of every group and that of all rows. Of a hinge, which is a loss, only what groups
-          have more of than all rows is bounded.
+        - "intersectional": the rate of every group and that of all rows. For a hinge, which is a loss, only the excess
+          of a group over all rows is bounded.
 
         Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
         then their own parameters count, and ``kappa``, ``rate``, ``agg`` and ``min_group_size`` are ignored.
