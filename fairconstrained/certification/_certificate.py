@@ -29,6 +29,7 @@ from fairconstrained.certification import (  # noqa: F401
 from fairconstrained.certification.evidence import METHODS, Evidence, evidence_of
 from fairconstrained.certification.sample import (
     Sample,
+    as_loss_bound,
     check_fraction,
     groups_of,
     resolve_metric,
@@ -44,7 +45,6 @@ from fairconstrained.model_selection.response import check_model, get_response
 __all__ = [
     "Certificate",
     "answers_of",
-    "as_loss_bound",
     "certificate_of",
     "certify",
     "check_certification",
@@ -387,21 +387,3 @@ def split_params(
     function, params = resolve_metric(metric, metric_params)
     params.pop("on_empty", None)  # an empty cell has no bound
     return function, params, params.pop("pos_label", None)
-
-
-def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
-    """Return the ends of the interval in which all losses lie.
-
-    Raises
-    ------
-    ValueError
-        If there are not one or two, or the first is not below the second.
-    """
-    if loss_bound is None:
-        return None
-    numbers = [0.0, loss_bound] if np.ndim(loss_bound) == 0 else list(loss_bound)
-    if not (len(numbers) == 2 and all(map(is_number, numbers)) and numbers[0] < numbers[1]):
-        raise ValueError(
-            f"loss_bound must be a positive number or a pair (low, high) with low < high; got {loss_bound!r}."
-        )
-    return float(numbers[0]), float(numbers[1])

@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.certification._certificate import (
     Certificate,
-    as_loss_bound,
     certificate_of,
     check_certification,
     check_rows,
@@ -26,7 +25,7 @@ from fairconstrained.certification._certificate import (
 )
 from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
 from fairconstrained.certification.evidence import METHODS
-from fairconstrained.certification.sample import groups_of
+from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.parameters import parameter, with_parameters

@@ -14,23 +14,16 @@ from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
-from fairconstrained.metrics.registry import find_metric, info_of
+from fairconstrained.metrics.registry import check_options, find_metric, info_of
 
 __all__ = [
     "Sample",
+    "as_loss_bound",
     "check_fraction",
-    "check_params",
     "groups_of",
     "resolve_metric",
     "strata_of",
 ]
-
-#: Arguments of metrics that are no choice of the user's.
-_TAKEN = {
-    "sensitive_features": "pass it by its own name",
-    "sample_weight": "certificates take no weights, and gap_interval has an argument for them",
-    "return_groups": "a bound is one number",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,28 +94,6 @@ def groups_of(metric: Callable[..., Any], sensitive_features: Any) -> Groups:
     return Groups.of(sensitive_features, overlapping=info_of(metric).overlapping)
 
 
-def check_params(metric_params: Mapping[str, Any] | None, metric: Callable[..., Any]) -> dict[str, Any]:
-    """The further arguments of a metric.
-
-    Raises
-    ------
-    ValueError
-        If there are some among them that are not the user's to give here, or that the metric does not have.
-    """
-    if not isinstance(metric_params, Mapping | None):
-        raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
-    params = dict(metric_params or {})
-    for name in _TAKEN.keys() & params.keys():
-        raise ValueError(f"metric_params must not hold {name!r}: {_TAKEN[name]}.")
-    known = inspect.signature(metric).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
-    options = [name for name, parameter in known.items() if parameter.kind is parameter.KEYWORD_ONLY]
-    if unknown := [] if takes_any else [name for name in params if name not in known]:
-        allowed = [name for name in options if name not in _TAKEN]
-        raise ValueError(f"metric_params has {unknown}, but {info_of(metric).name} takes {allowed}.")
-    return params
-
-
 def strata_of(
     metric: Callable[..., Any],
     params: dict[str, Any],
@@ -188,12 +159,34 @@ def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[...
     Raises
     ------
     ValueError
-        For an unknown name, a metric of queries, whose rows are not independent, and arguments that `check_params`
+        For an unknown name, a metric of queries, whose rows are not independent, and arguments that `check_options`
         refuses.
     """
+    if not isinstance(metric_params, Mapping | None):
+        raise ValueError(f"metric_params must be a dict of arguments of the metric, or None; got {metric_params!r}.")
+    function, params = metric, dict[str, Any]()
     if not callable(metric):
         info, params = find_metric(metric)
-        return info.function, params | check_params(metric_params, info.function)
-    if "qid" in inspect.signature(metric).parameters:
-        raise ValueError(f"{info_of(metric).name} compares rows of one query, which are not independent draws.")
-    return metric, check_params(metric_params, metric)
+        function = info.function
+    if "qid" in inspect.signature(function).parameters:
+        raise ValueError(f"{info_of(function).name} compares rows of one query, which are not independent draws.")
+    check_options(function, metric_params or {})
+    return function, {**params, **(metric_params or {})}
+
+
+def as_loss_bound(loss_bound: Any) -> tuple[float, float] | None:
+    """Return the ends of the interval in which all losses lie.
+
+    Raises
+    ------
+    ValueError
+        If there are not one or two, or the first is not below the second.
+    """
+    if loss_bound is None:
+        return None
+    numbers = [0.0, loss_bound] if np.ndim(loss_bound) == 0 else list(loss_bound)
+    if not (len(numbers) == 2 and all(map(is_number, numbers)) and numbers[0] < numbers[1]):
+        raise ValueError(
+            f"loss_bound must be a positive number or a pair (low, high) with low < high; got {loss_bound!r}."
+        )
+    return float(numbers[0]), float(numbers[1])

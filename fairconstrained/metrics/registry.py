@@ -8,10 +8,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
+from sklearn.utils._param_validation import InvalidParameterError
+
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.metrics.comparisons import Compared
 
-__all__ = ["METRICS", "UNITS", "MetricInfo", "documented_metric", "find_metric", "info_of", "metric_names", "register"]
+__all__ = [
+    "METRICS",
+    "UNITS",
+    "MetricInfo",
+    "check_options",
+    "documented_metric",
+    "find_metric",
+    "info_of",
+    "metric_names",
+    "register",
+]
 
 #: Units of the metrics, in the order of a report.
 UNITS = ("rate", "AUC", "squared probability", "loss")
@@ -61,6 +73,12 @@ _REASONS = {
     "on_empty": "a cell of rows that is compared is empty (the message prints the counts)",
     "agg": "an option is unknown",
     "sensitive_features": "lengths differ, or a group has no weight",
+}
+#: Arguments of metrics that are not for users to give beside the rows.
+_NO_OPTIONS = {
+    "sensitive_features": "it comes with the rows",
+    "sample_weight": "weights, where there are some, come with the rows",
+    "return_groups": "the result is one number",
 }
 Response = Literal["predict", "decision_function", "predict_proba"]
 Metric = TypeVar("Metric", bound=Callable[..., Any])
@@ -215,6 +233,25 @@ def info_of(function: Callable[..., Any]) -> MetricInfo:
         if info.function is function:
             return info
     return MetricInfo(function=function, response="predict")
+
+
+def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise an error for arguments that are not the user's to give to a metric, or that it does not have.
+
+    Raises
+    ------
+    InvalidParameterError
+        A TypeError and a ValueError; the message lists the arguments that the metric has.
+    """
+    known = list(inspect.signature(function).parameters.values())[2:] if options else []
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
+    allowed = [p.name for p in known if p.kind is not p.VAR_KEYWORD and p.name not in _NO_OPTIONS]
+    metric = info_of(function).name
+    for name in options:
+        if name in _NO_OPTIONS:
+            raise InvalidParameterError(f"{name!r} is no argument to give to {metric} here: {_NO_OPTIONS[name]}.")
+        if name not in allowed and not takes_any:
+            raise InvalidParameterError(f"{metric} has no argument {name!r}; choose from {allowed}.")
 
 
 def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:

@@ -15,6 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.metrics import METRICS, MetricInfo
+from fairconstrained.metrics.registry import check_options
 from fairconstrained.metrics.validation import check_binary_labels
 from fairconstrained.model_selection.response import RESPONSES, get_response
 
@@ -27,13 +28,6 @@ __all__ = [
 ]
 
 Metric = Callable[..., Any]
-
-# Arguments of metrics that are not for the maker of a scorer to give.
-_TAKEN = {
-    "sensitive_features": "they come with the rows that are scored",
-    "sample_weight": "weights come with the rows that are scored",
-    "return_groups": "a score is one number",
-}
 
 # scikit-learn's convention for the second argument of a metric
 _RESPONSE_OF_ARGUMENT = {
@@ -262,12 +256,13 @@ def make_fairness_scorer(
     >>> make_fairness_scorer(independence_gap)
     make_fairness_scorer(independence_gap, response='predict')
     """
+    check_options(metric, kwargs)
     return FairnessScorer(
         metric,
         _resolve_response(metric, response),
         greater_is_better=greater_is_better,
         pos_label=pos_label,
-        metric_params=_checked_params(metric, kwargs),
+        metric_params=kwargs,
     )
 
 
@@ -302,13 +297,14 @@ def make_performance_scorer(
     >>> make_performance_scorer(fbeta_score, beta=2)
     make_performance_scorer(fbeta_score, response='predict', beta=2)
     """
+    check_options(metric, kwargs)
     return FairnessScorer(
         metric,
         _resolve_response(metric, response),
         greater_is_better=greater_is_better,
         by_group=False,
         pos_label=pos_label,
-        metric_params=_checked_params(metric, kwargs),
+        metric_params=kwargs,
     )
 
 
@@ -399,20 +395,6 @@ def _resolve_response(metric: Metric, response: str) -> str:
             f"pass response=, one of {list(RESPONSES)}."
         )
     return _RESPONSE_OF_ARGUMENT[argument]
-
-
-def _checked_params(metric: Metric, params: dict[str, Any]) -> dict[str, Any]:
-    """``params``; raises a TypeError for what the metric does not take, rather than at the first score."""
-    signature = inspect.signature(metric).parameters.values() if params else ()
-    names = [parameter.name for parameter in list(signature)[2:] if parameter.kind is not parameter.VAR_KEYWORD]
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature)
-    allowed = [name for name in names if name not in _TAKEN]
-    for name in params:
-        if name in _TAKEN:
-            raise TypeError(f"{_name_of(metric)} takes no {name}= from a scorer: {_TAKEN[name]}.")
-        if name not in allowed and not takes_any:
-            raise TypeError(f"{_name_of(metric)} has no argument {name!r}; choose from {allowed}.")
-    return params
 
 
 def _name_of(metric: Metric) -> str:

@@ -195,7 +195,7 @@ def test_bad_arguments():
         gap_interval("gap", None, [0, 1] * 10, **arguments)
     with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[10, 20\]"):
         gap_interval("independence_gap", None, [0, 1] * 5, **arguments)
-    with pytest.raises(ValueError, match="metric_params must not hold 'sample_weight'"):
+    with pytest.raises(ValueError, match="'sample_weight' is no argument to give"):
         gap_interval("independence_gap", None, [0, 1] * 10, metric_params={"sample_weight": [1] * 20}, **arguments)
 
 

@@ -335,7 +335,7 @@ def test_accuracy_is_certified_without_groups(data):
         ({"metric": "parity"}, "metric must be one of .*got 'parity'"),
         ({"kappas": []}, "kappas must be one or more numbers of at least 0"),
         ({"kappas": [None]}, r"kappas must be one or more numbers of at least 0; got \[None\]"),
-        ({"metric_params": {"sample_weight": [1.0]}}, "metric_params must not hold 'sample_weight'"),
+        ({"metric_params": {"sample_weight": [1.0]}}, "'sample_weight' is no argument to give"),
         ({"method": "dkw"}, "has no bound for independence_gap"),
     ],
 )
