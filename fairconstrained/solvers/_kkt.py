@@ -31,8 +31,8 @@ class KKTConditions:
     ----------
     eps : float
         The least :math:`\epsilon` with which z is an :math:`\epsilon`-KKT point (Definition 6.1): the largest of
-        ``residual``, ``violation`` and ``complementarity``. Where functions have kinks it is an upper bound, since one
-        subgradient of each is looked at.
+        ``residual``, ``violation`` and ``complementarity``. For functions that are not smooth it is an upper bound,
+        since one subgradient of each is used.
     nearly_eps : float
         An :math:`\epsilon` with which z is a nearly :math:`\epsilon`-KKT point (Definition 6.2), at most ``eps``.
     distance : float
@@ -71,28 +71,29 @@ def kkt_conditions(
     .. math:: \Bigl\| \nabla f(z) + \sum_j \lambda_j \nabla c_j(z) \Bigr\| \le \epsilon, \qquad
               c_j(z) \le \epsilon, \qquad |\lambda_j c_j(z)| \le \epsilon .
 
-    The least such :math:`\epsilon` is a convex problem in :math:`\lambda` and is solved as it stands. Definition 6.2
-    takes the gradients of the convex parts at another point :math:`\hat z` with :math:`\|\hat z - z\| \le \epsilon`.
-    That is here the solution of the convex problem that IDCA would solve next from z (eq. 31),
+    The least such :math:`\epsilon` is the optimum of a convex problem in :math:`\lambda`, which is solved exactly.
+    Definition 6.2 takes the gradients of the convex parts at another point :math:`\hat z` with
+    :math:`\|\hat z - z\| \le \epsilon`. That is here the solution of the convex problem that IDCA would solve next from
+    z (eq. 31),
 
     .. math:: \hat z = \arg\min_y \; f^+(y) - \langle \nabla f^-(z), y \rangle \quad \text{s.t.} \quad
               c_j^+(y) - c_j^-(z) - \langle \nabla c_j^-(z), y - z \rangle \le \max \{ \max_i c_i(z), 0 \}
               \;\; \forall j
 
-    with :math:`\frac{\mu}{2} \|y\|^2` in every part, as Assumption 6.3 wants it. Its solution is looked for to about
-    1e-6 where the parts are smooth, and roughly (and for longer) where they have kinks. What is returned holds for the
-    :math:`\hat z` that was found.
+    with :math:`\frac{\mu}{2} \|y\|^2` in every part, as Assumption 6.3 requires. It is solved to about 1e-6 where the
+    parts are smooth, and only roughly (and more slowly) where they are not. The result is valid for the :math:`\hat z`
+    that was found.
 
     Parameters
     ----------
     problem : Problem
-        All terms offer `fairconstrained.views.FullBatch`. Without a domain.
+        Problem without a domain, all of whose terms offer `fairconstrained.views.FullBatch`.
     params : ndarray of shape (n_params,)
     aux : ndarray of shape (n_aux,), optional
-        Auxiliary variables of the constraints. None: those that suit the scores (`Problem.start`).
+        Auxiliary variables of the constraints. None: those that fit the scores (`Problem.start`).
     proximity : float, optional
-        :math:`\mu`, positive; the larger, the nearer is :math:`\hat z`, and the less does Definition 6.2 ask for. None:
-        1 where all terms offer `fairconstrained.views.DifferenceOfConvex`. Elsewhere the parts are
+        :math:`\mu`, positive; the larger it is, the nearer is :math:`\hat z`, and the weaker is Definition 6.2. None: 1
+        where all terms offer `fairconstrained.views.DifferenceOfConvex`. Elsewhere the parts are
         :math:`h + \frac{\mu}{2} \|y\|^2` and :math:`\frac{\mu}{2} \|y\|^2`, and :math:`\mu` is twice the estimated
         modulus of weak convexity.
 

@@ -94,12 +94,13 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
     .. math:: \hat z = \arg\min_y \; f(y) + \tfrac{r}{2} \|y - z\|^2 \quad \text{s.t.} \quad
               c_j(y) + \tfrac{r}{2} \|y - z\|^2 \le \max \{ \max_i c_i(z), 0 \} \;\; \forall j
 
-    with y in the domain. The right side, which is zero where z is feasible, makes z itself feasible here; how far it is
-    from the constraints is for the violation to say.
+    with y in the domain. The right side, which is zero where z is feasible, makes z itself feasible in the subproblem;
+    the violation has to be reported separately.
 
     The auxiliary variables of the constraints belong to z: the functions are weakly convex in parameters and auxiliary
     variables together, and without the proximal term on both the subproblem might have no solution. They are those that
-    suit the scores (`Problem.start`), and the distance is that of both, which is no less than that of the parameters.
+    fit the scores (`Problem.start`), and the distance is that of both together, which is at least that of the
+    parameters.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def near_stationarity(problem: Problem, params: np.ndarray, proximity: float | N
     params : ndarray of shape (n_params,)
         Parameters in the domain.
     proximity : float, optional
-        r, more than what makes the functions convex. None: twice an estimate of their modulus of weak convexity, the
+        r, larger than the modulus of weak convexity of the functions. None: twice an estimate of this modulus, the
         largest negative curvature found at ``params`` and at two random points around.
 
     Returns

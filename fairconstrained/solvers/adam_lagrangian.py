@@ -1,4 +1,4 @@
-"""Adam on a Lagrangian with exact multiplier updates, and a last layer that keeps the promise."""
+"""Adam on a Lagrangian with exact multiplier updates, and a last layer that keeps the bound."""
 
 from __future__ import annotations
 
@@ -33,21 +33,22 @@ _EPOCHS, _STEPS = 30, 500
 
 @dataclass(frozen=True)
 class AdamLagrangian(StochasticSolver):
-    r"""The default for networks: Adam until the network is about right, then the exact metric, by its last layer.
+    r"""The default for networks: Adam on mini-batches first, and then the last layer with the exact metric.
 
     1. Adam on mini-batches of :math:`f(x) + \sum_j w_j c_j(x)`. The weights come from the constraints' values c on
-       *all* rows (or a sample that stands for them), which are computed every few steps:
+       *all* rows (or a sample of them), which are computed every few steps:
        :math:`\lambda \leftarrow \max(\lambda + \eta c, 0)` and :math:`w = \max(\lambda + \rho c, 0)`. A value on a
-       mini-batch is noisy, and of a small group there may be none. The step length decreases linearly to zero.
-    2. The last layer of the network is trained again, with all rows and what the other layers make of them as features,
-       by `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
-       such a layer are trained on as a whole.
-    3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, or if that is the better
+       mini-batch would be noisy, and undefined for a small group without rows in it. The learning rate decreases
+       linearly to zero.
+    2. The last layer of the network is trained again on all rows, with the outputs of the other layers as features, by
+       `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
+       such a layer are trained further as a whole.
+    3. If that ends outside ``kappa``, Newton steps to the constraints follow. If they fail, or if this gives a better
        model, the parameters of the last layer are multiplied by the largest factor in [0, 1] with which the metric is
-       within ``kappa``. There is one: with zero all scores are equal, and so is what groups are compared by.
+       within ``kappa``. There is one, because with the factor zero all scores are equal.
 
-    The options of every `StochasticSolver`, such as ``select`` and ``max_time``, are about the first part. After an
-    interruption the other two still take place.
+    The options of every `StochasticSolver`, such as ``select`` and ``max_time``, apply to the first part. After an
+    interruption the other two parts still run.
 
     Parameters
     ----------
@@ -56,15 +57,15 @@ class AdamLagrangian(StochasticSolver):
     learning_rate : float, default=0.005
         Learning rate of Adam at the beginning.
     decay : bool, default=True
-        Whether the step length decreases.
+        Whether the learning rate decreases.
     dual_rate, penalty : float, default=2.0 and 5.0
         :math:`\eta` and :math:`\rho`, in units of the objective per unit of a constraint, squared.
     update_steps : int, default=10
-        Steps between two of these computations, of which there is one at the beginning of every epoch. With fixed
-        weights the Lagrangian of a network is not bounded from below: the loss of a group whose weight has become
-        negative would be driven up and up.
+        Steps between two computations of the values on all rows; there is also one at the beginning of every epoch.
+        With fixed weights the Lagrangian of a network is not bounded from below: the loss of a group with a negative
+        weight would grow without limit.
     update_rows : int, default=10000
-        Rows that stand for all in them, where there are more.
+        Number of rows of the sample for these computations, if there are more.
     polish : bool, default=True
         False ends after the first part, as `StochasticSolver` does.
     tol : float, default=5e-4

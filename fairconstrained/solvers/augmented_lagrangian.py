@@ -1,4 +1,4 @@
-"""Augmented Lagrangian with L-BFGS inside, tightened until the exact metric holds."""
+"""Augmented Lagrangian with L-BFGS subproblems, tightened until the exact metric is within its bound."""
 
 from __future__ import annotations
 
@@ -34,34 +34,34 @@ class AugmentedLagrangian(IterativeSolver):
 
     .. math:: f(z) + \frac{1}{2 \rho} \sum_j \left( \max(\lambda_j + \rho c_j(z), 0)^2 - \lambda_j^2 \right),
 
-    updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer
-    to the metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations
-    of the scores, sets its values to the exact ones at the present scores, and adds the levels that the metric violates
-    most. From then on it also moves the surrogate's tolerance by half of what the exact metric is away from ``kappa``,
-    in either direction: a smoothed constraint errs on both sides. When that leaves the surrogate no tolerance at all,
-    the width is halved again. A run that comes no nearer to feasibility starts once more from its nearest iterate, with
-    wider surrogates.
+    updates :math:`\lambda_j \leftarrow \max(\lambda_j + \rho c_j(z), 0)`, and then brings the surrogate closer to the
+    metric (`Exact.refined`): it halves the surrogate's width down to .02 standard deviations of the scores, sets its
+    values to the exact ones at the present scores, and adds the levels that the metric violates most. From then on it
+    also changes the surrogate's allowed gap by half of the difference between the exact metric and ``kappa``, in either
+    direction, because a surrogate may be above or below the metric. When the allowed gap would become zero, the width
+    is halved again. A run that comes no nearer to feasibility restarts once from its nearest iterate, with wider
+    surrogates.
 
-    Between a feasible and an infeasible iterate of better objective, a few steps of bisection look for a better
-    feasible point.
+    Between a feasible iterate and an infeasible one with a better objective, a few steps of bisection search for a
+    better feasible point.
 
     The result is the best iterate whose *exact* metrics are at most ``kappa`` plus their granularity. If the
     unconstrained optimum is such a point, it is the result.
 
-    Where a constraint has a stricter one with fewer local optima (`Problem.stricter`), as partial rates at one
-    threshold have, a few iterations on that one come first.
+    If there is a stricter constraint with fewer local optima (`Problem.stricter`), as for partial rates at one
+    threshold, the run begins with a few iterations on that one.
 
-    Of many rows, a quarter that stands for them is solved first, and so on down to ``coarse_rows``; all rows take over
-    where these end, with their multipliers.
+    With many rows, the problem is first solved on a sample of a quarter of them, which is solved in the same way, down
+    to ``coarse_rows``; the run on all rows then starts from the solution and its multipliers.
 
-    A warm start from another ``kappa`` carries the multipliers over as well. Of metrics that count rows at thresholds
-    it begins where the last run stood when its surrogate was widest, and narrows the surrogate in two steps: the optima
-    of a narrow one are many, and the last one need not be near to the best for this ``kappa``. Of other metrics it
-    begins where the line through the last two solutions reaches ``kappa``, and looks for feasible points on the lines
-    from the last solution to its iterates.
+    A warm start from another ``kappa`` takes over the multipliers as well. For metrics that count rows at thresholds it
+    starts from the state of the last run with the widest surrogate, and narrows the surrogate in two steps: a narrow
+    surrogate has many local optima, and the last one need not be near the best one for this ``kappa``. For other
+    metrics it starts where the line through the last two solutions reaches ``kappa``, and searches for feasible points
+    on the lines from the last solution to its iterates.
 
-    An objective that counts errors is first minimised by an exact search over the groups' thresholds on the scores
-    of the logistic loss, where the model can move every group on its own; what follows is for the other cases.
+    If the objective counts errors and the model can shift the scores of every group separately, the run begins with an
+    exact search over the groups' thresholds on the scores of the logistic loss; the iterations are for all other cases.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class AugmentedLagrangian(IterativeSolver):
         First :math:`\rho`, for up to 20 components per group and in inverse proportion to their number beyond. It
         doubles whenever the violation has not halved, up to 1000.
     coarse_rows : int, default=50000
-        Least number of rows to begin with, where there are many more. An evaluation on them counts in proportion.
+        Least number of rows to begin with, if there are many more. An evaluation on them counts in proportion.
 
     References
     ----------

@@ -49,14 +49,14 @@ class ExactPenalty(IterativeSolver):
     .. math:: \ell(s) = f + \nabla f^\top s + \sigma \max \{ \max_j (c_j + \nabla c_j^\top s), 0 \}, \qquad
               \|s\|_\infty \le \Delta,
 
-    and is taken if :math:`\Phi` decreases by a tenth of what the model promises; the radius :math:`\Delta` is halved
-    otherwise, and doubled after very good steps. Where the constraints do not hold and the step reduces
-    their linearised violation by less than a tenth of what is possible, :math:`\sigma` grows tenfold. If the violation
-    cannot be reduced where the model promises nothing, the run goes on from the last feasible iterate with the larger
-    :math:`\sigma`.
+    and is taken if :math:`\Phi` decreases by at least a tenth of the decrease that the model predicts; otherwise the
+    radius :math:`\Delta` is halved. It is doubled after very good steps. Where the constraints do not hold and the step
+    reduces their linearised violation by less than a tenth of what is possible, :math:`\sigma` grows tenfold. If the
+    model predicts no decrease and the violation cannot be reduced, the run continues from the last feasible iterate
+    with the larger :math:`\sigma`.
 
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
-    If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
+    If this ends at an infeasible stationary point, the run ends there, with the status "infeasible_stationary".
 
     The result is the last iterate with no constraint above ``precision``\ :sup:`2`. ``kappa`` bounds the *surrogate* up
     to that; the exact metric is reported. The functions should be smooth.
@@ -70,9 +70,9 @@ class ExactPenalty(IterativeSolver):
     radius : float, default=1.0
         First :math:`\Delta`.
     precision : float, default=1e-2
-        Violations up to its square count as none.
+        Square root of the largest violation that counts as none.
     tol : float, default=1e-5
-        Stop where the model promises a decrease of no more than this within a radius of 1 (criticality).
+        Stop when the model predicts at most this decrease within a radius of 1 (criticality).
 
     Raises
     ------

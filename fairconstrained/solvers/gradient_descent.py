@@ -49,8 +49,8 @@ class StochasticPenalty(StochasticSolver):
     .. math:: x \leftarrow x - \tau \Bigl( \nabla f(x, \xi) + \lambda \sum_i 1[c_i(x, \xi) > 0] \, \nabla c_i(x, \xi)
               \Bigr)
 
-    The noise of a mini-batch alone makes some gap exceed ``kappa``, so this is no bound, and which gap the weight leads
-    to is only seen afterwards.
+    Because of the noise of mini-batches some gap exceeds ``kappa`` in most of them, so this is no bound, and the gap
+    that results from a weight is known only after the fit.
 
     Parameters
     ----------

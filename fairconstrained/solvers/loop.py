@@ -62,13 +62,13 @@ class IterativeSolver(Solver):
     max_time : float or None, default=None
         Seconds after which no further step is taken.
     keep_on_interrupt : bool, default=False
-        Whether Ctrl-C ends the run and the best iterate within ``kappa`` is kept, or the last one where there is none.
+        Whether Ctrl-C ends the run with the best iterate within ``kappa``, or with the last one if there is none.
 
     Notes
     -----
-    A run ends where a loss is not finite, or is above a million and a million times that of the start. Kept is the best
-    recorded iterate within ``kappa`` or, where there is none, the last one before whose loss is at most 1 plus twice
-    that of the start.
+    A run ends if a loss is not finite, or is above a million and a million times that of the start. The result is then
+    the best recorded iterate within ``kappa`` or, if there is none, the last earlier one whose loss is at most 1 plus
+    twice that of the start.
     """
 
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
@@ -133,8 +133,8 @@ class IterativeSolver(Solver):
     ) -> SolverResult:
         """Implement `Solver.solve`.
 
-        An evaluation is a pass over as many rows as the data have, in mini-batches or at once. A ``start`` that has the
-        state of an earlier run of this solver is gone on from as if that run had not ended.
+        An evaluation is a pass over as many rows as the data have, in mini-batches or at once. From a ``start`` that
+        has the state of an earlier run of this solver, the run continues as if that run had not ended.
         """
         return Loop(self, self.prepared(problem), start, random_state, callback).run()
 

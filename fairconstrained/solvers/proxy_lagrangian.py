@@ -1,4 +1,4 @@
-"""The proxy-Lagrangian method: the surrogates move the model, the metrics themselves move the multipliers."""
+"""The proxy-Lagrangian method: surrogates for the steps of the model, exact metrics for those of the multipliers."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _UNBOUNDED = 1e9
 
 @dataclass(frozen=True)
 class ProxyLagrangian(IterativeSolver):
-    r"""Proxy-Lagrangian method: two players who see different constraints.
+    r"""Proxy-Lagrangian method: two players with different constraints.
 
     For the objective :math:`f`, the constraints :math:`c_j \le 0` that the metric makes and their smooth surrogates
-    :math:`\tilde c_j`, step :math:`t = 0, 1, \ldots` of the model player is down its Lagrangian, in which the
-    surrogates stand, and that of the constraint player up its own, in which the true constraints stand:
+    :math:`\tilde c_j`, in step :math:`t = 0, 1, \ldots` the model player descends on its Lagrangian, which has the
+    surrogates, and the constraint player ascends on its own, which has the true constraints:
 
     .. math::
         w &\leftarrow \Pi_W \Bigl( w - \tfrac{\eta}{\sqrt{t + 1}} \bigl( \lambda_0 \nabla f(w)
@@ -41,7 +41,7 @@ class ProxyLagrangian(IterativeSolver):
         \lambda &\leftarrow \Pi_\Lambda \Bigl( \lambda + \tfrac{\eta_\lambda}{\sqrt{t + 1}}\, c(w) \Bigr), \qquad
         \Lambda = \{\lambda \ge 0 : \lambda_1 + \ldots + \lambda_m \le R\}, \quad \lambda_0 = 1.
 
-    Both see the same w, and :math:`\lambda = 0` at first. That is ``regret="external"``. With ``regret="swap"``, for
+    Both use the same w, and :math:`\lambda = 0` at first. This is ``regret="external"``. With ``regret="swap"``, for
     which the theory holds, the weights :math:`p = (p_0, \ldots, p_m)` are the stationary distribution of a matrix with
     columns of sum one, all of whose entries are equal at first:
 
@@ -51,39 +51,39 @@ class ProxyLagrangian(IterativeSolver):
             \qquad \lambda_0 = p_0, \quad \lambda_j = R\, p_j.
 
     The publication returns a random choice among the iterates, or a mixture of few of them; the paper on AUC
-    constraints returns the feasible iterate that does best on validation data. Here the result is one model: the
-    recorded iterate of least objective among those whose *exact* metrics are at most ``kappa`` plus their granularity.
-    Where there is none, it is the recorded iterate that exceeds that by least. All scores are zero at the start of a
-    linear model, which is feasible for most metrics: a run that finds nothing better returns these.
+    constraints returns the feasible iterate that is best on validation data. Here the result is one model: the recorded
+    iterate with the least objective among those whose *exact* metrics are at most ``kappa`` plus their granularity. If
+    there is none, it is the recorded iterate with the least excess. All scores are zero at the start of a linear model,
+    which is feasible for most metrics: a run that finds no better feasible iterate returns this one.
 
-    The surrogates that give the slopes are blurred in proportion to the spread of the present scores, unless the user
-    chose their width. Auxiliary variables, such as the thresholds of statistical parity, are those that suit the
-    present scores. Its levels stay those of the start, so more of them (``n_levels``) bring more iterates within
-    ``kappa``. Constraints that bound a surrogate, such as `fairconstrained.constraints.PairwiseParity`, show it to both
-    players.
+    The width of the surrogates is proportional to the standard deviation of the present scores, unless the user chose
+    it. Auxiliary variables, such as the thresholds of statistical parity, are chosen to fit the present scores. The
+    levels of statistical parity do not change, so with more of them (``n_levels``) more iterates are within ``kappa``.
+    For constraints that bound a surrogate, such as `fairconstrained.constraints.PairwiseParity`, both players use the
+    surrogate.
 
     Parameters
     ----------
     max_iter : int, default=1000
         Steps.
     batch_size : int or None, default=None
-        Rows of a mini-batch, about; every group has one at least. Both players see a mini-batch of their own step
-        only. None is all rows, without randomness.
+        Approximate number of rows of a mini-batch; every group has at least one. In a step both players use one
+        mini-batch. None is all rows, without randomness.
     step : float, default=1.0
         :math:`\eta`. The paper on AUC constraints tunes it over 0.01, 0.1 and 1. Without a domain the steps of a linear
         model are in the coefficients of the standardised features.
     multiplier_step : float, default=3.0
         :math:`\eta_\lambda`.
     radius : float, default=10.0
-        :math:`R`, the largest price of the constraints: should exceed the sum of the multipliers at the solution.
+        :math:`R`, the largest sum of the multipliers; it should exceed that at the solution.
     regret : {"external", "swap"}, default="external"
         Regret that the constraint player keeps small: "external" by projected gradient ascent, "swap" by multiplicative
         updates of a matrix.
     blur : float, default=0.1
         Blur of the surrogates in standard deviations of the scores.
     n_records : int, default=500
-        Iterates, about, that are measured on all rows, evenly spread over the run; they are the history, and the result
-        is one of them. With mini-batches they are most of the cost.
+        Approximate number of iterates that are measured on all rows, evenly spread over the run; they are the history,
+        and the result is one of them. With mini-batches this takes most of the time.
 
     Raises
     ------

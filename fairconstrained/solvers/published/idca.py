@@ -1,4 +1,4 @@
-"""The inexact difference-of-convex algorithm with switching subgradient inside."""
+"""The inexact difference-of-convex algorithm, with subproblems solved by the switching subgradient method."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ class IDCA(IterativeSolver):
     At every outer iterate the concave part of the objective and of every constraint is replaced by its tangent;
     the convex problem that results bounds the original from above, so a feasible point of it is feasible.
 
-    ``kappa`` bounds the *surrogate* here, as in the paper; the exact metric is reported beside it and is often
-    larger.
+    ``kappa`` bounds the *surrogate*, as in the paper; the exact metric is reported as well and is often larger.
 
     Parameters
     ----------

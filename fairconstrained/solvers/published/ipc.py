@@ -51,16 +51,16 @@ class IPC(IterativeSolver):
     - "online" (Algorithm 3): K steps with a virtual queue for every constraint, on all rows or on mini-batches, with a
       gradient for each constraint; then the mean of the iterates.
     - "augmented_lagrangian" and "level_set" (Remark 2), for smooth functions: these methods with spectral projected
-      gradients inside, until the largest constraint of the subproblem is at most :math:`\hat\epsilon^2`, or until its
-      objective is within :math:`\hat\epsilon^2` of the optimum. Both take far fewer passes than steps along
-      subgradients.
+      gradients for their subproblems, until the largest constraint of the subproblem is at most :math:`\hat\epsilon^2`,
+      or until its objective is within :math:`\hat\epsilon^2` of the optimum. Both take far fewer passes than steps
+      along subgradients.
 
     From a start that violates the constraints by more than :math:`\hat\epsilon^2`, the violation is minimised first. If
-    that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
+    this ends at an infeasible stationary point, the run ends there, with the status "infeasible_stationary".
 
-    The result is the last :math:`x_t`, or one drawn at random, about which Theorem 1 is: with enough steps, the square
-    of its distance to the solution of its subproblem is at most :math:`\epsilon^2` in expectation. ``kappa`` bounds
-    the surrogate up to :math:`\hat\epsilon^2`, as in the paper; the exact metric is reported.
+    The result is the last :math:`x_t`, or one drawn at random, for which Theorem 1 holds: with enough steps, the square
+    of its distance to the solution of its subproblem is at most :math:`\epsilon^2` in expectation. ``kappa`` bounds the
+    surrogate up to :math:`\hat\epsilon^2`, as in the paper; the exact metric is reported.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class IPC(IterativeSolver):
         Subproblems, T in the paper.
     inner_iter : int or None, default=None
         Steps for each, K in the paper, of "switching" and "online". None is :math:`\lceil 1 / \hat\epsilon^2 \rceil`,
-        as in the paper's experiments. With far fewer, :math:`x_t` may never move by "switching": the first steps are
-        long, :math:`1 / (\hat\rho - \rho)` times the gradient, and leave what is feasible.
+        as in the paper's experiments. With far fewer, :math:`x_t` may never change with "switching": the first steps
+        are long, :math:`1 / (\hat\rho - \rho)` times the gradient, and leave the feasible set.
     oracle : {"switching", "online", "augmented_lagrangian", "level_set"}, default="switching"
     online_V, online_alpha : default=1.0 and "auto"
-        V and :math:`\alpha` of "online", see `fairconstrained.solvers.OnlineSubgradient`; "theory" is what Algorithm 3
-        has, :math:`\sqrt K` and K.
+        V and :math:`\alpha` of "online", see `fairconstrained.solvers.OnlineSubgradient`; "theory" takes the values of
+        Algorithm 3, :math:`\sqrt K` and K.
     output : {"last", "random"}, default="last"
         Iterate :math:`x_t` that is the result. "random" draws R from 0, ..., T - 1 before the first step and ends with
         :math:`x_R`, so that it takes R subproblems only.
@@ -99,7 +99,7 @@ class IPC(IterativeSolver):
 
     Notes
     -----
-    Slips in the paper: the K of Algorithm 2 and the proof of Theorem 2 have :math:`M^2 + \hat\rho D^2`, where the
+    Errors in the paper: the K of Algorithm 2 and the proof of Theorem 2 have :math:`M^2 + \hat\rho D^2`, where the
     bound :math:`\|F'\| \le M + \hat\rho D` of the gradients needs :math:`\hat\rho^2 D^2`; Algorithm 1 draws R from
     0, ..., T, while the proof of Theorem 1 averages over 0, ..., T - 1, as here.
 

@@ -45,10 +45,10 @@ class LevelSet(IterativeSolver):
     (eq. 30), and sets :math:`r_{k+1} = r_k + U / (2 \theta)`. The loss of pairs is a saddle function of single rows
     (Lemma 1), so that rows come in any order and one at a time.
 
-    Three points on which it is more careful than the paper, whose guarantees hold with some probability after a number
-    of steps that nobody knows:
+    In three points it is more careful than the paper, whose guarantees hold with some probability after an unknown
+    number of steps:
 
-    * Every :math:`x_k` is checked on all data, and the oracle goes on, twice as long each time, until
+    * Every :math:`x_k` is checked on all data, and the oracle continues, twice as long each time, until
       :math:`\mathcal{P}(r_k, x_k) < 0`: *all iterates are feasible for the surrogate*, and better than the level.
     * The level moves by :math:`\mathcal{P}(r_k, x_k) \ge H(r_k)` where U is below it, which is noise, and where
       U says to stop although :math:`\mathcal{P}` says that there is more to gain. Else ``theta = 1``,
@@ -59,7 +59,7 @@ class LevelSet(IterativeSolver):
 
     Constant scores are feasible where :math:`2 c_1 c_2^2 \le 1 + \kappa` (Lemma 2). Where they are not, no scores are:
     the two sides of an AUC gap add up to at least :math:`4 c_1 c_2^2`. The result is then the start and its status
-    "infeasible". ``kappa`` bounds the *surrogate*; the exact metric is reported beside it.
+    "infeasible". ``kappa`` bounds the *surrogate*; the exact metric is reported as well.
 
     Parameters
     ----------
@@ -80,8 +80,8 @@ class LevelSet(IterativeSolver):
     radius : float, default=10.0
         Radius of the ball in which the coefficients of the standardised features, and a and b, are kept.
     restart : bool, default=False
-        Whether the oracle begins every level anew, as published, from the start and with long steps. False goes on from
-        where it is.
+        Whether the oracle restarts for every level, as published, from the start and with long steps. False continues
+        from its last state.
     choose_within : {"surrogate", "metric"}, default="surrogate"
         Iterates of which the best one is the result: all, which keep the surrogate's bound (10), or only those whose
         exact gaps are at most kappa as well (2), as in the paper's experiments.

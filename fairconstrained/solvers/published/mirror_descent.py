@@ -34,15 +34,15 @@ class StochasticMirrorDescent(IterativeSolver):
         E\left[ F_0 + \alpha_0 G_0 \right] - c_1 \alpha_0^2
         + \sum_j \lambda_j \left( E\left[ F_j + \alpha_j G_j \right] - c_1 \alpha_j^2 - \kappa \right),
 
-    so that a row is enough for a step. Steps are those of Algorithm 2. In place of the levels of Algorithm 1, which
-    move by an upper bound that single rows are too noisy for, the constraints have multipliers. The model is the mean
-    of the iterates over the last half to three quarters of the steps. For linear scores this is the saddle point of a
-    convex problem, which the mean converges to if no multiplier exceeds :math:`\Lambda`; for networks there is no
-    theory.
+    so that one row is enough for a step. Steps are those of Algorithm 2. In place of the levels of Algorithm 1, which
+    change by an upper bound that would be too noisy with single rows, the constraints have multipliers. The model is
+    the mean of the iterates over the last half to three quarters of the steps. For linear scores this is the saddle
+    point of a convex problem, which the mean converges to if no multiplier exceeds :math:`\Lambda`; for networks there
+    is no theory.
 
     `AUCFairClassifier.partial_fit` takes these steps on rows in the order in which they come. `fit` draws rows, and
-    returns the best of the means after every pass: of least objective among those that keep the surrogates' bounds, or
-    of the smallest violation.
+    returns the best of the means after every pass: the one with the least objective among those that keep the
+    surrogates' bounds, or with the smallest violation.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class StochasticMirrorDescent(IterativeSolver):
     dual_step : float, default=0.3
         Step size of the first step of :math:`\alpha` and the multipliers, which falls at the same rate.
     batch_size : int, default=10
-        Rows of a step. A step on fewer rows, such as one, is as much shorter.
+        Rows of a step. A step on fewer rows, such as one, is shorter in proportion.
     radius : float, default=100.0
         Radius of the ball in which the parameters, a and b are kept.
     max_multiplier : float, default=10.0

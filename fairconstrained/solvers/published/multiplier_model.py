@@ -1,4 +1,4 @@
-"""A Lagrangian whose multipliers are the outputs of a small network of what the constraints are about."""
+"""A Lagrangian whose multipliers are the outputs of a small network of features of the constraints."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ class MultiplierModel(StochasticSolver):
     .. math:: \min_w \max_\phi \; f(w) + \sum_j \lambda_\phi(v_j) \, c_j(w), \qquad
               \lambda_\phi = \mathrm{clip}(\mathrm{network}_\phi, 0, R)
 
-    The features :math:`v_j` of a constraint are the sums of the rows' features, weighted by the constraint's slopes in
-    the scores where all of these are zero: for the gap of two groups' rates, in proportion to the difference of their
-    means. So constraints about similar rows share what they learn. Of pairs of rows, as a ranker has, the features are
-    differences. Both players take Adam's steps on the same
-    mini-batch.
+    The features :math:`v_j` of a constraint are the sums of the rows' features, weighted by the gradient of the
+    constraint in the scores where all scores are zero: for the gap of two groups' rates this is proportional to the
+    difference of their mean features. So constraints on similar rows have similar multipliers. For pairs of rows, as in
+    a ranker, the features are differences. Both players take Adam's steps on the same mini-batch.
 
-    ``kappa`` is met about, as in the publication, if at all; the exact gap is reported.
+    ``kappa`` is kept only approximately, as in the publication, if at all; the exact gap is reported.
 
     Parameters
     ----------

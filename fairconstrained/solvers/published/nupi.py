@@ -30,9 +30,9 @@ class NuPI(SeparateBatches):
 
     and then x, by a step of Adam along :math:`\nabla f(x, \xi) + \lambda^\top \nabla c(x, \zeta_2)`. So a multiplier is
     the sum of the violations up to now, in units of :math:`1 / \kappa_I`, and a proportion :math:`\kappa_P` of the
-    present one, which damps the swinging of the sum about its end. With :math:`\kappa_P = 0` it is gradient ascent. The
-    mini-batches :math:`\xi, \zeta_1, \zeta_2` are independent of each other: on the same rows, the present violation
-    times its gradient would be a penalty on the variance of mini-batches.
+    present one, which damps the oscillation of the sum about its limit. With :math:`\kappa_P = 0` it is gradient
+    ascent. The mini-batches :math:`\xi, \zeta_1, \zeta_2` are independent of each other: on the same rows, the present
+    violation times its gradient would be a penalty on the variance of mini-batches.
 
     ``kappa`` bounds the means only up to the noise of the mini-batches; the exact gap is reported.
 
@@ -45,7 +45,7 @@ class NuPI(SeparateBatches):
     proportional_gain : float, default=1.0
         :math:`\kappa_P`.
     memory : float, default=0.01
-        :math:`\nu`, in [0, 1]: how much of the average the past violations have.
+        :math:`\nu`, in [0, 1]: the share of the past violations in the average.
     max_multiplier : float, default=100.0
         :math:`M`.
 

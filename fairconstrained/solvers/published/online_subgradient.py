@@ -34,13 +34,13 @@ class OnlineSubgradient(IterativeSolver):
     on all rows or on mini-batches, with one gradient for every constraint in each. It has no guarantee for problems
     that are not convex.
 
-    The control parameters decide how fast it is: :math:`V / (2 \alpha)` is the step on the objective, and the
+    Its speed depends on the control parameters: :math:`V / (2 \alpha)` is the step on the objective, and the
     multipliers :math:`Q^j / V` move by :math:`1 / V` times the constraints. The theory for convex problems has
-    :math:`V = \sqrt K` and :math:`\alpha = K`, steps so short that thousands of them hardly leave the start; the
-    paper that compares with this method tunes both, as one should.
+    :math:`V = \sqrt K` and :math:`\alpha = K`, which give so short steps that thousands of them hardly leave the start;
+    the paper that compares with this method tunes both, which is advisable.
 
     From a start that violates the constraints by more than ``precision``\ :sup:`2`, the violation is minimised first.
-    If that ends at an infeasible stationary point of it, the run ends there, with the status "infeasible_stationary".
+    If this ends at an infeasible stationary point, the run ends there, with the status "infeasible_stationary".
 
     The result is the iterate of least objective among those with no constraint above ``precision``\ :sup:`2`, or the
     last one if there are none. With mini-batches, only the iterates of the history are considered, which are measured
@@ -54,7 +54,7 @@ class OnlineSubgradient(IterativeSolver):
         Positive. "theory" is :math:`\sqrt K`.
     alpha : float, "theory" or "auto", default="auto"
         Positive. "theory" is K. "auto" is V times the largest curvature of the objective and the constraints at the
-        start and at two random points, an estimate; mini-batches may want more.
+        start and at two random points, an estimate; mini-batches may need a larger value.
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows.
     precision : float, default=1e-2

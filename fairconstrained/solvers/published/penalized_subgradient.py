@@ -30,16 +30,16 @@ class PenalizedSubgradient(IterativeSolver):
     over ``z = (params, aux)``, with the components :math:`c_j` of every constraint C. For constraints at ``kappa = 0``
     the penalty is the surrogate of the gap: the factor :math:`r_C` is :math:`2 / (\beta - \alpha)` for statistical
     parity, which compares every group with the level (eq. 114), and :math:`1 / (\beta - \alpha)` for demographic parity
-    (eq. 119). At other bounds it is what exceeds them. No bound is promised.
+    (eq. 119). For other bounds the penalty is the excess over them. No bound is guaranteed.
 
     Parameters
     ----------
     weight : float, default=1.0
         The weight :math:`\lambda` of the penalty, at least 0; 0 minimises the objective alone.
     step : float or sequence of floats, default=(5e-3, 2e-2, 5e-2)
-        Length of the step relative to the subgradient. With several, each has a run of its own and the last iterate of
-        least penalised objective is the result. The paper's are 5e-4, 1e-3, 2e-3 and 5e-3, of which it takes the most
-        accurate one on held-out data; constant steps need features on similar scales.
+        Length of the step relative to the subgradient. With several, there is one run for each, and the last iterate
+        with the least penalised objective is the result. The paper's are 5e-4, 1e-3, 2e-3 and 5e-3, of which it takes
+        the most accurate one on held-out data; constant steps need features on similar scales.
     max_iter : int, default=2000
         Iterations for every step, one full-batch evaluation each (the paper: 10000 and more, for its smaller steps).
 

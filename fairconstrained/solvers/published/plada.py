@@ -36,7 +36,7 @@ class PLADA(StochasticSolver):
     with the multipliers. Two-sided bounds are two constraints each, which are smooth; the step on G is one along its
     gradient.
 
-    ``kappa`` is met in the limit, as in the paper; the exact gap is reported. A record of the history also has
+    ``kappa`` is kept in the limit, as in the paper; the exact gap is reported. A record of the history also has
     ``slacks`` (u), ``auxiliary_multipliers`` (:math:`\mu`), ``perturbations`` (z), ``dual_distance``
     (:math:`\|\lambda - \mu\|`, which vanishes in the limit by Theorem 2) and ``p_lagrangian`` (eq. 7), all for the
     iterate on all rows; `fairconstrained.solvers.p_lagrangian` computes the residual of Theorem 1 from them.
@@ -46,7 +46,7 @@ class PLADA(StochasticSolver):
     batch_size : int or None, default=None
         Rows of a mini-batch; None is all rows, and an epoch then has ``epoch_steps`` iterations.
     epoch_steps : int, default=20
-        See ``batch_size``.
+        Iterations of an epoch on all rows, see ``batch_size``.
     learning_rate : float, default=1e-3
         :math:`\eta`; the paper's experiments with networks take 0.1. Convergence is proved below
         :math:`1 / (L_F + 3 \rho M_G^2)`, with a Lipschitz constant of :math:`\nabla F` and a bound on the slope of G.
@@ -58,11 +58,11 @@ class PLADA(StochasticSolver):
     gamma : float, default=0.1
         :math:`\gamma_0`, in [0, 1].
     delta : float, default=100.0
-        :math:`\delta_0`, :math:`\kappa` in the paper, which asks for a positive number and gives none. The auxiliary
-        multipliers move by at most :math:`\delta_k / 2` in step k, so that in n steps they come no farther than
-        about :math:`\delta_0 (1 + \log n) / 2`, and far more slowly while the constraints are close to their bounds.
-        With 100 rather than 10 the loss was lower in 9 and higher in 4 of 16 comparisons with equal steps, on two data
-        sets (`benchmarks.rate_parity.tuning`).
+        :math:`\delta_0`, :math:`\kappa` in the paper, which requires a positive number and gives none. The auxiliary
+        multipliers move by at most :math:`\delta_k / 2` in step k, so that in n steps they come no farther than about
+        :math:`\delta_0 (1 + \log n) / 2`, and far more slowly while the constraints are close to their bounds. With 100
+        rather than 10 the loss was lower in 9 and higher in 4 of 16 comparisons with equal steps, on two data sets
+        (`benchmarks.rate_parity.tuning`).
     max_slack : float, default=10.0
         :math:`u_{\max}`, a bound on the constraints' values.
 
@@ -107,7 +107,7 @@ class PLADA(StochasticSolver):
 
 
 class PLagrangian(NamedTuple):
-    r"""The proximal-perturbed Lagrangian at a point, and how far that is from a solution.
+    r"""The proximal-perturbed Lagrangian at a point, and the distance of the point from a solution.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def p_lagrangian(
     ----------
     problem : Problem
     params : ndarray of shape (n_params,)
-        :math:`\theta`. Auxiliary variables of the constraints are those that suit the scores.
+        :math:`\theta`. Auxiliary variables of the constraints are those that fit the scores.
     slacks, auxiliary_multipliers : array-like of shape (n_components,)
         u and :math:`\mu`, such as those of a record of the history.
     solver : PLADA

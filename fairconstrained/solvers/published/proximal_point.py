@@ -82,7 +82,7 @@ class InexactProximalPoint(IterativeSolver):
     inner_iter : int, default=100
         Evaluations for each.
     proximity : float, default=1.0
-        :math:`\hat\rho`, more than what makes the functions convex.
+        :math:`\hat\rho`, larger than the modulus of weak convexity of the functions.
     """
 
     max_iter: Count = 20
@@ -99,7 +99,7 @@ class InexactProximalPoint(IterativeSolver):
 
 @dataclass(frozen=True)
 class IPPSSG(InexactProximalPoint):
-    r"""Inexact proximal point method with the switching subgradient method inside.
+    r"""Inexact proximal point method with subproblems solved by the switching subgradient method.
 
     A step of the inner method is :math:`z \leftarrow \Pi(z - \gamma_k \zeta)` with the gradient of the objective where
     all constraints are at most ``tolerance``, and that of the worst constraint elsewhere. The solution is the mean of
@@ -136,7 +136,7 @@ class IPPSSG(InexactProximalPoint):
 
 @dataclass(frozen=True)
 class IPPConEx(InexactProximalPoint):
-    r"""Inexact proximal point method with the constraint extrapolation method inside.
+    r"""Inexact proximal point method with subproblems solved by the constraint extrapolation method.
 
     The method has one constraint, the largest of all. With its linear model :math:`\ell_k = c(x_{k-1}) + \langle \nabla
     c(x_{k-1}), x_k - x_{k-1} \rangle` in the subproblem, step k of the inner method extrapolates, moves the multiplier
