@@ -46,8 +46,8 @@ class Domain(ABC):
 
     @property
     def is_polyhedral(self) -> bool:
-        """Whether linear inequalities describe the set, see `polyhedron`."""
-        return False
+        """Whether linear inequalities describe the set, so that it has a `polyhedron`."""
+        return type(self).polyhedron is not Domain.polyhedron
 
     @abstractmethod
     def project(self, x: np.ndarray) -> np.ndarray:
@@ -146,11 +146,6 @@ class Box(Domain):
         """Another box."""
         return Box(self.lower * factors, self.upper * factors)
 
-    @property
-    @override
-    def is_polyhedral(self) -> bool:
-        return True
-
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds."""
         return Polyhedron.box(self.lower, self.upper, n)
@@ -167,11 +162,6 @@ class NonNegative(Domain):
     def scaled(self, factors: np.ndarray) -> Domain:
         """Return the set itself."""
         return self
-
-    @property
-    @override
-    def is_polyhedral(self) -> bool:
-        return True
 
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds."""
@@ -199,11 +189,6 @@ class Simplex(Domain):
     def scaled(self, factors: np.ndarray) -> Domain:
         """``{x : x >= 0, sum(x / factors) = total}``."""
         return _WeightedSimplex(1 / factors, self.total)
-
-    @property
-    @override
-    def is_polyhedral(self) -> bool:
-        return True
 
     def polyhedron(self, n: int) -> Polyhedron:
         """Bounds, and the sum from above and from below."""
@@ -268,11 +253,6 @@ class L1Ball(Domain):
     def scaled(self, factors: np.ndarray) -> Domain:
         """``{x : |x / factors|_1 <= radius}``."""
         return _WeightedL1Ball(1 / factors, self.radius)
-
-    @property
-    @override
-    def is_polyhedral(self) -> bool:
-        return True
 
     def polyhedron(self, n: int) -> Polyhedron:
         """The negative part ``u`` as further variables: ``u >= 0``, ``x + u >= 0`` and ``sum(x + 2 u) <= radius``."""

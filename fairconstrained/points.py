@@ -13,6 +13,7 @@ from fairconstrained.terms import TermsPoint
 __all__ = [
     "Anchor",
     "AnchoredPoint",
+    "ChangedPoint",
     "ModelPoint",
     "Point",
     "PointSource",
@@ -113,22 +114,34 @@ class Anchor(NamedTuple):
     weight: float
 
 
-class AnchoredPoint:
-    """A point whose objective has an `Anchor` besides."""
+class ChangedPoint:
+    """A point whose values are made of those of another one.
 
-    def __init__(self, point: ModelPoint, z: np.ndarray, anchor: Anchor) -> None:
-        self._point, self._away, self._weight = point, z - anchor.center, anchor.weight
-        self.constraints = point.constraints
+    Parameters
+    ----------
+    point : Point
+    """
 
-    @property
-    def objective(self) -> float:
-        """Objective with its penalty and the anchor."""
-        return self._point.objective + self._weight / 2 * float(self._away @ self._away)
+    def __init__(self, point: Point) -> None:
+        self._point, self.constraints = point, point.constraints
 
     @property
     def scores(self) -> np.ndarray:
         """Scores of all rows; ndarray of shape (n_samples,)."""
         return self._point.scores
+
+
+class AnchoredPoint(ChangedPoint):
+    """A point whose objective has an `Anchor` besides."""
+
+    def __init__(self, point: Point, z: np.ndarray, anchor: Anchor) -> None:
+        super().__init__(point)
+        self._away, self._weight = z - anchor.center, anchor.weight
+
+    @property
+    def objective(self) -> float:
+        """Objective with its penalty and the anchor."""
+        return self._point.objective + self._weight / 2 * float(self._away @ self._away)
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of a combination, as in `Point.gradient`."""

@@ -20,7 +20,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.models import Coordinates, LinearMoments, Model, ParametricModel, Pullback, ScoreShifts
-from fairconstrained.points import Anchor, AnchoredPoint, ModelPoint, Point, PointSource
+from fairconstrained.points import Anchor, AnchoredPoint, ChangedPoint, ModelPoint, Point, PointSource
 from fairconstrained.sampling import ClusterSampler, Sampler, sampler_of
 from fairconstrained.terms import RowLossTerms, Terms, TermsPoint, differentiated
 from fairconstrained.views import ConvexQuadratic, DifferenceOfConvex, Exact, FullBatch, Stochastic
@@ -383,21 +383,17 @@ class _Linearized:
         return _LinearizedPoint(plus, self.minus + self.tangents @ (v - self.z), self.tangents)
 
 
-class _LinearizedPoint:
+class _LinearizedPoint(ChangedPoint):
     def __init__(self, plus: ModelPoint, minus: np.ndarray, tangents: np.ndarray) -> None:
-        self._plus, self._tangents = plus, tangents
+        super().__init__(plus)
+        self._tangents = tangents
         self.objective = plus.objective - float(minus[0])
         self.constraints = plus.constraints - minus[1:]
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores of all rows; ndarray of shape (n_samples,)."""
-        return self._plus.scores
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of a combination, as in `Point.gradient`."""
         tangent = objective * self._tangents[0] + multipliers @ self._tangents[1:]
-        return self._plus.gradient(objective, multipliers) - tangent
+        return self._point.gradient(objective, multipliers) - tangent
 
 
 _PROBLEM_VIEWS: dict[type, Callable[[Problem], Any]] = {

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from fairconstrained.domains import Domain
-from fairconstrained.points import Point, PointSource, worst_gradient
+from fairconstrained.points import ChangedPoint, Point, PointSource, worst_gradient
 from fairconstrained.solvers._spectral import descend
 
 __all__ = ["ProximalPoint", "ProximalSolution", "Subproblem", "proximal_solution"]
@@ -34,17 +34,15 @@ class Subproblem:
         return ProximalPoint(self._view.at(z), z - self._center, self.proximity)
 
 
-class ProximalPoint:
+class ProximalPoint(ChangedPoint):
+    """A point with the proximal terms."""
+
     def __init__(self, point: Point, away: np.ndarray, proximity: float) -> None:
-        self._point, self._slope = point, proximity * away
+        super().__init__(point)
+        self._slope = proximity * away
         term = proximity / 2 * float(away @ away)
         self.objective = point.objective + term
         self.constraints = point.constraints + term
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores of all rows; ndarray of shape (n_samples,)."""
-        return self._point.scores
 
     @property
     def worst(self) -> float:

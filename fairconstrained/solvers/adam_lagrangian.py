@@ -159,11 +159,12 @@ class AdamLagrangian(StochasticSolver):
 
 
 class _AdamLagrangian(Method):
+    _multipliers: np.ndarray
     _view: FullBatchView | None = None
 
     def __init__(self, options: AdamLagrangian, z: np.ndarray, problem: Problem, seed: int) -> None:
         self.z, self._direction, self._step, self._seed = z, AdamDirection(z.size), 0, seed
-        self._lambda = self._weights = np.zeros(len(problem.component_names))
+        self._multipliers = self._weights = np.zeros(len(problem.component_names))
         self.go_on(options, problem)
 
     @override
@@ -175,19 +176,14 @@ class _AdamLagrangian(Method):
         """Implement `Method.begin_epoch`; the rows that stand for all are not part of the state."""
         self._view = None
 
-    @property
-    @override
-    def multipliers(self) -> np.ndarray:
-        return self._lambda
-
     @override
     def step(self, source: Source, problem: Problem) -> None:
         o = self._options
         if self._weights.size and (self._step % o.update_steps == 0 or self._view is None):
             values = self._sample(problem).at(self.z).constraints
-            moves = _shared_moves(values, self._lambda)
-            self._lambda = np.maximum(self._lambda + o.dual_rate * moves, 0.0)
-            self._weights = np.maximum(self._lambda + o.penalty * moves, 0.0)
+            moves = _shared_moves(values, self._multipliers)
+            self._multipliers = np.maximum(self._multipliers + o.dual_rate * moves, 0.0)
+            self._weights = np.maximum(self._multipliers + o.penalty * moves, 0.0)
         rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
         gradient = source.batch().at(self.z).gradient(1.0, self._weights)

@@ -69,6 +69,7 @@ class Method(ABC):
     """
 
     z: np.ndarray
+    _multipliers: np.ndarray | None = None
     #: Whether it keeps rows of the data. Then no checkpoint has it, and a run goes on from the iterate alone.
     holds_rows: ClassVar[bool] = False
 
@@ -105,7 +106,7 @@ class Method(ABC):
     @property
     def multipliers(self) -> np.ndarray | None:
         """One for each component; None where the method has none."""
-        return None
+        return self._multipliers
 
     def point(self, source: Source, problem: Problem) -> Point:
         """The iterate on all rows, for a record."""

@@ -91,7 +91,7 @@ def test_the_steps_of_the_switching_oracle_are_those_of_algorithm_2(project):
             total, mean = total + k + 1, mean + (k + 1) * z
         z = project(z - 2 / ((RHO_HAT - RHO) * (k + 2)) * (gradient if kinds[-1] else jacobian[c.argmax()]))
     assert {True, False} == set(kinds)
-    found = method._switching(SimpleNamespace(view=Source()), FakeProblem(project))
+    found = method._solution(SimpleNamespace(view=Source()), FakeProblem(project))
     np.testing.assert_allclose(found, mean / total)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fairconstrained.domains import NonNegative, Simplex
-from fairconstrained.points import Point, worst_gradient
+from fairconstrained.points import ChangedPoint, Point, worst_gradient
 from fairconstrained.solvers._proximal import Subproblem, proximal_solution
 
 __all__ = ["augmented_lagrangian", "level_set"]
@@ -98,16 +98,11 @@ class _Leveled:
         return _LeveledPoint(self._subproblem.at(z), self._level)
 
 
-class _LeveledPoint:
+class _LeveledPoint(ChangedPoint):
     def __init__(self, point: Point, level: float) -> None:
-        self._point = point
+        super().__init__(point)
         self.objective = 0.0
         self.constraints = np.append(point.objective - level, point.constraints)
-
-    @property
-    def scores(self) -> np.ndarray:
-        """Scores of all rows; ndarray of shape (n_samples,)."""
-        return self._point.scores
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of a combination, as in `Point.gradient`."""

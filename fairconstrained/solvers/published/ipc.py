@@ -207,7 +207,7 @@ class _Proximal(FromFeasible):
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
-        moved = _ORACLES[self._options.oracle](self, source, problem)
+        moved = self._solution(source, problem)
         self._length, self.z = float(np.linalg.norm(moved - self.z)), moved
         self._left = None if self._left is None else self._left - 1
         tol = self._options.stationarity_tol
@@ -225,14 +225,20 @@ class _Proximal(FromFeasible):
         has_rule = self._options.stationarity_tol is not None
         return super().conclude(ended(result, self._is_optimal) if has_rule else result, problem)
 
-    def _switching(self, source: Source, problem: Problem) -> np.ndarray:
+    def _solution(self, source: Source, problem: Problem) -> np.ndarray:
+        """What the oracle finds for the subproblem around the iterate."""
         o, moduli = self._options, self._moduli
-
-        def rate(k: int) -> float:
-            return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
-
         subproblem = Subproblem(source.view, self.z, moduli.proximity)
-        return switching(subproblem, self.z, problem.project, o.n_inner, rate, self._tolerance)
+        if o.oracle == "online":
+            return self._online(source, problem)
+        if o.oracle == "switching":
+
+            def rate(k: int) -> float:
+                return 2 / ((moduli.proximity - moduli.weak_convexity) * (k + 2))
+
+            return switching(subproblem, self.z, problem.project, o.n_inner, rate, self._tolerance)
+        solve = augmented_lagrangian if o.oracle == "augmented_lagrangian" else level_set
+        return solve(subproblem, self.z, problem.project, self._tolerance)
 
     def _online(self, source: Source, problem: Problem) -> np.ndarray:
         steps, total = OnlineSteps(self.z, *self._controls), np.zeros_like(self.z)
@@ -240,19 +246,3 @@ class _Proximal(FromFeasible):
             total += steps.z
             steps.advance(Subproblem(source.batch(), self.z, self._moduli.proximity), problem.project)
         return total / self._options.n_inner
-
-    def _augmented_lagrangian(self, source: Source, problem: Problem) -> np.ndarray:
-        subproblem = Subproblem(source.view, self.z, self._moduli.proximity)
-        return augmented_lagrangian(subproblem, self.z, problem.project, self._tolerance)
-
-    def _level_set(self, source: Source, problem: Problem) -> np.ndarray:
-        subproblem = Subproblem(source.view, self.z, self._moduli.proximity)
-        return level_set(subproblem, self.z, problem.project, self._tolerance)
-
-
-_ORACLES: dict[str, Callable[[_Proximal, Source, Problem], np.ndarray]] = {
-    "switching": _Proximal._switching,
-    "online": _Proximal._online,
-    "augmented_lagrangian": _Proximal._augmented_lagrangian,
-    "level_set": _Proximal._level_set,
-}

@@ -21,7 +21,7 @@ from fairconstrained.solvers.source import Source
 from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch, SingleRows
 
-__all__ = ["ChooseWithin", "LevelMethod", "LevelSet", "LevelStep", "Levels", "feasible_point", "start_saddle"]
+__all__ = ["ChooseWithin", "LevelMethod", "LevelSet", "LevelStep", "Levels"]
 
 ChooseWithin = Literal["surrogate", "metric"]
 
@@ -167,13 +167,12 @@ class LevelMethod(Method):
     def begin(self, source: Source, problem: Problem) -> None:
         o, view = self._options, source.view
         self._kappas = {c.name: c.kappa for c in problem.constraints}
-        feasible = feasible_point(view, self.z, source.rng)
+        feasible = _feasible_point(view, self.z, source.rng)
         if feasible is None:
             self.z = problem.fair_start(None, np.random.default_rng(0))
             return
         self.z = self._start = feasible
-        oracle = start_saddle(problem, feasible, source.rng, view, o.step, o.batch_size, o.radius, self._proximity)
-        self._levels = Levels(oracle, view, o.tol, o.theta, o.inner_iter, o.max_doublings, o.restart)
+        self._levels = Levels(_start_saddle(view, feasible, source.rng, o, self._proximity), view, o)
         self._found = self._levels.begin(self._levels.first(feasible))
         point = view.at(feasible)
         self.observe(point, problem.measured(point.scores))
@@ -228,17 +227,12 @@ class Levels:
     oracle : MirrorDescent
     view : FullBatchView
         View of the same problem.
-    tol, theta, inner_iter, max_doublings, restart
-        See `LevelSet`.
+    options : LevelSet
     """
 
     oracle: MirrorDescent
     view: FullBatchView
-    tol: float
-    theta: float
-    inner_iter: int
-    max_doublings: int
-    restart: bool
+    options: LevelSet
 
     def first(self, params: np.ndarray) -> LevelStep:
         """The feasible point from which to start; its objective is the first level."""
@@ -249,24 +243,24 @@ class Levels:
 
     def begin(self, start: LevelStep) -> LevelStep:
         """Begin at a feasible point, whose objective is the first level; returns it."""
-        self._level, self._length, self.is_over = start.objective, self.inner_iter, False
+        self._level, self._length, self.is_over = start.objective, self.options.inner_iter, False
         self._start = self._last = start._replace(converged=False)  # it may be what solved another problem
         return start
 
     def advance(self) -> LevelStep:
         """The next level; then ``is_over`` says whether there is no more to gain or the oracle gives up."""
-        if self.restart:
+        if self.options.restart:
             self.oracle.restart(self._start.x)
         found, gap = self._run(self._level, self._length)
         while gap >= 0:
-            if self._length >= self.inner_iter * 2**self.max_doublings:
+            if self._length >= self.options.inner_iter * 2**self.options.max_doublings:
                 self.is_over = True
                 return self._given_up(self._last, found)
             self._length *= 2
             found, gap = self._run(self._level, self._length)
         self._last, self.is_over = found, found.converged
-        bound = found.upper_bound if gap <= found.upper_bound < -self.tol else gap
-        self._level += bound / (2 * self.theta)
+        bound = found.upper_bound if gap <= found.upper_bound < -self.options.tol else gap
+        self._level += bound / (2 * self.options.theta)
         return found
 
     def _run(self, level: float, length: int) -> tuple[LevelStep, float]:
@@ -288,7 +282,7 @@ class Levels:
             violation=violation,
             multipliers=averages.multipliers,
             n_steps=self.oracle.n_steps,
-            converged=-self.tol <= gap < 0 and bound >= -self.tol,
+            converged=-self.options.tol <= gap < 0 and bound >= -self.options.tol,
         )
         return step, gap
 
@@ -299,11 +293,11 @@ class Levels:
             params=last.params,
             objective=last.objective,
             violation=last.violation,
-            converged=found.upper_bound >= -self.tol,
+            converged=found.upper_bound >= -self.options.tol,
         )
 
 
-def feasible_point(view: FullBatchView, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
+def _feasible_point(view: FullBatchView, start: np.ndarray, rng: np.random.Generator) -> np.ndarray | None:
     """Variables at which the surrogates hold: the start, or else those with which the model begins, or None."""
     for z in (start, view.problem.fair_start(None, rng)):
         if view.at(z).constraints.max(initial=-np.inf) <= 0:
@@ -311,19 +305,15 @@ def feasible_point(view: FullBatchView, start: np.ndarray, rng: np.random.Genera
     return None
 
 
-def start_saddle(
-    problem: Problem,
-    params: np.ndarray,
-    rng: np.random.Generator,
-    view: FullBatchView,
-    step: float,
-    batch_size: int,
-    radius: float,
-    proximity: float = 0.0,
+def _start_saddle(
+    view: FullBatchView, z: np.ndarray, rng: np.random.Generator, options: LevelSet, proximity: float
 ) -> MirrorDescent:
     """Mirror descent from a feasible point, with a and b at the mean scores of their sets."""
-    params = params[: problem.n_params]
-    form, point = SaddleForm.of(problem), view.at(params)
+    problem, o = view.problem, options
+    params, form = z[: problem.n_params], SaddleForm.of(problem)
+    point = view.at(params)
     x = np.concatenate([problem.coordinates.from_params(params), form.best_ab(point.scores).ravel()])
-    dual = LevelWeights.of(form, point.objective)
-    return MirrorDescent(problem, dual, rng, x, batch_size, step, max(radius, 2 * float(np.linalg.norm(x))), proximity)
+    radius = max(o.radius, 2 * float(np.linalg.norm(x)))
+    return MirrorDescent(
+        problem, LevelWeights.of(form, point.objective), rng, x, o.batch_size, o.step, radius, proximity
+    )

@@ -65,6 +65,8 @@ class MultiplierModel(StochasticSolver):
 
 
 class _MultiplierModel(Method):
+    _multipliers: np.ndarray
+
     def __init__(self, options: MultiplierModel, z: np.ndarray, problem: Problem, seed: int) -> None:
         self._options, self.z, self._direction = options, z, AdamDirection(z.size)
         self._features = torch.from_numpy(_features(problem))
@@ -83,11 +85,6 @@ class _MultiplierModel(Method):
 
     def _clipped(self, outputs: torch.Tensor) -> np.ndarray:
         return outputs.detach().clamp(0.0, self._options.radius).numpy()
-
-    @property
-    @override
-    def multipliers(self) -> np.ndarray:
-        return self._multipliers
 
     @override
     def step(self, source: Source, problem: Problem) -> None:

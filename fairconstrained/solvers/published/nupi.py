@@ -69,15 +69,12 @@ class NuPI(SeparateBatches):
 
 
 class _NuPI(Method):
-    def __init__(self, options: NuPI, z: np.ndarray, n_components: int) -> None:
-        self._options = options
-        self.z, self._direction = z, AdamDirection(z.size)
-        self.violation = self._multipliers = np.zeros(n_components)
+    _multipliers: np.ndarray
 
-    @property
-    @override
-    def multipliers(self) -> np.ndarray:
-        return self._multipliers
+    def __init__(self, options: NuPI, z: np.ndarray, n_components: int) -> None:
+        super().__init__(options, z)
+        self._direction = AdamDirection(z.size)
+        self.violation = self._multipliers = np.zeros(n_components)
 
     @override
     def step(self, source: Source, problem: Problem) -> None:

@@ -83,9 +83,11 @@ class PenaltyBarrier(SeparateBatches):
 
 
 class _PenaltyBarrier(Method):
+    _multipliers: np.ndarray
+
     def __init__(self, options: PenaltyBarrier, z: np.ndarray, n_components: int) -> None:
-        self._options, self._epoch = options, -1
-        self.z, self._direction = z, AdamDirection(z.size)
+        super().__init__(options, z)
+        self._epoch, self._direction = -1, AdamDirection(z.size)
         self._multipliers = np.full(n_components, options.min_multiplier)
         self.penalties = np.full(n_components, options.max_penalty)
 

@@ -201,15 +201,12 @@ def _value(o: PLADA, point: Point, u: np.ndarray, mu: np.ndarray) -> float:
 
 
 class _PLADA(Method):
-    def __init__(self, options: PLADA, z: np.ndarray, n_components: int) -> None:
-        self._options = options
-        self.z, self.n_steps = z, 0
-        self.u = self.mu = self.multiplier = np.zeros(n_components)
+    _multipliers: np.ndarray
 
-    @property
-    @override
-    def multipliers(self) -> np.ndarray:
-        return self.multiplier
+    def __init__(self, options: PLADA, z: np.ndarray, n_components: int) -> None:
+        super().__init__(options, z)
+        self.n_steps = 0
+        self.u = self.mu = self._multipliers = np.zeros(n_components)
 
     @override
     def numbers(self, point: Point) -> dict[str, Any]:
@@ -226,10 +223,10 @@ class _PLADA(Method):
     def step(self, source: Source, problem: Problem) -> None:
         o = self._options
         point = source.batch().at(self.z)
-        self.multiplier = _multipliers(o, point, self.u, self.mu)
-        difference = self.multiplier - self.mu
-        self.z = problem.project(self.z - o.learning_rate * point.gradient(1.0, self.multiplier))
-        self.u = np.clip(self.u - o.slack_rate * self.multiplier, 0.0, o.max_slack)
+        self._multipliers = _multipliers(o, point, self.u, self.mu)
+        difference = self._multipliers - self.mu
+        self.z = problem.project(self.z - o.learning_rate * point.gradient(1.0, self._multipliers))
+        self.u = np.clip(self.u - o.slack_rate * self._multipliers, 0.0, o.max_slack)
         gamma = min(o.gamma, o.rho * o.delta / (self.n_steps + 1) / (difference @ difference + 1))
         self.mu = self.mu + gamma * difference / o.rho
         self.n_steps += 1

@@ -86,23 +86,19 @@ class SSLALM(StochasticALM):
 class _Lagrangian(Method):
     """The slacks are variables as x is, so a Moreau envelope is one of both: here is its part in the slacks."""
 
-    def __init__(self, options: StochasticALM, z: np.ndarray, n_components: int) -> None:
-        self._options = options
-        self.z, self.y = z, np.zeros(n_components)
-        self.slack = self.slack_center = np.zeros(n_components)
+    _multipliers: np.ndarray
 
-    @property
-    @override
-    def multipliers(self) -> np.ndarray:
-        return self.y
+    def __init__(self, options: StochasticALM, z: np.ndarray, n_components: int) -> None:
+        super().__init__(options, z)
+        self._multipliers = self.slack = self.slack_center = np.zeros(n_components)
 
     @override
     def step(self, source: Source, problem: Problem) -> None:
         o, x, slack = self._options, self.z, self.slack
         objective, (point, other) = source.separate_points(x, 2, o.constraint_batch_size)
-        y = self.y + o.dual_rate * (point.constraints + slack)
-        self.y = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
-        weights = self.y + o.penalty * (other.constraints + slack)
+        y = self._multipliers + o.dual_rate * (point.constraints + slack)
+        self._multipliers = y if y @ y < o.max_multiplier**2 else np.zeros_like(y)
+        weights = self._multipliers + o.penalty * (other.constraints + slack)
         gradient = objective_gradient(objective)
         gradient += point.gradient(0.0, weights)
         gradient *= o.learning_rate
