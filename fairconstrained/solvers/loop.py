@@ -74,6 +74,8 @@ class IterativeSolver(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     #: Whether a new run with more iterations goes on where one with fewer has ended.
     continues: ClassVar[bool] = False
+    #: About how many iterations have a record; None: all.
+    n_recorded: ClassVar[int | None] = None
     #: Whether the start has a record, too.
     records_start: ClassVar[bool] = False
     #: The option that a user should lower where a run diverges.
@@ -117,7 +119,8 @@ class IterativeSolver(Solver):
 
     def record_every(self, problem: Problem) -> int:
         """Iterations from one record to the next."""
-        return 1
+        iterations = int(getattr(self, self.iterations_option))
+        return 1 if self.n_recorded is None else max(iterations // self.n_recorded, 1)
 
     @property
     def returns_incumbent(self) -> bool:

@@ -12,6 +12,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, Squared, ZeroOne
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status, make_solver
+from fairconstrained.solvers._augmented import outer_iterations
 from fairconstrained.views import FullBatch
 
 
@@ -250,3 +251,22 @@ def test_a_rate_beyond_the_interval_comes_down_rather_than_the_others_up():
         ends[normalize] = model.fit(X, y, sensitive_features=group)
     assert ends[True].constraint_values_["demographic_parity"] <= 0.05 + ends[True].granularity_["demographic_parity"]
     assert ends[True].objective_ <= ends[False].objective_ * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("value", [1e9, np.nan])
+def test_a_run_that_diverges_keeps_the_best_model_so_far(parity_problem, monkeypatch, value):
+    problem, minimise, n_calls = parity_problem(DemographicParity, 0.1), outer_iterations.minimise, 0
+
+    def minimise_or_diverge(view, function, start, *args, **options):
+        nonlocal n_calls
+        n_calls += 1
+        return minimise(view, function, start, *args, **options) if n_calls < 4 else (np.full_like(start, value), False)
+
+    before = solve(problem, max_iter=3)
+    monkeypatch.setattr(outer_iterations, "minimise", minimise_or_diverge)
+    result = solve(problem)
+    assert "training stopped in iteration 4: it met a loss that is" in result.message
+    assert np.isfinite(result.model_state).all()
+    largest = 0.1 + problem.constraints[0].granularity
+    feasible = [record["objective"] for record in before.history if record["demographic_parity"] <= largest]
+    assert result.objective == pytest.approx(min(feasible), rel=1e-12)

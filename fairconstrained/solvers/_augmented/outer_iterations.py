@@ -77,9 +77,13 @@ class OuterIterations(Method):
         self.n_rows = self._n_iter = 0
 
     @property
-    def z(self) -> np.ndarray:  # type: ignore[override]  # a variable elsewhere
+    def z(self) -> np.ndarray:
         """The parameters, with the auxiliary variables of the problem as it was given."""
         return np.concatenate([self._run.iterates.params, self._aux])
+
+    @z.setter
+    def z(self, value: np.ndarray) -> None:
+        self._run.iterates.params[:] = value[: self._run.iterates.params.size]
 
     @override
     def begin(self, source: Source, problem: Problem) -> None:

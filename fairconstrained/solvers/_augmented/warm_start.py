@@ -62,9 +62,14 @@ def _narrow_anew(run: Run, start: Start) -> None:
 
 def _adopt(run: Run, start: Start) -> None:
     """Take over components and multipliers, as far as they fit."""
-    lagrangian = run.lagrangian
-    lagrangian.problem, known = _resumed(lagrangian.problem, start)
-    lagrangian.multipliers = np.zeros(len(lagrangian.problem.component_names)) if known is None else known
+    lagrangian, problem, known = run.lagrangian, run.lagrangian.problem, np.empty(0)
+    if len(start.components) == len(problem.constraints):
+        pairs = zip(problem.constraints, start.components, strict=True)
+        constraints = tuple(c.with_components(components) if components.size else c for c, components in pairs)
+        problem, known = replace(problem, constraints=constraints), np.concatenate(start.multipliers)
+    n_components = len(problem.component_names)
+    lagrangian.problem = problem
+    lagrangian.multipliers = known if known.size == n_components else np.zeros(n_components)
     if lagrangian.multipliers.any():
         run.surrogates.start_narrow()
         lagrangian.penalty, run.progress.patience, run.inner_iter = _PENALTY, _PATIENCE, _INNER_ITER
@@ -98,16 +103,3 @@ def without_idle_components(start: Start, constraints: Sequence[BoundConstraint]
         components.append(positions)
         multipliers.append(known)
     return replace(start, components=tuple(components), multipliers=tuple(multipliers))
-
-
-def _resumed(problem: Problem, start: Start) -> tuple[Problem, np.ndarray | None]:
-    """The problem with the components of ``start``, and their multipliers; None if those do not fit."""
-    if len(start.components) != len(problem.constraints):
-        return problem, None
-    constraints = tuple(
-        constraint.with_components(components) if components.size else constraint
-        for constraint, components in zip(problem.constraints, start.components, strict=True)
-    )
-    problem = replace(problem, constraints=constraints)
-    known = np.concatenate(start.multipliers)
-    return problem, known.copy() if known.size == len(problem.component_names) else None

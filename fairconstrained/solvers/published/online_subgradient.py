@@ -66,15 +66,12 @@ class OnlineSubgradient(IterativeSolver):
     """
 
     name: ClassVar[str] = "online_subgradient"
+    n_recorded: ClassVar[int] = 200
     max_iter: Count = 10_000
     V: Positive | Literal["theory"] = 1.0
     alpha: Positive | Literal["theory", "auto"] = "auto"
     batch_size: Count | None = None
     precision: NonNegative = 1e-2
-
-    @override
-    def record_every(self, problem: Problem) -> int:
-        return max(self.max_iter // 200, 1)
 
     @override
     def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:

@@ -17,9 +17,6 @@ from fairconstrained.solvers.source import Source
 
 __all__ = ["PenalizedSubgradient"]
 
-#: History records of one run.
-_RECORDS = 100
-
 
 @dataclass(frozen=True)
 class PenalizedSubgradient(IterativeSolver):
@@ -49,6 +46,7 @@ class PenalizedSubgradient(IterativeSolver):
     """
 
     name: ClassVar[str] = "penalized_subgradient"
+    n_recorded: ClassVar[int] = 100  # of a run
     step_option: ClassVar[str] = "step"
 
     weight: NonNegative = 1.0
@@ -63,10 +61,6 @@ class PenalizedSubgradient(IterativeSolver):
     @override
     def n_epochs(self, problem: Problem) -> int:
         return len(self.steps) * self.max_iter
-
-    @override
-    def record_every(self, problem: Problem) -> int:
-        return max(self.max_iter // _RECORDS, 1)
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Runs(self, z)

@@ -71,6 +71,7 @@ class ProjectedGradient(IterativeSolver):
     """
 
     name: ClassVar[str] = "projected_gradient"
+    n_recorded: ClassVar[int] = 200
     requires: ClassVar[tuple[type, ...]] = (FullBatch, ConvexQuadratic, LinearMoments, Exact)
     projects: ClassVar[bool] = False
     step_option: ClassVar[str] = "step"
@@ -78,10 +79,6 @@ class ProjectedGradient(IterativeSolver):
     max_iter: Count = 1000
     tol: NonNegative = 1e-5
     step: Positive | Literal["spectral"] = "spectral"
-
-    @override
-    def record_every(self, problem: Problem) -> int:
-        return max(self.max_iter // 200, 1)
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _Descent(self, z)

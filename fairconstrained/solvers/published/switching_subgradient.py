@@ -125,6 +125,7 @@ class SwitchingSubgradient(IterativeSolver):
     """
 
     name: ClassVar[str] = "switching_subgradient"
+    n_recorded: ClassVar[int] = 200
     max_iter: Count = 10_000
     eps: NonNegative = 1e-3
     schedule: Literal["static", "diminishing"] = "static"
@@ -141,10 +142,6 @@ class SwitchingSubgradient(IterativeSolver):
     def tolerance(self, t: int) -> float:
         """``eps_t``."""
         return self.eps if self.schedule == "static" else self.eps / (t + 1)
-
-    @override
-    def record_every(self, problem: Problem) -> int:
-        return max(self.max_iter // 200, 1)
 
 
 @dataclass(frozen=True)
