@@ -44,11 +44,6 @@ class _Distance(BoundObjective):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return (scores**2 - torch.from_numpy(_TARGETS)).abs().sum().reshape(1)
 
-    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    minus = plus
-
 
 @dataclass(frozen=True)
 class _Size(BoundConstraint, FullBatch):

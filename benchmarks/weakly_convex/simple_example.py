@@ -37,11 +37,6 @@ class _Objective(BoundObjective):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return _form(_A, scores).reshape(1)
 
-    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        raise NotImplementedError
-
-    minus = plus
-
 
 @dataclass(frozen=True)
 class _Bound(BoundConstraint, FullBatch):

@@ -45,7 +45,7 @@ class Objective(ABC):
 
 
 @dataclass(frozen=True)
-class BoundObjective(FullBatch, DifferenceOfConvex):
+class BoundObjective(FullBatch):
     """An objective on data: a function of the scores.
 
     Attributes
@@ -120,7 +120,7 @@ class Loss(Objective):
 
 
 @dataclass(frozen=True)
-class BoundLoss(BoundObjective, RowLosses, SingleRows, Stochastic):
+class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stochastic):
     """``sum_i weights_i l(s_i, y_i)`` (the empirical loss, eq. 79 of the partial fairness paper)."""
 
     loss: Loss

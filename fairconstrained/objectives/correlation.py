@@ -13,7 +13,6 @@ from torch import Tensor
 
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.data import FairData
-from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives._base import BoundObjective, Objective
 from fairconstrained.objectives.losses import Logistic
 
@@ -139,20 +138,6 @@ class BoundCorrelationPenalty(BoundObjective):
         if variance <= _CONSTANT * (weights @ scores.detach() ** 2):
             return 0 * mean
         return weights @ (centred * self._standardised) / torch.sqrt(variance)
-
-    def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """A correlation has no convex split here."""
-        raise self._no_split()
-
-    def minus(self, scores: Tensor, aux: Tensor) -> Tensor:
-        """A correlation has no convex split here."""
-        raise self._no_split()
-
-    def _no_split(self) -> IncompatibleProblem:
-        return IncompatibleProblem(
-            f"objective {self.name!r} is no difference of convex functions of the scores; solver "
-            "'augmented_lagrangian' needs none."
-        )
 
     @cached_property
     def _standardised(self) -> Tensor:

@@ -17,7 +17,7 @@ from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.objectives._base import BoundObjective, Objective
 from fairconstrained.pairwise import PairTerms, SoftplusKernel, interval_weights, pair_mean
 from fairconstrained.surrogates import PiecewisePolynomial, QuadraticKernel
-from fairconstrained.views import SaddleMoments
+from fairconstrained.views import DifferenceOfConvex, SaddleMoments
 
 __all__ = ["PAIR_LOSSES", "BoundPairwiseAUC", "PairLoss", "PairwiseAUC"]
 
@@ -165,7 +165,7 @@ class PairwiseAUC(Objective):
 
 
 @dataclass(frozen=True)
-class BoundPairwiseAUC(BoundObjective):
+class BoundPairwiseAUC(BoundObjective, DifferenceOfConvex):
     """`PairwiseAUC` on data.
 
     It has no `Stochastic` view: the pairs of a mini-batch are unbiased for the whole AUC only, and noisy.

@@ -6,6 +6,7 @@ import torch
 
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives import CorrelationPenalty, Hinge, Logistic, PairwiseAUC, ZeroOne
+from fairconstrained.views import DifferenceOfConvex
 
 
 def weighted_correlation(scores, member, weights):
@@ -103,7 +104,10 @@ def test_errors(make_data):
         CorrelationPenalty(protected="x").bind(make_data())
     with pytest.raises(ValueError, match="more than two groups"):
         CorrelationPenalty().bind(make_data((9, 9, 9)))
-    bound = CorrelationPenalty().bind(make_data())
-    for part in (bound.plus, bound.minus):
-        with pytest.raises(IncompatibleProblem, match="no difference of convex functions"):
-            part(torch.zeros(54), torch.zeros(0))
+
+
+def test_solvers_of_differences_of_convex_functions_do_not_take_it(make_data, make_problem):
+    problem = make_problem(make_data(), loss=CorrelationPenalty())
+    assert {"idca", "stochastic_idca"}.isdisjoint(problem.working_solvers())
+    with pytest.raises(IncompatibleProblem, match="DifferenceOfConvex, which 'correlation_penalty' does not offer"):
+        problem.view(DifferenceOfConvex)
