@@ -58,10 +58,6 @@ class Perceptron(ModuleModel):
     activation: str = "relu"
 
     @override
-    def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        return self._forward(params, data.X, data.codes)
-
-    @override
     def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
         if self._device.type != "cpu":
             return super()._forward(params, X, codes)

@@ -119,8 +119,7 @@ class IterativeSolver(Solver):
 
     def record_every(self, problem: Problem) -> int:
         """Iterations from one record to the next."""
-        iterations = int(getattr(self, self.iterations_option))
-        return 1 if self.n_recorded is None else max(iterations // self.n_recorded, 1)
+        return 1 if self.n_recorded is None else max(getattr(self, self.iterations_option) // self.n_recorded, 1)
 
     @property
     def returns_incumbent(self) -> bool:
