@@ -77,6 +77,7 @@ class AdamLagrangian(StochasticSolver):
     """
 
     name: ClassVar[str] = "adam_lagrangian"
+    restores: ClassVar[bool] = True
     keeps_metric: ClassVar[bool] = True
     projects: ClassVar[bool] = False  # in the metric of its steps the nearest point of a domain is another one
 
@@ -98,10 +99,6 @@ class AdamLagrangian(StochasticSolver):
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _AdamLagrangian(self, z, problem, int(rng.integers(2**31)))
-
-    @override
-    def prepared(self, problem: Problem) -> Problem:
-        return problem.with_restoring_slopes()
 
     def solve(
         self,

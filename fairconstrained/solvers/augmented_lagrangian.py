@@ -85,6 +85,7 @@ class AugmentedLagrangian(IterativeSolver):
     """
 
     name: ClassVar[str] = "augmented_lagrangian"
+    restores: ClassVar[bool] = True
     keeps_metric: ClassVar[bool] = True
     records_start: ClassVar[bool] = True
 
@@ -94,10 +95,6 @@ class AugmentedLagrangian(IterativeSolver):
     inner_iter: Count = 40
     penalty: Positive = 10.0
     coarse_rows: Count = 50_000
-
-    @override
-    def prepared(self, problem: Problem) -> Problem:
-        return problem.with_restoring_slopes()
 
     @override
     def n_epochs(self, problem: Problem) -> int:

@@ -74,6 +74,8 @@ class IterativeSolver(Solver):
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     #: Whether a new run with more iterations goes on where one with fewer has ended.
     continues: ClassVar[bool] = False
+    #: Whether constraints get slopes wherever they are violated, see `Problem.with_restoring_slopes`.
+    restores: ClassVar[bool] = False
     #: About how many iterations have a record; None: all.
     n_recorded: ClassVar[int | None] = None
     #: Whether the start has a record, too.
@@ -103,7 +105,7 @@ class IterativeSolver(Solver):
 
     def prepared(self, problem: Problem) -> Problem:
         """The problem as the method is to see it."""
-        return problem
+        return problem.with_restoring_slopes() if self.restores else problem
 
     def new_source(self, view: StochasticView, rng: np.random.Generator) -> Source:
         """Where the steps of one iteration get their rows from; here all rows every time."""

@@ -104,6 +104,7 @@ class ProxyLagrangian(IterativeSolver):
     """
 
     name: ClassVar[str] = "proxy_lagrangian"
+    restores: ClassVar[bool] = True
     records_start: ClassVar[bool] = True
     step_option: ClassVar[str] = "step"
 
@@ -115,10 +116,6 @@ class ProxyLagrangian(IterativeSolver):
     regret: Literal["external", "swap"] = "external"
     blur: Positive = 0.1
     n_records: Count = 500
-
-    @override
-    def prepared(self, problem: Problem) -> Problem:
-        return problem.with_restoring_slopes()
 
     @override
     def record_every(self, problem: Problem) -> int:
