@@ -48,8 +48,7 @@ def with_parameters(cls: type[_T]) -> type[_T]:
     declared = {known.name: known for known in fields(made)}
     order = [
         *(name for name in declared if not declared[name].kw_only),
-        *(name for names, _ in entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters") for name in names),
-        *(name for kind in made.__mro__ for name in inspect.get_annotations(kind)),  # the nearest base's first
+        *(name for kind in made.__mro__ for name in _named(kind)),  # the nearest base's first
     ]
     order = [name for name in dict.fromkeys(order) if name in declared]
     signature = inspect.signature(made.__init__)
@@ -59,6 +58,12 @@ def with_parameters(cls: type[_T]) -> type[_T]:
     made._parameter_checks = {name: c["check"] for name, c in checks.items() if c.get("check") is not None}
     made.__doc__ = inherited_documentation(made, {name: declared[name].default for name in order})
     return made
+
+
+def _named(cls: type) -> list[str]:
+    """Return the names of parameters that the docstring of a class documents, and of all fields that it declares."""
+    documented = entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters")
+    return [*(name for names, _ in documented for name in names), *inspect.get_annotations(cls)]
 
 
 class CheckedParameters:

@@ -27,6 +27,7 @@ from fairconstrained.estimators.parameters import (
     HasIntercept,
     HasThreshold,
     Iterates,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -50,6 +51,7 @@ __all__ = [
     "ChoosesObjective",
     "OnRanks",
     "PartialParity",
+    "UnderOneKappa",
 ]
 
 #: Constraints by the names that ``constraint`` may be.
@@ -148,11 +150,6 @@ class PartialParity(
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
-        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for
-        ``constraint``, in [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to
-        the metric's granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for
-        comparison.
     solver : str, default="auto"
         "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", which takes
         gradient steps and is here for comparison. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches)
@@ -162,7 +159,6 @@ class PartialParity(
         "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
     """
 
-    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)
 
     _constraint_names = tuple(PARITIES)
@@ -170,3 +166,19 @@ class PartialParity(
     def _constraint_named(self, name: str) -> Constraint:
         notion = PARITIES[name]
         return notion(**{option: getattr(self, option) for option in notion().get_params()})
+
+
+@with_parameters
+class UnderOneKappa(StartsWarm):
+    """Parameters of estimators that are fitted under the one kappa that the user gives.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training data* by the function of `fairconstrained.metrics` for
+        ``constraint``, in [0, 1], or [0, 1/2] for "group_auc". With ``solver="auto"`` the fitted model keeps it up to
+        the metric's granularity, or `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for
+        comparison.
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)

@@ -21,6 +21,7 @@ from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
     HasIntercept,
     Iterates,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -30,7 +31,7 @@ from fairconstrained.objectives import Logistic, Objective, PairwiseAUC
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import MomentSolver, Solver, SolverResult
 
-__all__ = ["AUCFairClassifier"]
+__all__ = ["AUCFairClassifier", "BaseAUCFairClassifier"]
 
 #: Values of ``surrogate``: the constraint, and the loss of a pair that stands for the AUC as the objective.
 SURROGATES: dict[str, tuple[type[Constraint], str]] = {
@@ -48,8 +49,7 @@ _PAPERS_PROBLEM = {"surrogate": "quadratic", "objective": "auc", "alpha": 0.0}
 
 
 @with_parameters
-class AUCFairClassifier(
-    AUCStreaming,
+class BaseAUCFairClassifier(
     HoldsOut,
     FairClassifierMixin,
     TakesConstraint,
@@ -59,27 +59,10 @@ class AUCFairClassifier(
     Iterates,
     FollowsPaper,
 ):
-    r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
-
-    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
-              \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,
-
-    where :math:`\mathrm{AUC}(G, G')` is the probability that a row of G has a higher score than a row of G', ties
-    counting one half, and the sets are given by ``constraint``. With ``surrogate="ramp"``, ``kappa`` bounds exactly
-    this difference on the training rows. The quadratic surrogate of the paper,
-
-    .. math:: E_{G_1, G_1'}\, \ell(h_w(x') - h_w(x)) + E_{G_2, G_2'}\, \ell(h_w(x) - h_w(x')) \le 1 + \kappa
-              \quad \text{(and with the AUCs exchanged)}, \qquad \ell(t) = \tfrac{1}{2} (t - 1)^2,
-
-    is convex for linear scores, depends on the data only through moments, and can be trained on a stream; but it bounds
-    the variance of the scores more than the gap.
+    """Classifier with bounds on AUC gaps of its scores; a subclass says where kappa comes from.
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
-        Largest gap that is allowed. With ``surrogate="ramp"`` it bounds the gap *measured on the training data*, in
-        [0, 0.5]. With ``surrogate="quadratic"`` it bounds the surrogate, at least 0 (the paper uses up to 10), which
-        promises nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
     constraint : str, callable, sequence of four masks, Constraint or list of (str, Constraint), default="inter_group"
         "group_auc", "inter_group" (xAUC), "intra_group", "positive_equality", "negative_equality" or "bpsn_bnsp", or
         another name of these metrics (:doc:`/guide/metrics`); see `fairconstrained.constraints.AUCGap` for their sets.
@@ -132,23 +115,8 @@ class AUCFairClassifier(
     ValueError
         From `fit`: if a set of rows that the metric compares is empty (with the counts), ``protected`` is not among
         the groups, or ``kappa`` is out of its range.
-
-    References
-    ----------
-    Yao, Lin, Yang, Stochastic Methods for AUC Optimization subject to AUC-based Fairness Constraints, AISTATS 2023,
-    arXiv:2212.12603: eqs. 2 and 6.
-
-    Examples
-    --------
-    >>> from fairconstrained import AUCFairClassifier
-    >>> from fairconstrained.datasets import make_biased_classification
-    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
-    >>> model = AUCFairClassifier(kappa=0.02).fit(X, y, sensitive_features=group)
-    >>> model.constraint_values_["inter_group"] <= 0.0201
-    True
     """
 
-    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
     constraint: Any = parameter("inter_group", [str, Constraint, callable, "array-like"])
     protected: Hashable | None = parameter(None)
     objective: str = parameter("logistic", [StrOptions(set(OBJECTIVES))])
@@ -196,11 +164,6 @@ class AUCFairClassifier(
     def _auto_solver(self, problem: Problem) -> str:
         return MomentSolver.name if MomentSolver.name in problem.working_solvers() else self._default_solver
 
-    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
-        """Implement `BaseFairEstimator._adopt`; a stream before this fit is forgotten."""
-        self._stream = None
-        return super()._adopt(problem, result, target, labels)
-
     def _held_out_share(self) -> float | None:
         return self.validation_fraction
 
@@ -209,3 +172,50 @@ class AUCFairClassifier(
         if self._held_out is None:
             return super()._solve(solver, problem, start, rng)
         return self._held_out.solve(solver, problem, start, rng)
+
+
+@with_parameters
+class AUCFairClassifier(AUCStreaming, BaseAUCFairClassifier, StartsWarm):
+    r"""Classifier with a bound on the difference of two AUCs, which no threshold enters.
+
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad
+              \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa,
+
+    where :math:`\mathrm{AUC}(G, G')` is the probability that a row of G has a higher score than a row of G', ties
+    counting one half, and the sets are given by ``constraint``. With ``surrogate="ramp"``, ``kappa`` bounds exactly
+    this difference on the training rows. The quadratic surrogate of the paper,
+
+    .. math:: E_{G_1, G_1'}\, \ell(h_w(x') - h_w(x)) + E_{G_2, G_2'}\, \ell(h_w(x) - h_w(x')) \le 1 + \kappa
+              \quad \text{(and with the AUCs exchanged)}, \qquad \ell(t) = \tfrac{1}{2} (t - 1)^2,
+
+    is convex for linear scores, depends on the data only through moments, and can be trained on a stream; but it bounds
+    the variance of the scores more than the gap.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Largest gap that is allowed. With ``surrogate="ramp"`` it bounds the gap *measured on the training data*, in
+        [0, 0.5]. With ``surrogate="quadratic"`` it bounds the surrogate, at least 0 (the paper uses up to 10), which
+        promises nothing about the gap; ``constraint_values_`` has the gap. None: unconstrained, for comparison.
+
+    References
+    ----------
+    Yao, Lin, Yang, Stochastic Methods for AUC Optimization subject to AUC-based Fairness Constraints, AISTATS 2023,
+    arXiv:2212.12603: eqs. 2 and 6.
+
+    Examples
+    --------
+    >>> from fairconstrained import AUCFairClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = AUCFairClassifier(kappa=0.02).fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["inter_group"] <= 0.0201
+    True
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """Implement `BaseFairEstimator._adopt`; a stream before this fit is forgotten."""
+        self._stream = None
+        return super()._adopt(problem, result, target, labels)

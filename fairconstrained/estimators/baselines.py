@@ -23,6 +23,7 @@ from fairconstrained.estimators.parameters import (
     HasThreshold,
     Iterates,
     Reports,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -47,6 +48,7 @@ class PairwiseParityClassifier(
     HasGroupModels,
     HasIntercept,
     Iterates,
+    StartsWarm,
     ChoosesSolver,
 ):
     r"""Linear classifier with a bound on a *quadratic surrogate* of a pairwise AUC gap: a baseline.
@@ -122,6 +124,7 @@ class RegularizedParityClassifier(
     HasThreshold,
     HasGroupModels,
     HasIntercept,
+    StartsWarm,
     Reports,
 ):
     r"""Linear classifier with a *penalty* on the partial parity gap of its scores: a baseline.

@@ -21,6 +21,7 @@ from fairconstrained.estimators.parameters import (
     HasIntercept,
     HasThreshold,
     Reports,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -41,6 +42,7 @@ class CorrelationPenaltyClassifier(
     HasThreshold,
     HasGroupModels,
     HasIntercept,
+    StartsWarm,
     Reports,
 ):
     r"""Classifier with a *penalty* on the correlation of its scores with a group: a baseline.

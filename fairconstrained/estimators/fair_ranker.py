@@ -27,6 +27,7 @@ from fairconstrained.estimators.parameters import (
     ChoosesSolver,
     HandlesSmallGroups,
     Iterates,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -89,7 +90,7 @@ class _Pairs(NamedTuple):
 
 
 @with_parameters
-class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, ChoosesSolver):
+class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver):
     r"""Ranker whose pairs of documents are ranked right as often for one group as for another.
 
     .. math:: \min_w \; \frac{1}{|P|} \sum_{(i, j) \in P} \log \bigl( 1 + e^{-(h_w(x_i) - h_w(x_j))} \bigr)

@@ -22,7 +22,7 @@ from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
-from fairconstrained.estimators.parameters import HandlesSmallGroups, parameter, with_parameters
+from fairconstrained.estimators.parameters import HandlesSmallGroups, StartsWarm, parameter, with_parameters
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
 from fairconstrained.metrics.rates import OVER_LABELS
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
@@ -36,7 +36,14 @@ __all__ = ["LossParityClassifier"]
 
 @with_parameters
 class LossParityClassifier(
-    EpochStreaming, HoldsOut, FairClassifierMixin, TakesConstraint, ModuleScores, HandlesSmallGroups, FollowsPaper
+    EpochStreaming,
+    HoldsOut,
+    FairClassifierMixin,
+    TakesConstraint,
+    ModuleScores,
+    HandlesSmallGroups,
+    StartsWarm,
+    FollowsPaper,
 ):
     r"""Neural network with a bound on the gaps between the groups' mean losses.
 

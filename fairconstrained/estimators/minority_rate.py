@@ -23,7 +23,7 @@ from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators.parameters import HasIntercept, Iterates, parameter, with_parameters
+from fairconstrained.estimators.parameters import HasIntercept, Iterates, StartsWarm, parameter, with_parameters
 from fairconstrained.groups import Groups
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import GroupLoss, Loss, Objective, TruncatedLogistic
@@ -80,7 +80,7 @@ class _ConstraintRows:
 
 @with_parameters
 class MinorityRateClassifier(
-    FairClassifierMixin, TellsStationarity, LinearScores, HasIntercept, Iterates, FollowsPaper
+    FairClassifierMixin, TellsStationarity, LinearScores, HasIntercept, Iterates, StartsWarm, FollowsPaper
 ):
     r"""Linear classifier that gives a minority at least a share of its positive predictions.
 

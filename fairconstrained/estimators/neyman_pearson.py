@@ -25,7 +25,14 @@ from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import ModuleScores
-from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HasIntercept,
+    Iterates,
+    StartsWarm,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.models import LinearModel
 from fairconstrained.models.base import OutputModel
 from fairconstrained.models.margins import MarginData, MarginModel
@@ -43,7 +50,9 @@ _START = 200, 1e-3
 
 
 @with_parameters
-class NeymanPearsonClassifier(ClassOutputs, TellsStationarity, ModuleScores, HasIntercept, Iterates, ChoosesSolver):
+class NeymanPearsonClassifier(
+    ClassOutputs, TellsStationarity, ModuleScores, HasIntercept, Iterates, StartsWarm, ChoosesSolver
+):
     r"""Classifier that is best for some classes while the losses, or errors, of the others stay within bounds.
 
     .. math:: \min_h \; \sum_{k \in P} L_k(h) + \frac{\alpha}{2} \sum_k \|w_k\|^2 \quad \text{s.t.} \quad

@@ -20,6 +20,7 @@ __all__ = [
     "HasThreshold",
     "Iterates",
     "Reports",
+    "StartsWarm",
     "parameter",
     "with_parameters",
 ]
@@ -31,18 +32,28 @@ SMALL_GROUPS = [StrOptions({"error", "merge", "ignore"})]
 
 @with_parameters
 class Reports:
-    """Parameters of every estimator.
+    """Parameter of every estimator.
 
     Parameters
     ----------
     verbose : int, default=0
         Positive: print a line per iteration.
+    """
+
+    verbose: int = parameter(0, ["verbose"])
+
+
+@with_parameters
+class StartsWarm:
+    """Parameter of estimators that may go on from their last fit.
+
+    Parameters
+    ----------
     warm_start : bool, default=False
         Start from the last fit, its multipliers included, also after `set_params` with another ``kappa``. Ignored where
         the features, the groups or the layers have changed.
     """
 
-    verbose: int = parameter(0, ["verbose"])
     warm_start: bool = parameter(False, ["boolean"])
 
 

@@ -16,7 +16,14 @@ from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
-from fairconstrained.estimators.parameters import ChoosesSolver, HasIntercept, Iterates, parameter, with_parameters
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HasIntercept,
+    Iterates,
+    StartsWarm,
+    parameter,
+    with_parameters,
+)
 from fairconstrained.metrics.shares import POSITIVE_RATES
 from fairconstrained.objectives import Objective, TruncatedLogistic
 from fairconstrained.problem import Problem
@@ -27,7 +34,14 @@ __all__ = ["ParityPairClassifier"]
 
 @with_parameters
 class ParityPairClassifier(
-    FairClassifierMixin, TakesConstraint, TellsStationarity, LinearScores, HasIntercept, Iterates, ChoosesSolver
+    FairClassifierMixin,
+    TakesConstraint,
+    TellsStationarity,
+    LinearScores,
+    HasIntercept,
+    Iterates,
+    StartsWarm,
+    ChoosesSolver,
 ):
     r"""Linear classifier with a bound against accepting one group and rejecting another.
 

@@ -7,42 +7,22 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import StrOptions
 
-from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, ChoosesObjective, PartialParity
+from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, ChoosesObjective, PartialParity, UnderOneKappa
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.metrics.label_ranks import RANKS, Ranks
 from fairconstrained.objectives import Objective, Squared
 
-__all__ = ["PartialParityClassifier", "PartialParityRegressor"]
+__all__ = ["BasePartialParityClassifier", "PartialParityClassifier", "PartialParityRegressor"]
 
 #: Settings that the experiments of the paper have in common (sections 7 and G.2).
 _PAPERS_PROBLEM = {"surrogate": "ramp", "surrogate_width": 1.0, "n_levels": 10, "alpha": 0.0}
 
 
 @with_parameters
-class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, ChoosesObjective):
-    r"""Classifier with bounds on partial parity gaps of its scores.
-
-    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
-              \quad \text{s.t.} \quad
-              \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
-
-    The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a loss of pairs,
-    a surrogate of the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g with scores above
-    :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``constraint``
-
-    .. math::
-        \text{statistical\_parity:} \quad & \max_\theta
-        |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha) \\
-        \text{demographic\_parity:} \quad &
-        |\mathrm{clip}(\bar F_g(\hat\theta)) - \mathrm{clip}(\bar F_{g'}(\hat\theta))| / (\beta - \alpha) \\
-        \text{equal\_opportunity:} \quad & \text{the demographic one among the positives} \\
-        \text{equalized\_odds:} \quad & \text{the larger of those among the positives and among the negatives} \\
-        \text{group\_auc:} \quad &
-        |P(s \ge s' \mid g, g', \text{both ranks in } [\alpha, \beta)) - 1/2|
-
-    with the fixed threshold :math:`\hat\theta`.
+class BasePartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, ChoosesObjective):
+    r"""Classifier with bounds on partial parity gaps of its scores; a subclass says where kappa comes from.
 
     Parameters
     ----------
@@ -91,6 +71,40 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
     stationarity_report_ : dict
         The least :math:`\epsilon` of Definition 6.1 and its parts too, by the names of
         `fairconstrained.solvers.KKTConditions`. Only if ``compute_stationarity``.
+    """
+
+    ranks: Ranks = parameter("group_and_label", [StrOptions(set(RANKS))])
+
+    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "idca": _PAPERS_PROBLEM | {"group_interactions": True},
+        "switching_subgradient": _PAPERS_PROBLEM | {"group_interactions": True},
+        "stochastic_idca": _PAPERS_PROBLEM,
+    }
+
+
+@with_parameters
+class PartialParityClassifier(BasePartialParityClassifier, UnderOneKappa):
+    r"""Classifier with bounds on partial parity gaps of its scores.
+
+    .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
+              \quad \text{s.t.} \quad
+              \max_{g, g'} \mathrm{gap}_{g, g'}(h_w) \le \kappa
+
+    The scores :math:`h_w` are linear or those of a torch module, and f is the mean loss of the rows or a loss of pairs,
+    a surrogate of the AUC. With the rank :math:`\bar F_g(\theta)`, the share of group g with scores above
+    :math:`\theta`, and :math:`\mathrm{clip}(F) = \min(F, \beta) - \min(F, \alpha)`, the gap is by ``constraint``
+
+    .. math::
+        \text{statistical\_parity:} \quad & \max_\theta
+        |\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))| / (\beta - \alpha) \\
+        \text{demographic\_parity:} \quad &
+        |\mathrm{clip}(\bar F_g(\hat\theta)) - \mathrm{clip}(\bar F_{g'}(\hat\theta))| / (\beta - \alpha) \\
+        \text{equal\_opportunity:} \quad & \text{the demographic one among the positives} \\
+        \text{equalized\_odds:} \quad & \text{the larger of those among the positives and among the negatives} \\
+        \text{group\_auc:} \quad &
+        |P(s \ge s' \mid g, g', \text{both ranks in } [\alpha, \beta)) - 1/2|
+
+    with the fixed threshold :math:`\hat\theta`.
 
     References
     ----------
@@ -118,17 +132,9 @@ class PartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, 
     ['rate', 'top']
     """
 
-    ranks: Ranks = parameter("group_and_label", [StrOptions(set(RANKS))])
-
-    _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "idca": _PAPERS_PROBLEM | {"group_interactions": True},
-        "switching_subgradient": _PAPERS_PROBLEM | {"group_interactions": True},
-        "stochastic_idca": _PAPERS_PROBLEM,
-    }
-
 
 @with_parameters
-class PartialParityRegressor(FairRegressorMixin, PartialParity):
+class PartialParityRegressor(FairRegressorMixin, PartialParity, UnderOneKappa):
     r"""Least squares with bounds on partial parity gaps of the predictions.
 
     .. math:: \min_w \; \frac{1}{2 n} \sum_i (h_w(x_i) - y_i)^2 + \frac{\alpha}{2} \|w\|^2

@@ -23,6 +23,7 @@ from fairconstrained.estimators.parameters import (
     HasGroupModels,
     HasIntercept,
     Iterates,
+    StartsWarm,
     parameter,
     with_parameters,
 )
@@ -48,6 +49,7 @@ class RateParityClassifier(
     HasIntercept,
     HandlesSmallGroups,
     Iterates,
+    StartsWarm,
     FollowsPaper,
 ):
     r"""Classifier with bounds on the gaps between the rates of groups.

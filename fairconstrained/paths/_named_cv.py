@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from sklearn.base import _fit_context
+from sklearn import config_context
 
-from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.estimators import AUCFairClassifier, BaseFairEstimator, PartialParityClassifier
-from fairconstrained.paths._path_cv import FIT, ChoiceParameters, choose, kappa_of
+from fairconstrained.estimators.auc_fair import BaseAUCFairClassifier
+from fairconstrained.estimators.partial_parity import BasePartialParityClassifier
+from fairconstrained.paths._path_cv import ChoiceParameters, choose, kappa_of
 
 __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
 
@@ -19,36 +20,32 @@ __all__ = ["AUCFairClassifierCV", "PartialParityClassifierCV"]
 class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
     """Mixin over an estimator, which then has the parameters of the choice in place of ``kappa``.
 
-    Derive from it and from the estimator, in this order.
+    Derive from it and from the base of the estimator, in this order, and name the estimator in ``_fitted_class``.
     """
 
-    # no parameters here: every fit of the path has its own
+    #: No parameter here: every fit of the path has its own.
     kappa: ClassVar[Any] = None
-    warm_start: ClassVar[bool] = False
+    #: The estimator that is fitted under every kappa.
     _fitted_class: ClassVar[type[BaseFairEstimator]]
     #: Names of what an earlier fit has left.
     _learnt: ClassVar[tuple[str, ...]] = ()
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        if ChoosesKappa in cls.__bases__:
-            cls._fitted_class = cls.__bases__[-1]
-        super().__init_subclass__(**kwargs)
-
-    @documented_by(FIT)
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the path on all rows and on those of every fold, and keep the model that is chosen."""
+    def _fit(self, X: Any, y: Any, *columns: Any) -> None:
+        """Implement `BaseFairEstimator._fit`: fit the path on all rows and on those of every fold, and choose."""
+        sensitive_features, sample_weight = columns
         own = self.get_params(deep=False)
         names = self._fitted_class._get_param_names()
         estimator = self._fitted_class(**{name: own[name] for name in names if name in own})
         estimator.set_params(verbose=max(int(self.verbose) - 1, 0))
-        path, index = choose(self, estimator, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        with config_context(skip_parameter_validation=False):  # the parameters of the path are not yet checked
+            path, index = choose(
+                self, estimator, X, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+            )
         best = path.models[index]
         learnt = {name: value for name, value in vars(best).items() if name not in best.get_params(deep=False)}
         learnt |= {"path_": path, "best_index_": index, "kappa_": kappa_of(path, index)}
         rest = {name: value for name, value in vars(self).items() if name not in self._learnt}
         self.__dict__ = rest | learnt | {"_learnt": tuple(learnt)}
-        return self
 
     def forget_rows(self) -> Self:
         """Forget which rows the model and those of its path were fitted on, as the estimator does."""
@@ -64,13 +61,11 @@ class ChoosesKappa(ChoiceParameters, BaseFairEstimator):
         """Return the parameters without a bound; ``kappa`` is none of the parameters here."""
         if kappa is not None:
             raise ValueError(f"{type(self).__name__} chooses its own kappa; take {self._fitted_class.__name__}.")
-        return {
-            name: value for name, value in super()._bound_params(kappa).items() if name not in ("kappa", "warm_start")
-        }
+        return {name: value for name, value in super()._bound_params(kappa).items() if name != "kappa"}
 
 
 @with_parameters
-class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
+class PartialParityClassifierCV(ChoosesKappa, BasePartialParityClassifier):
     """`PartialParityClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
 
     For every kappa of a path (see `fairness_path`) it measures accuracy and gap on held-out folds, and keeps the most
@@ -92,9 +87,11 @@ class PartialParityClassifierCV(ChoosesKappa, PartialParityClassifier):
     True
     """
 
+    _fitted_class = PartialParityClassifier
+
 
 @with_parameters
-class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
+class AUCFairClassifierCV(ChoosesKappa, BaseAUCFairClassifier):
     """`AUCFairClassifier` that chooses its kappa on held-out rows, as `LogisticRegressionCV` chooses its C.
 
     For every kappa of a path (see `fairness_path`) it measures AUC and gap on held-out folds, and keeps the model of
@@ -116,7 +113,4 @@ class AUCFairClassifierCV(ChoosesKappa, AUCFairClassifier):
     True
     """
 
-    @property
-    def partial_fit(self) -> Any:
-        """A stream has no folds to choose on."""
-        raise AttributeError("AUCFairClassifierCV has no partial_fit; AUCFairClassifier has.")
+    _fitted_class = AUCFairClassifier

@@ -13,7 +13,6 @@ from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 
-from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.model_selection.delegation import DelegatesToFitted
@@ -21,38 +20,9 @@ from fairconstrained.model_selection.pipelines import before_last_step, last_ste
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
 
-__all__ = ["FIT", "ChoiceParameters", "FairnessPathCV", "choose"]
+__all__ = ["ChoiceParameters", "FairnessPathCV", "choose"]
 
 _FOLDS = 5
-#: Documentation of what `fit` of these estimators has in common.
-FIT = """Parameters
-----------
-X : array-like or sparse matrix of shape (n_samples, n_features)
-    Features.
-y : array-like of shape (n_samples,)
-    Target.
-sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-    The group of every row; without it there is nothing to bound, and the model is the unconstrained one.
-sample_weight : array-like of shape (n_samples,), optional
-    Non-negative weights.
-
-Returns
--------
-self : estimator
-    Unchanged if an error or an interruption occurs.
-
-Raises
-------
-ValueError
-    As `fairness_path`.
-
-Warns
------
-ConvergenceWarning
-    As `fairness_path`.
-FairnessWarning
-    If there is nothing to compare, or no model is within ``bound``.
-"""
 
 
 @with_parameters
@@ -163,7 +133,6 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
     _kept: ClassVar[str] = "best_estimator_"
     estimator: Any = parameter(allowed=[HasMethods(["fit"])], kw_only=False)
 
-    @documented_by(FIT)
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **fit_params: Any
@@ -172,8 +141,33 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
 
         Parameters
         ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row; without it there is nothing to bound, and the model is the unconstrained one.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
         **fit_params : dict
             Further arguments of the estimator's `fit`, such as ``qid``.
+
+        Returns
+        -------
+        self : estimator
+            Unchanged if an error or an interruption occurs.
+
+        Raises
+        ------
+        ValueError
+            As `fairness_path`.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fairness_path`.
+        FairnessWarning
+            If there is nothing to compare, or no model is within ``bound``.
         """
         path, index = choose(
             self,
