@@ -226,7 +226,7 @@ class _Proximal(FromFeasible):
         return super().conclude(ended(result, self._is_optimal) if has_rule else result, problem)
 
     def _solution(self, source: Source, problem: Problem) -> np.ndarray:
-        """What the oracle finds for the subproblem around the iterate."""
+        """Return the point that the oracle finds for the subproblem around the iterate."""
         o, moduli = self._options, self._moduli
         subproblem = Subproblem(source.view, self.z, moduli.proximity)
         if o.oracle == "online":
