@@ -30,13 +30,12 @@ from fairconstrained.certification.evidence import METHODS, Evidence, evidence_o
 from fairconstrained.certification.sample import (
     Sample,
     as_loss_bound,
-    check_fraction,
     groups_of,
     resolve_metric,
 )
 from fairconstrained.certification.seen_rows import Overlap, check_unseen, model_kappa
 from fairconstrained.checks.inputs import refuse_masked
-from fairconstrained.checks.messages import is_number, shortened
+from fairconstrained.checks.messages import check_fraction, is_number, shortened
 from fairconstrained.estimators.saving import PlainState
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer

@@ -20,8 +20,9 @@ from typing_extensions import override
 
 from fairconstrained.certification.evidence import Evidence, offers
 from fairconstrained.certification.resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
-from fairconstrained.certification.sample import Sample, check_fraction, resolve_metric, strata_of
+from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
 from fairconstrained.checks.inputs import as_table, refuse_masked
+from fairconstrained.checks.messages import check_fraction
 from fairconstrained.groups import GroupEncoder
 
 __all__ = ["BootstrapEvidence", "Replicates", "gap_interval", "resampled", "statistic_of"]

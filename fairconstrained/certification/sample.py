@@ -19,7 +19,6 @@ from fairconstrained.metrics.registry import check_options, find_metric, info_of
 __all__ = [
     "Sample",
     "as_loss_bound",
-    "check_fraction",
     "groups_of",
     "resolve_metric",
     "strata_of",
@@ -144,13 +143,6 @@ def _by_group(groups: Groups, params: dict[str, Any]) -> dict[str, Any]:
         inside = groups.codes == protected_code(groups.labels, params["protected"])
         columns["side"] = np.where(inside, "protected", "others")
     return columns
-
-
-def check_fraction(name: str, value: Any) -> float:
-    """Raise a ValueError unless ``value`` lies strictly between 0 and 1."""
-    if not (is_number(value) and 0 < value < 1):
-        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
-    return float(value)
 
 
 def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[..., Any], dict[str, Any]]:

@@ -11,7 +11,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-__all__ = ["check_arguments", "is_number", "shortened", "shortened_table"]
+__all__ = [
+    "check_arguments",
+    "check_fraction",
+    "check_integer",
+    "check_not_negative",
+    "check_positive",
+    "is_number",
+    "shortened",
+    "shortened_table",
+]
 
 
 def shortened(values: Iterable[Any], most: int = 10) -> str:
@@ -45,6 +54,34 @@ def is_number(value: Any) -> bool:
     if isinstance(value, Integral):  # whose floats may overflow
         return not isinstance(value, bool)
     return isinstance(value, Real) and math.isfinite(value)
+
+
+def check_positive(**constants: Any) -> None:
+    """Raise a ValueError for a constant that is not a finite number above 0."""
+    for name, value in constants.items():
+        if not is_number(value) or not 0 < value < float("inf"):
+            raise ValueError(f"{name} must be a finite number above 0; got {value!r}.")
+
+
+def check_not_negative(**constants: Any) -> None:
+    """Raise a ValueError for a constant that is not a finite number of at least 0."""
+    for name, value in constants.items():
+        if not is_number(value) or not 0 <= value < float("inf"):
+            raise ValueError(f"{name} must be a finite number of at least 0; got {value!r}.")
+
+
+def check_fraction(name: str, value: float) -> float:
+    """Return a number strictly between 0 and 1, or raise a ValueError."""
+    if not is_number(value) or not 0 < value < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1; got {value!r}.")
+    return float(value)
+
+
+def check_integer(name: str, value: Any) -> int:
+    """Return an integer of at least 1, or raise a ValueError."""
+    if not isinstance(value, Integral) or not is_number(value) or value < 1:
+        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
+    return int(value)
 
 
 def check_arguments(function: Callable[..., Any], allowed: str, *arguments: Any) -> None:

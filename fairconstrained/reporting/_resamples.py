@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +19,7 @@ from fairconstrained.certification.resampling import (
     jackknife_blocks,
     without_blocks,
 )
+from fairconstrained.checks.messages import check_fraction
 from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._rows import ReportRows
 
@@ -44,16 +45,15 @@ class Resampling(NamedTuple):
     @classmethod
     def of(cls, level: Any, n_resamples: Any, random_state: Any) -> Self:
         """Validate; None for ``n_resamples`` is the fewest that the level allows."""
-        if not isinstance(level, Real) or not 0 < float(level) < 1:
-            raise ValueError(f"level must be between 0 and 1, got {level!r}.")
-        fewest = fewest_resamples((1 - float(level)) / 2)
+        level = check_fraction("level", level)
+        fewest = fewest_resamples((1 - level) / 2)
         n_resamples = fewest if n_resamples is None else n_resamples
         if not isinstance(n_resamples, Integral) or 0 != int(n_resamples) < fewest:
             raise ValueError(
                 f"n_resamples must be 0, for no intervals, or at least {fewest} for intervals of level {level:g}; "
                 f"got {n_resamples!r}."
             )
-        return cls(float(level), int(n_resamples), _seed(random_state))
+        return cls(level, int(n_resamples), _seed(random_state))
 
 
 def gap_intervals(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from fairconstrained.metrics.validation import (
     check_binary_labels,
     check_groups,
     check_scores,
+    check_threshold,
     check_true_labels,
 )
 
@@ -84,7 +84,7 @@ class ReportRows:
         if np.size(y_true) == 0:
             raise ValueError("a report needs rows, and y_true is empty.")
         positive, names = check_true_labels(y_true, pos_label)
-        _check_threshold(threshold)
+        threshold = check_threshold(threshold)
         scores = None if y_score is None else check_scores(y_score, positive)
         if has_probabilities is None:
             has_probabilities = scores is not None and _are_probabilities(scores, threshold)
@@ -107,7 +107,7 @@ class ReportRows:
             sensitive_features=frame,
             sample_weight=None if sample_weight is None else grouped.weights,
             grouped=grouped,
-            threshold=float(threshold),
+            threshold=threshold,
             interval=interval,
             labels=labels or names,
             has_probabilities=has_probabilities,
@@ -181,11 +181,6 @@ class ShownRows:
     sample_weight: np.ndarray | None
     interval: Any
     score_name: str
-
-
-def _check_threshold(threshold: Any) -> None:
-    if not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
-        raise ValueError(f"threshold must be a finite number, got {threshold!r}.")
 
 
 def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:

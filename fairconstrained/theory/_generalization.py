@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 import torch
 
+from fairconstrained.checks.messages import check_fraction, check_integer, check_not_negative, check_positive
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.validation import check_groups, check_scores
 from fairconstrained.surrogates import SURROGATES
-from fairconstrained.theory._checks import check_fraction, check_integer, check_not_negative, check_positive
 
 __all__ = ["GeneralizationBound", "ObjectiveBound", "generalization_bound", "objective_bound", "rows_near_thresholds"]
 

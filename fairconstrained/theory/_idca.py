@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log1p
+from math import ceil, log1p
 
-from fairconstrained.theory._checks import check_not_negative, check_positive, whole
+from fairconstrained.checks.messages import check_not_negative, check_positive
 
-__all__ = ["IDCAParameters", "idca_parameters", "ssg_iterations"]
+__all__ = ["IDCAParameters", "idca_parameters", "ssg_iterations", "whole"]
 
 
 @dataclass(frozen=True)
@@ -131,3 +131,8 @@ def ssg_iterations(precision: float, *, lipschitz: float, strong_convexity: floa
     check_not_negative(distance=distance)
     steps = lipschitz**2 / (precision * strong_convexity) * log1p(strong_convexity * distance**2 / precision)
     return max(whole(steps), 1)
+
+
+def whole(iterations: float) -> int:
+    """Return the least integer that is not below a number of iterations, up to rounding errors."""
+    return ceil(iterations * (1 - 1e-12))

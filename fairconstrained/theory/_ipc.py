@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import exp, log, log1p, sqrt
 
-from fairconstrained.theory._checks import check_fraction, check_integer, check_not_negative, check_positive, whole
+from fairconstrained.checks.messages import check_fraction, check_integer, check_not_negative, check_positive
+from fairconstrained.theory._idca import whole
 
 __all__ = [
     "IPCParameters",

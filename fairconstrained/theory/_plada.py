@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fairconstrained.theory._checks import check_fraction, check_not_negative, check_positive
+from fairconstrained.checks.messages import check_fraction, check_not_negative, check_positive
 
 __all__ = ["PLADASteps", "plada_steps"]
 
