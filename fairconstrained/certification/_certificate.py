@@ -66,7 +66,7 @@ class Certificate(PlainState):
         Exceeded by the gap in the population with probability at most ``delta``, over the draw of the sample.
     delta : float
     kappa : float or None
-        Value that the metric was to be certified not to exceed.
+        Value that the metric should not exceed.
     method : {"hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
@@ -77,11 +77,11 @@ class Certificate(PlainState):
     union : str
         These events in words.
     cells : DataFrame
-        The counts that the bound rests on, with the estimates and, where the bound is made of them, their ends, each
-        of which holds with probability ``1 - delta / n_events``.
+        The counts from which the bound is computed, with the estimates and, where the bound is computed from them,
+        their confidence limits, each of which holds with probability ``1 - delta / n_events``.
     share_seen : float or None
-        Share of the rows on which the model was fitted. Not 0 only if ``allow_training_data``; 0 also where it is no
-        more than chance could be, or 1 %; None if the model keeps no record that tells.
+        Share of the rows on which the model was fitted. It is above 0 only if ``allow_training_data``, and 0 as well if
+        the overlap can be due to chance or is at most 1 %; None if the model keeps no record of its rows.
     noticeable_overlap : int or None
         The fewest rows in common with the fit that are noticed with a probability of at least 95 %: models remember
         hashes of at most 5,000 of their rows. None if even all might not be, or if nothing is known.

@@ -48,9 +48,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
     .. math:: P\bigl(\text{certified and gap in the population} > \kappa\bigr) \le \delta
 
     `fit` sets a part of the rows aside for calibration. With the others it chooses the loosest inner bound with which a
-    certificate for ``kappa`` may be expected to pass, and fits the estimator with it. Then it tests once, on the rows
-    set aside, as `certify` does. It never tests twice on them without paying: each of up to ``max_tests`` tests has a
-    confidence of ``1 - delta / max_tests``, and their order is settled before the first one.
+    certificate for ``kappa`` can be expected to pass, and fits the estimator with it. Then it tests once, on the
+    calibration rows, as `certify` does. If more than one test is allowed, each of up to ``max_tests`` tests has a
+    confidence of ``1 - delta / max_tests``, and their order is fixed before the first one.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     metric_params : dict, default=None
         Further arguments of the metric.
     delta : float, default=0.05
-        Probability with which the promise may be broken, in (0, 1); over the draw of the rows.
+        Probability, in (0, 1), that the model is certified although its gap exceeds ``kappa``; over the draw of the
+        rows.
     calibration_fraction : float, default=0.3
         Share of the rows that the fit does not see, in (0, 1).
     max_tests : int, default=1
@@ -73,16 +74,16 @@ class CertifiedFairClassifier(DelegatesToFitted):
         tested.
     kappas : array-like, default=None
         Inner bounds to choose from. None: 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2 and 0.1 times ``kappa``. Give them if the
-        estimator bounds another quantity than the metric; a single one is taken as it is. Those that the groups are
-        too small to tell from zero are left out, unless it is the loosest.
+        estimator bounds another quantity than the metric; a single one is used without a choice. Bounds so small that
+        the groups cannot distinguish them from zero are left out, except the loosest one.
     power : float, default=0.8
-        Probability with which the test is to pass that the inner bound is chosen for, in [0.5, 1). Planned for; not
+        Intended probability of passing the test, in [0.5, 1), for which the inner bound is chosen. It is not
         guaranteed.
     cv : int or cross-validation splitter, default=3
         Folds of the rows that are fitted on, by which the inner bound is chosen.
     method : str, default="auto"
-        Kind of bound, as in `certify`. With "bootstrap" (and "auto" for a metric that has nothing else) the promise
-        holds in the limit of many rows only.
+        Kind of bound, as in `certify`. With "bootstrap" (and "auto" for a metric that has no other method) the
+        guarantee holds in the limit of many rows only.
     loss_bound : float or pair of floats, default=None
         Numbers between which all losses lie, as in `certify`.
     n_resamples : int, default=1000
@@ -123,15 +124,15 @@ class CertifiedFairClassifier(DelegatesToFitted):
     groups and labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit; the
     certificate counts every row once.
 
-    Nothing that is fitted inside sees the rows set aside. What is fitted *around* it does: put scalers and searches
-    into ``estimator``, not around the `CertifiedFairClassifier`, else the model depends on the rows of its test.
+    Fits inside do not use the calibration rows. Fits *around* it do: put scalers and searches into ``estimator``, not
+    around the `CertifiedFairClassifier`, or else the model depends on the rows of its test.
 
-    The guarantee rests on the test alone. The plan only decides how much accuracy is given up for a good chance to
-    pass: with the gap :math:`\hat g` of held-out rows, the bound B of as many rows as are set aside, and the standard
-    deviation :math:`\sigma` of :math:`\hat g`, the loosest inner bound with
-    :math:`B(\hat g, n_{cal}) + z_{power} \, \sigma \sqrt{n_{fit} / n_{cal} + 2} \le \kappa` is taken, and the one
-    of the least value if there is none. The variances are those of the gap on the rows set aside, of :math:`\hat g`,
-    and of the gap of the final model itself, which meets its bound on the rows that it was fitted on.
+    The guarantee depends on the test alone. The plan only chooses between accuracy and the probability of passing: with
+    the gap :math:`\hat g` of held-out rows, the bound B of as many rows as are set aside, and the standard deviation
+    :math:`\sigma` of :math:`\hat g`, the loosest inner bound with :math:`B(\hat g, n_{cal}) + z_{power} \, \sigma
+    \sqrt{n_{fit} / n_{cal} + 2} \le \kappa` is taken, and the one of the least value if there is none. The variances
+    are those of the gap on the rows set aside, of :math:`\hat g`, and of the gap of the final model itself, which keeps
+    its bound on the rows that it was fitted on.
 
     References
     ----------

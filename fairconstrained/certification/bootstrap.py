@@ -1,6 +1,6 @@
-"""The bootstrap: rows drawn anew within strata, and bias-corrected and accelerated quantiles of a statistic.
+"""The bootstrap: rows resampled within strata, and bias-corrected and accelerated quantiles of a statistic.
 
-Of the families the only one that is right in the limit alone. It is there for every metric.
+This is the only family that is valid in the limit of many rows only. It is available for every metric.
 """
 
 from __future__ import annotations
@@ -218,10 +218,11 @@ def gap_interval(
 ) -> tuple[float, float]:
     """Two-sided bootstrap interval of a metric.
 
-    Rows are drawn anew within strata: the groups, the cells of group and label for a metric that compares rows of equal
-    label, or whatever numbers of rows the metric takes as given. The ends are the bias-corrected and accelerated (BCa)
-    quantiles, or the plain ones where these lie farther out; the lower end is no larger than the metric. They are right
-    in the limit of many rows. For small cells and for gaps near zero they may not be; `certify` has bounds that are.
+    Rows are resampled within strata: the groups, the cells of group and label for a metric that compares rows of equal
+    label, or other cells whose numbers of rows the metric takes as given. The ends are the bias-corrected and
+    accelerated (BCa) quantiles, or the plain ones where these lie farther out; the lower end is no larger than the
+    metric. They are valid in the limit of many rows. For small cells and for gaps near zero they may fail more often;
+    `certify` has bounds that do not.
 
     Parameters
     ----------
@@ -237,7 +238,7 @@ def gap_interval(
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative; drawn together with the rows.
     level : float, default=0.95
-        Confidence, in (0, 1). Each end leaves out half of the rest.
+        Confidence, in (0, 1). Each end fails with half of the remaining probability.
     n_resamples : int, default=1000
         Number of resamples, at least ``20 / (1 - level)``.
     random_state : int, RandomState instance or None, default=None

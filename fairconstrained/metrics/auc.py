@@ -1,4 +1,4 @@
-"""Gaps in who outranks whom between two groups: areas under the curve between groups and labels."""
+"""Gaps of AUCs between groups and labels."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def partial_group_auc_gap(
     agg: Aggregate = "max",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Distance from one half of the chance that one group outranks another within a percentile interval (pGAUC).
+    r"""Difference between one half and the AUC of one group over another within an interval of ranks (pGAUC).
 
     With the rank :math:`\bar F_g(\theta) = P(s > \theta \mid g)` and :math:`I = [\alpha, \beta)`,
 
@@ -111,11 +111,11 @@ def group_auc_gap(
     agg: Aggregate = "max",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Distance from one half of the chance that one group outranks another (group AUC).
+    r"""Difference between one half and the AUC of one group over another (group AUC).
 
     .. math:: \max_{g, g'} \left| P(s \ge s' \mid g, g') - \tfrac{1}{2} \right|,
 
-    in which a tie :math:`s = s'` counts one half: how well the score tells the groups apart.
+    in which a tie :math:`s = s'` counts one half. It measures how well the score separates the groups.
 
     Returns
     -------

@@ -122,8 +122,8 @@ def loss_parity_gap(
     "equalized_odds"      :math:`\max_{v \in \{+,-\}} |L_{g,v} - L_{g',v}|`
     ====================  ====================================================
 
-    The names are the paper's: what is compared are losses, and not the rates that these names stand for elsewhere
-    (see `independence_gap` and `separation_gap` for those).
+    The names are the paper's. Losses are compared here, and not the rates that have these names elsewhere (see
+    `independence_gap` and `separation_gap` for those).
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def rate_gap(
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
-    r"""Largest gap between the positive rates of groups, or between smooth stand-ins for them.
+    r"""Largest gap between the positive rates of groups, or between smooth surrogates of them.
 
     With the mean :math:`R_{g,v}` of the rate over the rows of group g and label v, :math:`R_g` over all rows of g and R
     over all rows,

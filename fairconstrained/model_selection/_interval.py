@@ -1,4 +1,4 @@
-"""Which percentile interval to constrain."""
+"""Choice of the interval of ranks for a constraint."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def suggest_interval(
     .. math:: \arg\max_{[\alpha, \beta) \ni p} \; \max_{g, g'} \max_\theta
         \frac{|\mathrm{clip}(\bar F_g(\theta)) - \mathrm{clip}(\bar F_{g'}(\theta))|}{\beta - \alpha}.
 
-    Around rank :math:`p` lie those whose decision a small change of the score or of the threshold turns.
+    The rows around rank :math:`p` are those whose decision changes with a small change of the score or of the
+    threshold.
 
     Parameters
     ----------
@@ -112,25 +113,24 @@ def suggest_interval(
 
     Notes
     -----
-    *Which gap.* The normalised one is the default because it is what ``kappa`` bounds in the estimators: ``gap``
-    says how far the model is from a given ``kappa``. It cannot exceed 1, and reaches 1 as soon as one group has
-    used up the interval at a threshold where the other has not entered it, so that very unfair models have
-    many candidates with 1; the rank gap then decides.
+    *The gap.* The normalised gap is the default because ``kappa`` bounds it in the estimators: ``gap`` shows how far
+    the model is from a given ``kappa``. It is at most 1, and equal to 1 if at some threshold one group is beyond the
+    interval on one side and the other group on the other side, so that very unfair models have many candidates with 1;
+    the rank gap then decides.
 
-    *One length at a time.* Neither gap compares intervals of different lengths fairly. The clipped differences
-    of two adjacent intervals add up to that of their union, so one of the two parts has a normalised gap at
-    least as large as the union: short intervals tend to win. The rank gap never decreases as an interval grows:
-    long ones win. So choose the length by what the decision needs (how much the rate may vary, and how far the
-    groups' rates have to move) and let the data choose the position. A short interval also has a gap of larger
+    *One length at a time.* Neither gap can be compared between intervals of different lengths. The clipped differences
+    of two adjacent intervals add up to that of their union, so one of the two parts has a normalised gap at least as
+    large as the union: short intervals tend to have the larger ones. The rank gap never decreases as an interval grows:
+    long intervals have the larger ones. So choose the length by the decision (how much the rate may vary, and how far
+    the groups' rates have to move) and let the data choose the position. The gap of a short interval also has a larger
     sampling error; see :func:`~fairconstrained.metrics.granularity`.
 
-    *Reading the table.* If its gaps are close, the data do not prefer an interval, and the one that suits the
-    decision best will do. The largest of several noisy gaps is biased upwards; judge the constrained model on
-    other rows.
+    *The table.* If its gaps are nearly equal, the data do not prefer an interval, so take the one that suits the
+    decision best. The largest of several noisy gaps is biased upwards; measure the constrained model on other rows.
 
-    *Which rate.* ``rate`` is that of all rows together. The groups' own rates differ while the model is
-    unconstrained and approach it under the constraint. With a ``rate`` from the past the interval holds the
-    ranks about the threshold that gives this rate, whatever score that is.
+    *The rate.* ``rate`` is that of all rows together. The groups' own rates differ without a constraint, and approach
+    it with the constraint. With a ``rate`` from the past, the interval contains the ranks around the threshold that
+    gives this rate, whatever its score is.
 
     Time: one sort, then linear in the number of rows for each candidate.
 

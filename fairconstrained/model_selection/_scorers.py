@@ -1,4 +1,4 @@
-"""Scorers that bring the sensitive features to the metric, and to models that need them to predict."""
+"""Scorers that pass the sensitive features to the metric, and to models that need them for prediction."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ _PERFORMANCE: dict[str, tuple[Metric, str, bool]] = {
 class FairnessScorer(BaseEstimator):
     """A scikit-learn scorer that receives the sensitive features.
 
-    It requests ``sensitive_features`` through metadata routing by itself:
-    ``GridSearchCV(...).fit(X, y, sensitive_features=...)`` brings each test fold its own rows of them,
-    without any ``set_score_request``. Only ``sample_weight`` needs ``set_score_request(sample_weight=True)``.
-    Metadata routing has to be on: ``sklearn.set_config(enable_metadata_routing=True)``.
+    It requests ``sensitive_features`` through metadata routing: ``GridSearchCV(...).fit(X, y, sensitive_features=...)``
+    passes the rows of each test fold to it, without any ``set_score_request``. Only ``sample_weight`` needs
+    ``set_score_request(sample_weight=True)``. Metadata routing has to be enabled:
+    ``sklearn.set_config(enable_metadata_routing=True)``.
 
     An estimator whose response method requests ``sensitive_features`` itself (a model with coefficients per
     group, alone or at the end of a pipeline) receives them as well; no other estimator does.
 
     A scorer of decisions (``response="predict"``) also chooses the threshold of
-    :class:`sklearn.model_selection.TunedThresholdClassifierCV`, which hands the groups to the metric but not to
-    the model.
+    :class:`sklearn.model_selection.TunedThresholdClassifierCV`, which passes the groups to the metric but not to the
+    model.
 
     Build one with :func:`make_fairness_scorer`, :func:`make_performance_scorer` or
     :func:`get_fairness_scorer`.
@@ -275,10 +275,10 @@ def make_performance_scorer(
     pos_label: Any = None,
     **kwargs: Any,
 ) -> FairnessScorer:
-    """Build a scorer from a metric that knows no groups, for models that may need them to predict.
+    """Build a scorer from a metric without groups, for models that may need groups for prediction.
 
-    The scorers of scikit-learn call ``estimator.predict(X)``, which a model with coefficients per group
-    cannot answer. This one hands on the sensitive features where the model requests them.
+    The scorers of scikit-learn call ``estimator.predict(X)``, which a model with coefficients per group does not
+    support. This scorer passes the sensitive features to a model that requests them.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ def get_fairness_scorer(name: str, **kwargs: Any) -> FairnessScorer:
     Returns
     -------
     scorer : FairnessScorer
-        A new one on every call. Greater is better, as scikit-learn wants it: the score is *minus* the gap, also where
+        New scorer on every call. Greater is better, as scikit-learn requires: the score is *minus* the gap, also where
         the name is a symbol, so ``-get_fairness_scorer("Ind")(...)`` is what a table of a paper shows under "Ind".
 
     Raises

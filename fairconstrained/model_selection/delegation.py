@@ -56,7 +56,7 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
         ----------
         X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Handed to a model that requests them.
+            Groups of the rows, which are passed to a model that requests them.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Fits for many values of kappa, what each is worth on held-out rows, and the choice among them."""
+"""Fits for many values of kappa, their scores and gaps on held-out rows, and the choice of one of them."""
 
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._named_cv import AUCFairClassifierCV, PartialParityClassifierCV

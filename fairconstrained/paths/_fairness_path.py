@@ -67,26 +67,26 @@ def fairness_path(
 ) -> FairnessPath:
     r"""Fit an estimator for many bounds on the gap, from loose to tight, each fit from the one before.
 
-    Without ``kappas`` the first model is the unconstrained one. From its exact gap :math:`\kappa_0` the bounds go down
-    to the least :math:`\kappa_{\min}` that the group sizes can resolve, denser where they are tight:
+    Without ``kappas`` the first model is the unconstrained one. From its exact gap :math:`\kappa_0` the bounds decrease
+    to the least :math:`\kappa_{\min}` that the group sizes can resolve, and are denser where they are tight:
 
     .. math:: \kappa_j = \kappa_{\min} + (\kappa_0 - \kappa_{\min}) \left( 1 - \frac{j}{m - 1} \right)^2,
               \qquad j = 1, \ldots, m - 1 .
 
     :math:`\kappa_{\min} = \sqrt{r} / 2` is the largest standard error of a share of :math:`1 / r` rows, as many as the
     smallest group has (of all rows if there are no groups); with ``cv``, in the training part of any fold. Where one
-    row changes the metric by more, as it does in a part of a group, r is this ``granularity_``. That a gap is smaller
-    does not tell it from none. A bound may be smaller, if it is given.
+    row changes the metric by more, as in a part of a group, r is this ``granularity_``. Smaller gaps cannot be
+    distinguished from zero. Smaller bounds can be given as ``kappas``.
 
-    A fit finds a local solution. Where a tighter bound has led to a model of better objective than a looser one, that
-    model is kept for both, so that the objective never rises with ``kappa``.
+    A fit finds a local solution. Where a tighter bound has led to a model with a better objective than a looser one,
+    this model is used for both, so that the objective never rises with ``kappa``.
 
     Parameters
     ----------
     estimator : estimator
         Any estimator of the package, or a Pipeline that ends in one, whose transformers are then fitted once for all
         models; they get those of ``sensitive_features``, ``sample_weight`` and ``fit_params`` that they request through
-        metadata routing. It stays as it is.
+        metadata routing. It is not changed.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
         Features.
     y : array-like of shape (n_samples,)
@@ -94,21 +94,21 @@ def fairness_path(
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), or None
         The group of every row, as `fit` of the estimator takes it; None for `NeymanPearsonClassifier`.
     sample_weight : array-like of shape (n_samples,), default=None
-        Non-negative weights, of the fits and of all that is measured.
+        Non-negative weights, for the fits and for all measures.
     kappas : array-like of shape (n_kappas,), default=None
-        Bounds, in any order, None or infinity for no bound; with ``param`` its values, from loose to tight. None: see
+        Bounds in any order, None or infinity for no bound; with ``param``, its values, from loose to tight. None: see
         above.
     n_kappas : int, default=10
         Number of models where ``kappas`` is None.
     cv : int, cross-validation splitter or iterable, default=None
-        Folds on which the same values are measured: fitted on the training part, judged on the held-out one. An integer
-        is a number of folds with the same share of every group, and of a classifier of every group and class; with a
-        ``qid`` the documents of a query stay together. Others are those of :func:`sklearn.model_selection.check_cv`;
-        of splitters that need groups of their own give ``list(splitter.split(X, y, groups))``. None: everything is
-        measured on the training rows.
+        Folds for cross-validation: for each of the values, a model is fitted on the training part and measured on the
+        held-out one. An integer is a number of folds with the same share of every group, and of a classifier of every
+        group and class; with a ``qid`` the documents of a query stay together. Others are those of
+        :func:`sklearn.model_selection.check_cv`; of splitters that need groups of their own give
+        ``list(splitter.split(X, y, groups))``. None: everything is measured on the training rows.
     scoring : str, callable, list of str or dict, default=None
         Performance. None: "roc_auc" for `AUCFairClassifier` and `CorrelationPenaltyClassifier`, "accuracy" for the
-        other classifiers, "r2" for regressors, and `score` for what is neither. Or a name that
+        other classifiers, "r2" for regressors, and `score` for all others. Or a name that
         :func:`~fairconstrained.model_selection.get_fairness_scorer` or :func:`sklearn.metrics.get_scorer` knows, a
         scorer ``scorer(estimator, X, y)``, several names, or a dict from names to either. Scorers that take
         ``sensitive_features`` get them. The gaps are measured in any case.
@@ -120,12 +120,12 @@ def fairness_path(
         Further arguments of `fit`, such as ``qid`` of `FairRanker`. Those with one entry for every row are divided into
         folds as the rows are.
     warm_start : bool, default=True
-        Whether a fit begins where the one before has ended. False takes longer, and is for methods that stay near an
+        Whether a fit starts from the result of the one before. False takes longer, and is for methods that stay near an
         unfair start, such as the subgradient steps of `RegularizedParityClassifier`.
     n_jobs : int, default=None
-        Processes, for the folds and all rows; see joblib.
+        Number of processes, for the folds and for all rows; see joblib.
     verbose : int, default=0
-        Positive: a progress bar for every fold and one for all rows.
+        If positive, there is a progress bar for every fold and one for all rows.
 
     Returns
     -------

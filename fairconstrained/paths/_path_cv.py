@@ -44,7 +44,8 @@ class ChoiceParameters:
     scoring : str, callable, list of str or dict, default=None
         Scores of performance, as in `fairness_path`; the first one decides.
     one_standard_error : bool, default=False
-        Take the tightest of the models within the bound that are as good as the best one up to one standard error.
+        Whether to take, of the models within the bound, the one with the tightest kappa that is as good as the best one
+        up to one standard error.
     param : str, default=None
         The parameter that takes the ``kappas`` in place of kappa, such as ``"constraint__top__kappa"``.
     n_jobs : int, default=None
@@ -55,9 +56,9 @@ class ChoiceParameters:
     Attributes
     ----------
     kappa_ : float or None
-        The chosen bound (or value of ``param``); None for none.
+        The chosen bound (or value of ``param``); None for no bound.
     path_ : FairnessPath
-        All models, and the table of what they are worth.
+        All models, and the table of their scores and gaps.
     best_index_ : int
         Row of the chosen model in that table.
     """

@@ -1,4 +1,4 @@
-"""`FairnessPath`: the models of many values of kappa, what they are worth, and the choice among them."""
+"""`FairnessPath`: the models for many values of kappa, their scores and gaps, and the choice of one of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GAP = "gap"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FairnessPath(PlainState):
-    """Result of :func:`fairness_path`: a model for every value of kappa, and a table of what they are worth.
+    """Result of :func:`fairness_path`: a model for every value of kappa, and a table of their scores and gaps.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class FairnessPath(PlainState):
           ``prices_`` (where ``param`` is the kappa of one constraint, that of this one); ``multipliers``: a dict of
           those that are not zero. NaN and None where they are not known: the solver has no multipliers, ``param`` is no
           bound, or the fit missed its bound and the model of a tighter one took its place;
-        - ``seconds``: of the fit on all rows, from the model before;
+        - ``seconds``: time of the fit on all rows, from the model before;
         - ``train_<score>``: performance on the training rows, greater is better;
         - with ``cv``: ``mean_test_<score>``, ``std_test_<score>``, ``mean_test_gap``, ``std_test_gap`` (and of several
           metrics ``mean_test_gap_<name>``, ``std_test_gap_<name>``), the means and standard deviations over the folds
@@ -105,10 +105,10 @@ class FairnessPath(PlainState):
         return self._choose(bound, one_standard_error, performance)
 
     def best(self, bound: float, *, one_standard_error: bool = False, performance: str | None = None) -> Any:
-        """The model of best performance whose gap is at most ``bound``.
+        """The model with the best performance among those whose gap is at most ``bound``.
 
         Both are the means over the held-out parts of the folds; without ``cv`` those on the training rows. If no gap is
-        within the bound, it is the model of least gap, with a warning.
+        within the bound, it is the model with the least gap, and there is a warning.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Performance against fairness, and the front that no candidate beats."""
+"""Performance against fairness, and the Pareto front of the candidates."""
 
 from __future__ import annotations
 

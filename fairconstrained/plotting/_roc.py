@@ -35,7 +35,7 @@ _KINDS = {(True, False): "+", (False, True): "−", (True, True): ""}
 
 
 class SubsetRoc(NamedTuple):
-    """How one set of rows outranks another.
+    """Comparison of the ranks of two sets of rows.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class SubsetRoc(NamedTuple):
 class SubsetRocDisplay(ScoresDisplay):
     r"""ROC curves of the sets of rows that an AUC gap compares.
 
-    Each AUC is the probability that a row of one set outranks a row of another, and the area under the curve
-    :math:`\theta \mapsto (P(s > \theta \mid G'), P(s > \theta \mid G))`. The gap is the difference of two such areas;
-    curves that cross can have equal areas all the same. An AUC of 1/2 by definition (everything against everything)
-    is the diagonal. In the legend "AUC(F+ over M−)" is that of the positives of F against the negatives of M. Plot
-    several models into the same axes to compare them.
+    Each AUC is the probability that a row of one set has a higher score than a row of another, and the area under the
+    curve :math:`\theta \mapsto (P(s > \theta \mid G'), P(s > \theta \mid G))`. The gap is the difference of two such
+    areas; curves that cross can have equal areas. An AUC of 1/2 by definition (all rows against all rows) is the
+    diagonal. In the legend "AUC(F+ over M−)" is that of the positives of F against the negatives of M. Plot several
+    models into the same axes to compare them.
 
     Use :meth:`from_estimator`, :meth:`from_predictions` or :meth:`from_report` to create one.
 
@@ -153,12 +153,12 @@ class SubsetRocDisplay(ScoresDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,) or None
-            Labels; only ``metric="group_auc"`` does without.
+            Labels; only ``metric="group_auc"`` works without them.
         metric : {"group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", \
                 "bpsn_bnsp"}, default="inter_group"
             Name of the metric whose sets are drawn; see :mod:`fairconstrained.metrics`.
         protected : object, default=None
-            The group to compare with all others, or with everything; None draws where the gap is largest.
+            The group to compare with all others, or with all rows; None draws the groups with the largest gap.
         pos_label : object, default=None
             The positive label; None for the larger of the two.
 

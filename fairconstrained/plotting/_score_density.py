@@ -1,4 +1,4 @@
-"""Where the scores of every group lie, and which of them a percentile interval takes in."""
+"""Densities of the scores of every group, and the scores within a percentile interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the groups fare under a model, as tables and as one page to hand to somebody else."""
+"""Comparison of the groups under a model, in tables and on one self-contained page."""
 
 from fairconstrained.reporting._report import FairnessReport, fairness_report
 

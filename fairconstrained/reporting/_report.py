@@ -1,4 +1,4 @@
-"""`fairness_report`: how the groups fare, as tables, as text and as a page to hand to somebody else."""
+"""`fairness_report`: a comparison of the groups in tables, in text and on one self-contained page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["FairnessReport", "fairness_report"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FairnessReport:
-    """How the groups fare under a model: tables, words, and a page to hand to somebody else.
+    """Comparison of the groups under a model: tables, text, and one self-contained page.
 
     Made by :func:`fairness_report` or :meth:`from_estimator`.
 
@@ -76,7 +76,7 @@ class FairnessReport:
     model_words : str
         Text that represents the model; empty if there is none.
     overlap : str
-        Whether the model was fitted on these rows, as far as its record tells; empty without its rows.
+        Whether the model was fitted on these rows, as far as it remembers its rows; empty if there is no record.
 
     See Also
     --------
@@ -124,10 +124,10 @@ class FairnessReport:
         model : estimator
             Fitted classifier (or regressor of two labels) of this package, scikit-learn or Fairlearn, also in a
             pipeline or a search. It receives the sensitive features if its methods request them through metadata
-            routing, or cannot do without them. A model with ``predict`` alone gives a report of its decisions, without
-            scores. Decisions that are drawn at random are drawn once, with ``random_state``.
+            routing, or need them. A model with ``predict`` alone gives a report of its decisions, without scores.
+            Decisions that are drawn at random are drawn once, with ``random_state``.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows to judge it on; best ones that it was not fitted on.
+            Rows on which the model is measured; they should not be those of its fit.
         y : array-like of shape (n_samples,)
             Labels of the rows.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
@@ -223,7 +223,7 @@ class FairnessReport:
 
     @property
     def verdict(self) -> list[str]:
-        """Sentences that say who differs most in what: decisions first, the largest difference on top."""
+        """Sentences about the groups that differ most, by measure: decisions first, the largest difference on top."""
         return self._verdict.sentences
 
     @cached_property
@@ -232,7 +232,7 @@ class FairnessReport:
 
     @property
     def settings(self) -> dict[str, str]:
-        """Sentences that say what was measured, on which rows, and how, by their subject."""
+        """Sentences about the measured quantities, the rows and the methods, by their subject."""
         return setting_words(self)
 
     def to_html(self, path: str | Path | None = None) -> str:
@@ -252,7 +252,7 @@ class FairnessReport:
         Raises
         ------
         ImportError
-            If matplotlib is missing, which draws the figures.
+            If matplotlib, which draws the figures, is missing.
         """
         html = str(page(self))
         if path is not None:
@@ -315,7 +315,7 @@ def fairness_report(
     title: str | None = None,
     verbose: int = 0,
 ) -> FairnessReport:
-    """Measure how the groups fare: rates, areas under the curve, losses, and every gap with an interval.
+    """Measure the groups: rates, areas under the curve, losses, and every gap with an interval.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def fairness_report(
     random_state : int, RandomState or None, default=0
         Seed of the resamples.
     model : estimator, default=None
-        The fitted model, to say what its bounds cost: one of this package, alone, in a pipeline or a search.
+        The fitted model, whose bounds and prices are then shown: one of this package, alone, in a pipeline or a search.
     path : FairnessPath, default=None
         Result of :func:`~fairconstrained.paths.fairness_path`, to show the trade-off that the model is part of.
     title : str, default=None

@@ -1,4 +1,4 @@
-"""A report in plain words: who differs most in what, what a bound costs, and what has to be kept in mind."""
+"""A report in plain words: the groups that differ most, the price of a bound, and limitations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Contrast(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Which groups differ most in what.
+    """The groups that differ most, for every measure.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Verdict(NamedTuple):
 def verdict_of(report: FairnessReport) -> Verdict:
     """Compare the groups.
 
-    Groups of few rows are left out, as long as two are left: what they differ by is mostly chance.
+    Groups of few rows are left out, as long as two are left: their differences are mostly due to chance.
     """
     rows, table = report.rows, report.table
     kept = np.flatnonzero(rows.sizes >= _FEW)
@@ -137,7 +137,7 @@ def verdict_of(report: FairnessReport) -> Verdict:
 
 
 def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
-    """Say whether the bounds of a model hold in training and here, and what they cost."""
+    """Say whether the bounds of a model hold in training and on the rows of the report, and their prices."""
     sentences = []
     for bound in bounds:
         name, here = bound.name.replace("_", " "), ""
@@ -187,7 +187,7 @@ def remark_sentences(report: FairnessReport) -> list[str]:
 
 
 def setting_words(report: FairnessReport) -> dict[str, str]:
-    """Say what was measured, on which rows, and how."""
+    """Describe the measured quantities, the rows and the methods."""
     rows = report.rows
     weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
     names = list(rows.sensitive_features.columns)
