@@ -302,7 +302,7 @@ class KernelSum(Kernel):
 
 @dataclass(frozen=True)
 class Surrogate:
-    """A stand-in ``sigma(x / width)`` for ``1[x > 0]`` with a convex split ``sigma = plus - minus``.
+    """A surrogate ``sigma(x / width)`` of ``1[x > 0]`` with a convex split ``sigma = plus - minus``.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Width of smooth stand-ins for a step, from the spread of the scores."""
+"""Width of smooth surrogates of a step, from the standard deviation of the scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Smooth = TypeVar("Smooth", PositiveRate, Surrogate)
 
 
 def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float) -> Smooth:
-    """Return the stand-in that blurs the scores by ``blur`` of their standard deviations.
+    """Return the surrogate whose width is ``blur`` standard deviations of the scores.
 
     Constant scores are fair whatever the width is, so they leave it as it is.
 

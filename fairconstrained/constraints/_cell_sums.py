@@ -18,8 +18,8 @@ __all__ = ["BoundCellSums"]
 class BoundCellSums(BoundRowFunction):
     r"""Components :math:`\sum_g A_{jg}(\kappa) \sum_{i \in g} w_i r(s_i, y_i) \le b_j(\kappa)`.
 
-    The coefficients belong to the whole data: on a mini-batch, whose weights make up for how its rows are drawn, the
-    sums are unbiased.
+    The coefficients belong to the whole data: on a mini-batch, whose weights correct for the way in which its rows are
+    drawn, the sums are unbiased.
     """
 
     @abstractmethod

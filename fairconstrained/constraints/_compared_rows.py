@@ -1,4 +1,4 @@
-"""Constraints on the first rows of the data, where the groups that follow take no part."""
+"""Constraints on the first rows of the data; the groups of all other rows are not compared."""
 
 from __future__ import annotations
 

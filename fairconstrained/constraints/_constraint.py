@@ -28,7 +28,7 @@ PAPER_WIDTH = 1.0
 class Constraint(CheckedParameters, BaseEstimator, ABC):
     """Constraint as the user writes it: parameters only, no data and no multipliers.
 
-    A new constraint is one file with a subclass of this, which says in `_bind` what it is on data, and one of
+    A new constraint is one file with a subclass of this, whose `_bind` returns the constraint on data, and one of
     `BoundConstraint`. Parameters are declared as in `fairconstrained.checks.parameters`, or by a constructor.
     """
 
@@ -61,7 +61,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """Bind the constraint to data of which it compares all groups; raises ValueError for wrong parameters."""
 
     def comparing(self, names: Mapping[str, str | None] | None) -> Self:
-        """Return the constraint with groups as other rows told them, whatever the sizes of the groups are now.
+        """Return the constraint with the compared groups of other rows, whatever the sizes of the groups are now.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         return None
 
     def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
-        """Return the metric of the decisions, also where ``kappa`` bounds a smooth stand-in for it."""
+        """Return the metric of the decisions, also where ``kappa`` bounds a smooth surrogate of it."""
         bound = self.unchecked(data)
         value = bound.of_decisions(scores)
         return bound.metric(scores) if value is None else value
@@ -102,7 +102,7 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If it is of classes, whose scores have no such units.
+            If the constraint is about classes, whose scores have no such units.
         """
         if self.is_of_classes and (offset, scale) != (0.0, 1.0):
             raise ValueError(

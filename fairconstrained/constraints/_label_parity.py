@@ -36,9 +36,9 @@ class LabelParity(RateParity):
         .. math:: \left| P(s > \hat\theta \mid g, y = c, \bar F_g(s) \in I)
                   - P(s > \hat\theta \mid g', y = c, \bar F_{g'}(s) \in I) \right| \le \kappa
 
-        for every label c that is compared. "group" has neither a difference of convex functions nor unbiased
-        mini-batches to offer, so that solvers which ask for these do not take it. A model that leaves a group without
-        rows of a label at ranks in the interval does not keep any bound: its gap is not defined.
+        for every label c that is compared. "group" is neither a difference of convex functions nor can it be estimated
+        from mini-batches without bias, so solvers that need these do not accept it. If a group has no rows of a label
+        at ranks in the interval, the gap is not defined, and the bound is not kept.
     """
 
     ranks: Ranks = parameter(default="group_and_label", allowed=[StrOptions(set(RANKS))])
@@ -60,8 +60,8 @@ class BoundGroupRanks(BoundThresholdParity):
     There is no `DifferenceOfConvex` view, since the length of these intervals divides, and no `Stochastic` one, since
     the ranks in a mini-batch are not those in the data.
 
-    A gap that is not defined, since a group has no rows of a label at ranks that count, is one as far as ``kappa`` is
-    concerned; `metric` is NaN.
+    A gap that is not defined, because a group has no rows of a label at ranks that count, is compared with ``kappa`` as
+    if it were 1; `metric` is NaN.
     """
 
     @property

@@ -35,9 +35,9 @@ class RateParity(IntervalConstraint):
     threshold : float, default=0.0
         The threshold :math:`\hat\theta`, in units of the scores.
     normalize : bool, default=True
-        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval.
-        The surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval plays
-        no part in training.
+        False bounds the rank gap, ``|F_g - F_g'| <= kappa`` where one of the two ranks lies in the interval. The
+        surrogate then bounds the difference wherever the ranks lie, which is sufficient, and the interval has no effect
+        on training.
     """
 
     #: Name of the notion, and the targets within which groups are compared (None: all rows).
@@ -192,8 +192,8 @@ class BoundRateParity(BoundThresholdParity, BoundSplitParity):
     def stricter(self) -> Self | None:
         """Implement `BoundConstraint.stricter`: rates differ by at most ``kappa (beta - alpha)``, wherever they lie.
 
-        Under eq. 21 a rate outside of the interval has no slope, so that a solver moves the rates of other groups there
-        even where moving back into the interval would cost less.
+        In eq. 21 the gradient of a rate outside of the interval is zero, so a solver may move the rates of other groups
+        out of the interval, although moving the rate back into it would cost less.
         """
         if not self.normalize or self.intervals.alpha.shape[1] > 1 or self.scale == 1:
             return None

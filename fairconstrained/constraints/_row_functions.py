@@ -34,7 +34,7 @@ class RowFunction(NamedTuple):
     exact : callable
         The function that the metric takes, of two arrays of shape (n_samples,).
     decisions : callable, optional
-        The decisions that ``exact`` is a smooth stand-in for, if it is one.
+        The decisions of which ``exact`` is a smooth surrogate, if it is one.
     is_step : bool, default=False
         Whether ``exact`` is a step. Solvers then see it blurred, corrected to the exact values at the scores of the
         last refinement.
@@ -46,7 +46,7 @@ class RowFunction(NamedTuple):
     is_step: bool = False
 
 
-#: Rates of positive predictions, or stand-ins for them, by name.
+#: Rates of positive predictions, or surrogates of them, by name.
 RATE_FUNCTIONS: dict[str, RowFunction] = {
     "indicator": RowFunction(PositiveRate(), RATES["indicator"], is_step=True),
     "sigmoid": RowFunction(PositiveRate(), RATES["sigmoid"], decisions=RATES["indicator"]),

@@ -37,8 +37,8 @@ class AUCGap(SmoothedConstraint):
     .. math:: \left| \mathrm{AUC}(G_1, G_1') - \mathrm{AUC}(G_2, G_2') \right| \le \kappa, \qquad
               \mathrm{AUC}(G, G') = P(s > s' \mid s \in G, s' \in G') + \tfrac{1}{2} P(s = s' \mid \cdot)
 
-    Its surrogate has :math:`\sigma((s - s') / h)` in place of the indicator, summed over all pairs without forming
-    any (`fairconstrained.pairwise.pair_mean`, O(n log n)).
+    Its surrogate has :math:`\sigma((s - s') / h)` in place of the indicator, and is summed over all pairs without
+    forming them (`fairconstrained.pairwise.pair_mean`, O(n log n)).
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class AUCGap(SmoothedConstraint):
         that are given, without those of weight zero.
     protected : object or None, default=None
         The label of the group a; b are all others. None compares every pair of groups ("group_auc", "inter_group",
-        "intra_group"), or takes every group for a in turn.
+        "intra_group"), or takes each group as a, one after the other.
     surrogate : {"ramp", "smoothstep", "logistic"}, default="ramp"
 
     References

@@ -20,8 +20,8 @@ __all__ = ["BoundConstraint", "check_bound", "check_kappa"]
 class BoundConstraint(Exact):
     """A constraint on data: ``metric(scores) <= kappa``, and the surrogates of it that solvers see.
 
-    Subclasses inherit from the views of `fairconstrained.views` that they offer. They are immutable: a solver
-    that wants another surrogate gets another object from `Exact.refined`, and multipliers live in the solver.
+    Subclasses inherit from the views of `fairconstrained.views` that they offer. They are immutable: `Exact.refined`
+    returns a new object with another surrogate, and solvers keep the multipliers.
     """
 
     #: Name of the notion, such as ``"statistical_parity"``.
@@ -61,7 +61,7 @@ class BoundConstraint(Exact):
 
     @property
     def compares(self) -> bool:
-        """Whether there is anything to compare; otherwise it bounds nothing."""
+        """Whether there is anything to compare; otherwise the constraint has no effect."""
         return True
 
     @property
@@ -70,7 +70,7 @@ class BoundConstraint(Exact):
         return {}
 
     def of_decisions(self, scores: np.ndarray) -> float | None:
-        """Return the metric of the decisions where ``kappa`` bounds a smooth stand-in for it; None elsewhere."""
+        """Return the metric of the decisions where ``kappa`` bounds a smooth surrogate of it; None elsewhere."""
         return None
 
     def caveat(self, scores: np.ndarray) -> str | None:
@@ -79,7 +79,7 @@ class BoundConstraint(Exact):
 
     @property
     def resolution(self) -> float:
-        """Largest change by one row with which ``kappa`` can be told from twice as much."""
+        """Largest change by one row with which ``kappa`` can be distinguished from twice its value."""
         return resolution(self.kappa)
 
     def compared_cells(self) -> CellSizes | None:
@@ -103,7 +103,7 @@ class BoundConstraint(Exact):
         return 0
 
     def initial_aux(self, scores: np.ndarray) -> np.ndarray:
-        """Auxiliary variables that suit the given scores; ndarray of shape (n_aux,)."""
+        """Auxiliary variables that fit the given scores; ndarray of shape (n_aux,)."""
         return np.empty(0)
 
     @property
@@ -116,9 +116,9 @@ class BoundConstraint(Exact):
         return self
 
     def with_restoring_slopes(self) -> Self:
-        """Return the constraint with slopes wherever it is violated, also where the metric does not change.
+        """Return the constraint with restoring slopes: nonzero where it is violated, even where the metric is constant.
 
-        Solvers of ours ask for it; those of a paper take the paper's function, which has none there.
+        Our solvers use it; those of a paper use the paper's function, whose gradient is zero there.
         """
         return self
 
@@ -146,7 +146,7 @@ class BoundConstraint(Exact):
         Returns
         -------
         offsets : ndarray of shape (n_groups,)
-            Zero, unless the constraint knows better.
+            Offsets; zero, unless the constraint can find better ones.
         """
         return np.zeros(self.data.n_groups)
 

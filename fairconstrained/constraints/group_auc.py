@@ -1,4 +1,4 @@
-"""Partial group AUC fairness (pGAUC): no group outranks another within a percentile interval."""
+"""Partial group AUC fairness (pGAUC): no group is ranked above another within an interval of ranks."""
 
 from __future__ import annotations
 

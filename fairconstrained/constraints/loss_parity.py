@@ -35,7 +35,7 @@ class LossParity(ComparesGroups):
 
     ("demographic_parity"); with the means over the positive rows only ("equal_opportunity"); or
     :math:`\max_{v \in \{+,-\}} |L_{g,v} - L_{g',v}| \le \kappa` ("equalized_odds"), with ``agg_labels="sum"`` the sum
-    in place of the maximum. With ``reference="overall"`` the mean loss of all rows stands in place of :math:`L_{g'}`.
+    in place of the maximum. With ``reference="overall"`` the mean loss of all rows takes the place of :math:`L_{g'}`.
 
     With more than eight groups, pairwise gaps are bounded through auxiliary variables t,
     :math:`|L_g - t| \le \kappa / 2`, so that the number of components grows with that of the groups and not with its

@@ -139,16 +139,17 @@ class ClassError(ClassConstraint):
 
     Of several largest outputs the one of the first class counts, as in ``numpy.argmax``.
 
-    The slopes come from the loss of the class, see `ClassLoss`, which multipliers turn into a weight of the class. An
-    indicator of the worst margin, however smoothed, knows no scale of the scores: with it, classes of priority of which
-    most rows are out of reach are best served by scores that all but vanish, and predict none of them.
+    The gradients are those of the loss of the class, see `ClassLoss`, which multipliers turn into a weight of the
+    class. A smoothed indicator of the worst margin does not depend on the scale of the scores: with it, nearly zero
+    scores, which predict no row of the priority classes, would be optimal where most rows of these are hard to
+    classify.
 
     Parameters
     ----------
     kappa : float or None
         :math:`r_k`, in [0, 1]; None is no bound: the rate is only reported.
     loss : Loss
-        Loss that decreases with the margin, and whose slopes stand in for those of the error.
+        Loss that decreases with the margin, and whose gradients replace those of the error.
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Exact search for the intercepts that classify best within a bound on the groups' positive rates.
 
-Adding ``b_g`` to the scores of group g only changes how many of its rows are above the threshold, so a group has
-at most ``n_g + 1`` different outcomes, each with a rate and a gain. Both searches look at all of them.
+Adding ``b_g`` to the scores of group g only changes how many of its rows are above the threshold, so a group has at
+most ``n_g + 1`` different outcomes, each with a rate and a gain. Both searches examine all of them.
 """
 
 from __future__ import annotations

@@ -44,16 +44,16 @@ class PairwiseParity(Constraint):
         \text{intra\_group:} \quad & E_{k+, k-}\, \sigma(s - s') + E_{h-, h+}\, \sigma(s - s') - 1 \le \kappa
         \end{aligned}
 
-    No pairs are formed:
-    :math:`E_{a, b}\, \sigma(s - s') = \frac{1}{2} \left( (1 + \bar s_a - \bar s_b)^2 + v_a + v_b \right)` with the
-    means :math:`\bar s` and the variances :math:`v` of the scores in the cells. So the bound is on the spread of the
-    scores as much as on the difference of the means, and it implies no useful bound on the AUC gap itself.
+    No pairs are formed: :math:`E_{a, b}\, \sigma(s - s') = \frac{1}{2} \left( (1 + \bar s_a - \bar s_b)^2 + v_a + v_b
+    \right)` with the means :math:`\bar s` and the variances :math:`v` of the scores in the cells. So the bound is on
+    the variance of the scores as much as on the difference of the means, and it implies no useful bound on the AUC gap
+    itself.
 
     Parameters
     ----------
     kappa : float or None, default=1.0
-        Bound on the *surrogate* above, at least 0 and in units of squared scores (the paper uses up to 15), not on
-        the exact AUC gap, which is reported beside it. 0 leaves constant scores only. None is no bound.
+        Bound on the *surrogate* above, at least 0 and in units of squared scores (the paper uses up to 15), not on the
+        exact AUC gap, which is reported as well. 0 allows constant scores only. None is no bound.
     constraint : {"group_auc", "inter_group", "intra_group"}, default="group_auc"
         AUC gap whose surrogate is bounded. The last two need binary targets -1 / +1.
 

@@ -1,4 +1,4 @@
-"""Bounds on accepting one group while turning down another."""
+"""Bounds against accepting one group and rejecting another."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class ParityPair(Constraint):
               \le \kappa \quad \text{for all groups } a \ne b
 
     Where both groups have the positive rate p, the left side is :math:`p + \beta (1 - p)`. So with :math:`\beta = 1`
-    and :math:`\kappa = 1 + \epsilon` positive rates are at most :math:`\epsilon` apart, and other :math:`\beta` also
-    bound the rates themselves.
+    and :math:`\kappa = 1 + \epsilon` positive rates differ by at most :math:`\epsilon`; other values of :math:`\beta`
+    also bound the rates themselves.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ParityPair(Constraint):
         Positive.
     rate : {"sigmoid", "indicator"}, default="sigmoid"
         The function r of a score s: :math:`1 / (1 + e^{-s})`, or whether s is positive. The indicator is bounded
-        exactly too, up to what one row stands for.
+        exactly too, up to the share of one row.
 
     References
     ----------
@@ -104,7 +104,7 @@ class BoundParityPair(BoundCellSums):
 
     @property
     def component_names(self) -> tuple[str, ...]:
-        """The groups accepted and turned down."""
+        """The groups accepted and rejected."""
         labels = self.data.labels
         return tuple(f"{self.name}[{labels[a]} + not {labels[b]}]" for a, b in self._pairs.T)
 

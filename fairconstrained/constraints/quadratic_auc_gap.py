@@ -26,8 +26,8 @@ class QuadraticAUCGap(Constraint):
     .. math:: E_{G_1, G_1'}\, \ell(s' - s) + E_{G_2, G_2'}\, \ell(s - s') \le 1 + \kappa, \qquad
               \ell(t) = c_1 (t - 1)^2,
 
-    and the same with the two AUCs exchanged (eq. 6). It grows with the spread of the scores as much as with the
-    difference of the AUCs, so a small ``kappa`` shrinks the scores and implies no useful bound on the AUC gap.
+    and the same with the two AUCs exchanged (eq. 6). It grows with the variance of the scores as much as with the
+    difference of the AUCs, so a small ``kappa`` makes the scores smaller and implies no useful bound on the AUC gap.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class QuadraticAUCGap(Constraint):
     constraint, protected
         Sets of rows and protected group, as in `AUCGap`.
     c1 : float, default=0.5
-        Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` a ``kappa`` below 1 asks for
-        more than that.
+        Positive. Constant scores have the surrogate :math:`2 c_1 - 1`, so with ``c1 = 1`` and a ``kappa`` below 1 they
+        are not feasible.
 
     References
     ----------

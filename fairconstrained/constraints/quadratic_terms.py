@@ -78,7 +78,7 @@ class BoundQuadratic(BoundConstraint, FullBatch, DifferenceOfConvex, SaddleMomen
         return float(np.abs(self.sets.exact(scores)).max(initial=0.0))
 
     def exact(self, scores: np.ndarray) -> float:
-        """The *surrogate* minus kappa, which is what is promised here; -inf without a bound."""
+        """The *surrogate* minus kappa, as ``kappa`` bounds the surrogate here; -inf without a bound."""
         values = replace(self, margin=0.0).values(torch.from_numpy(scores), torch.empty(0)).numpy()
         return float(values.max(initial=-np.inf))
 

@@ -1,4 +1,4 @@
-"""Bounds on the gaps between the positive rates of groups, which may overlap, or between smooth stand-ins for them."""
+"""Bounds on the gaps between the positive rates of groups, which may overlap, or between smooth surrogates of them."""
 
 from __future__ import annotations
 

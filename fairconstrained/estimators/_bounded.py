@@ -65,7 +65,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 class TakesConstraint(BaseFairEstimator):
-    """Estimators whose ``constraint`` says what is bounded, with ``kappa`` where it is a name."""
+    """Estimators whose ``constraint`` names the bounded notion, with ``kappa`` where it is a name."""
 
     #: Names that ``constraint`` may be.
     _constraint_names: ClassVar[Sequence[str]]

@@ -81,7 +81,7 @@ class RateParityClassifier(
         then their own parameters count, and ``kappa``, ``rate``, ``agg`` and ``min_group_size`` are ignored.
     rate : {"indicator", "sigmoid", "hinge"}, default="indicator"
         The function r of a score s and a label y, -1 or +1: whether s is positive, so that ``kappa`` bounds the gap of
-        the predictions themselves; :math:`1 / (1 + e^{-s})`, the smooth stand-in of the literature, for which `fit`
+        the predictions themselves; :math:`1 / (1 + e^{-s})`, the smooth surrogate of the literature, for which `fit`
         warns where the predictions' own gap exceeds ``kappa``; or :math:`\max(1 - ys, 0)`.
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.

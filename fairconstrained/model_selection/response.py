@@ -15,7 +15,7 @@ from fairconstrained.checks.messages import shortened
 
 __all__ = ["RESPONSES", "Response", "check_model", "get_response"]
 
-# Probabilities can stand in for scores (as log-odds), but scores without calibration not for probabilities.
+# Probabilities can replace scores (as log-odds), but scores without calibration cannot replace probabilities.
 _METHODS: dict[str, tuple[str, ...]] = {
     "predict": ("predict",),
     "decision_function": ("decision_function", "predict_proba"),

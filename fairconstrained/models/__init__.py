@@ -1,4 +1,4 @@
-"""Models, which give rows scores."""
+"""Models, which compute the scores of rows."""
 
 from fairconstrained.models.base import (
     LinearMoments,

@@ -26,10 +26,10 @@ Pullback = Callable[[Tensor], np.ndarray]
 
 
 class Model(ABC):
-    """Model that gives rows scores; the only object that knows about X.
+    """Model that computes the scores of rows; the only object that uses X.
 
-    What the scores depend on is a *state*, which nobody else looks into: a parameter vector for `ParametricModel`, the
-    trees for a model that is boosted.
+    The scores depend on a *state*, which only the model reads: a parameter vector for `ParametricModel`, the trees for
+    a boosted model.
     """
 
     #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that

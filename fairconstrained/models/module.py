@@ -118,7 +118,7 @@ class ModuleModel(OutputModel):
     def init(self, rng: np.random.Generator) -> np.ndarray:
         """Parameters of a new network, drawn with ``rng``; those of the instance if there is one.
 
-        The networks of `mlp` score all rows zero, which is as fair as can be.
+        The networks of `mlp` score all rows zero, so that there is no gap.
         """
         return self._flatten(self._make(int(rng.integers(2**62))))
 

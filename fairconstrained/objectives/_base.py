@@ -29,7 +29,7 @@ class Objective(ABC):
     def path(self) -> tuple[Objective, ...]:
         """Objectives to minimise in turn, each from the solution of the one before; the last one is this one.
 
-        An objective that is hard to minimise from nowhere names easier ones here.
+        An objective that is hard to minimise from an arbitrary start names easier ones here.
         """
         return (self,)
 

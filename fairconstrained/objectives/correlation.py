@@ -35,9 +35,9 @@ class CorrelationPenalty(Objective):
     means of the scores, :math:`\sigma_s` is their standard deviation, and q the share of the group, all weighted.
     Constant scores have correlation 0.
 
-    The kink of :math:`|c|` at 0 is rounded, because that is where a large weight leads and the solver is a
-    quasi-Newton method: there, steps along :math:`\pm` the gradient only jump across the kink. The rounded penalty is
-    below :math:`\lambda |c|` by at most :math:`\lambda \varepsilon`. `path` rounds more at first.
+    :math:`|c|` is smoothed around 0, because large weights lead there and the solver is a quasi-Newton method, whose
+    steps would only jump from one side of 0 to the other. The smoothed penalty is below :math:`\lambda |c|` by at most
+    :math:`\lambda \varepsilon`. `path` smooths more at first.
 
     A single group leaves the objective as it is, and so does a weight of zero.
 

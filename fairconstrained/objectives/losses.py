@@ -52,7 +52,7 @@ class Logistic(Loss):
 
 @dataclass(frozen=True)
 class TruncatedLogistic(Logistic):
-    """``a log(1 + l / a)`` of the logistic loss ``l``: large losses, of outliers, grow no faster than a logarithm.
+    """``a log(1 + l / a)`` of the logistic loss ``l``: large losses, of outliers, grow only like a logarithm.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class Absolute(Loss):
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """``1 / (1 + exp(y s / width))``, a smooth stand-in for the error ``1[y s < 0]``.
+    """``1 / (1 + exp(y s / width))``, a smooth surrogate of the error ``1[y s < 0]``.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class ZeroOne(Loss):
         return self.of(scores, targets) + parabola, parabola
 
     def path(self) -> tuple[Loss, ...]:
-        """The logistic loss, then this one: wide stand-ins for the error would predict the majority everywhere."""
+        """The logistic loss, then this one: wide surrogates of the error predict the majority class everywhere."""
         return (Logistic(), self)
 
     def gains(self, targets: Tensor, weights: Tensor) -> Tensor:
@@ -200,7 +200,7 @@ class ZeroOne(Loss):
 
 @dataclass(frozen=True)
 class PositiveRate(Loss):
-    """``1 / (1 + exp(-s / width))``, a smooth stand-in for a positive prediction, whatever the target is.
+    """``1 / (1 + exp(-s / width))``, a smooth surrogate of a positive prediction, whatever the target is.
 
     Parameters
     ----------

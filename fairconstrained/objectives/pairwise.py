@@ -74,7 +74,7 @@ PAIR_LOSSES: dict[str, Callable[[PairwiseAUC], PairLoss]] = {
 
 @dataclass(frozen=True)
 class PairwiseAUC(Objective):
-    r"""A pairwise loss that stands for ``1 - AUC``, whole or on an interval of false positive rates.
+    r"""A pairwise loss, a surrogate of ``1 - AUC``, whole or on an interval of false positive rates.
 
     .. math:: \frac{1}{n_+ (n_-^\beta - n_-^\alpha)} \sum_{i=1}^{n_+} \sum_{j = n_-^\alpha + 1}^{n_-^\beta}
               \ell(s_i^+ - s_{[j]}^-)
