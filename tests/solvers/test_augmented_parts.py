@@ -1,0 +1,214 @@
+"""Parts of the augmented Lagrangian by themselves: multipliers, tightening, stopping, and the points near iterates."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from fairconstrained.constraints import StatisticalParity
+from fairconstrained.problem import FullBatchView
+from fairconstrained.solvers import make_solver
+from fairconstrained.solvers._augmented.iterates import Iterates
+from fairconstrained.solvers._augmented.multipliers import Lagrangian
+from fairconstrained.solvers._augmented.stopping import Progress
+from fairconstrained.solvers._augmented.tightening import Surrogates
+
+# --- multipliers and penalty
+
+
+def test_the_penalty_doubles_up_to_a_limit_unless_the_violation_has_halved(known):
+    lagrangian = Lagrangian(known.problem, 10.0, is_known=False)
+    assert lagrangian.named_multipliers is None
+    lagrangian.update(np.array([0.1, -0.3]))  # the first violation is always an improvement
+    np.testing.assert_allclose(lagrangian.multipliers, [1.0, 0.0])
+    assert (lagrangian.penalty, lagrangian.violation) == (10.0, 0.1)
+    assert lagrangian.named_multipliers == {"mean_gap[first - second]": 1.0}
+    lagrangian.update(np.array([0.05, -0.3]))
+    assert lagrangian.penalty == 10.0
+    lagrangian.update(np.array([0.04, -0.3]))
+    assert lagrangian.penalty == 20.0
+    np.testing.assert_allclose(lagrangian.multipliers, [1.9, 0.0])
+    for _ in range(10):
+        lagrangian.update(np.array([0.04, 0.04]))
+    assert lagrangian.penalty == 1000.0
+    assert lagrangian.is_largest
+    lagrangian.restart()
+    assert (lagrangian.penalty, lagrangian.violation, lagrangian.multipliers.any()) == (10.0, np.inf, False)
+
+
+def test_the_value_is_that_of_the_formula_and_its_gradient_fits(known):
+    lagrangian = Lagrangian(known.problem, 4.0, is_known=True)
+    lagrangian.multipliers = np.array([0.3, 0.0])
+    view, z = FullBatchView(known.problem), np.full(known.params.size, 0.2)
+    point = view.at(z)
+    squares = np.maximum([0.3, 0.0] + 4.0 * point.constraints, 0) ** 2 - np.array([0.09, 0.0])
+    value, gradient = lagrangian.at(point)
+    assert value == pytest.approx(point.objective + squares.sum() / 8)
+    steps = 1e-6 * np.eye(z.size)
+    slopes = [(lagrangian.at(view.at(z + s))[0] - lagrangian.at(view.at(z - s))[0]) / 2e-6 for s in steps]
+    np.testing.assert_allclose(gradient, slopes, atol=1e-7)
+
+
+def test_many_components_begin_with_a_smaller_penalty(parity_problem):
+    few, many = (parity_problem(StatisticalParity, 0.1, n_levels=n) for n in (5, 100))
+    n_components = len(many.component_names)
+    assert len(few.component_names) <= 20 * few.data.n_groups < n_components
+    assert Lagrangian(few, 10.0, True).penalty == 10.0
+    assert Lagrangian(many, 10.0, True).penalty == pytest.approx(10.0 * 20 * many.data.n_groups / n_components)
+
+
+def test_new_components_have_no_multiplier_and_the_others_keep_theirs(parity_problem):
+    problem = parity_problem(StatisticalParity, 0.05, n_levels=5)
+    lagrangian = Lagrangian(problem, 10.0, is_known=True)
+    lagrangian.multipliers = np.arange(1.0, lagrangian.multipliers.size + 1)
+    before = lagrangian.named_multipliers
+    scores = problem.scores(np.array([1.0, -0.5, 0.2, 0.1]))
+    constraints = tuple(c.refined(scores, blur=0.05, margin=0.0) for c in problem.constraints)
+    lagrangian.replace_constraints(constraints)
+    assert lagrangian.multipliers.size == len(lagrangian.problem.component_names) > len(before)
+    assert lagrangian.named_multipliers == before
+    assert lagrangian.problem.constraints == constraints
+
+
+# --- tightening
+
+
+def surrogates(kappa=0.1, scale=1.0, granularity=0.001):
+    return Surrogates((SimpleNamespace(kappa=kappa, scale=scale, granularity=granularity),))
+
+
+def tighten(parts, violation, unresolved=0.0, is_settled=False):
+    parts.tighten(np.array([violation]), unresolved, np.array([is_settled]))
+    return parts
+
+
+def test_the_blur_is_halved_to_its_final_value_before_any_margin_moves():
+    parts, blurs = surrogates(), []
+    assert parts.is_widest
+    while parts.is_narrowing:
+        blurs.append(tighten(parts, 0.05).blur)
+        assert not parts.is_widest
+    assert blurs == [0.05, 0.025, 0.02]
+    assert parts.margins.tolist() == [0.0]
+    other = surrogates()
+    other.narrow_in_two_steps()
+    assert [tighten(other, 0.0).blur for _ in range(2)] == pytest.approx([0.1 / 5**0.5, 0.02])
+
+
+@pytest.mark.parametrize(
+    ("violation", "unresolved", "is_settled", "margin"),
+    [
+        (0.04, 0.0, False, 0.02),
+        (-0.04, 0.5, False, -0.02),
+        (0.04, 0.03, False, 0.0),  # for the multipliers to resolve
+        (0.04, 0.019, False, 0.02),
+        (0.04, 0.03, True, 0.02),
+    ],
+)
+def test_a_margin_moves_by_half_of_what_the_metric_is_away_from_kappa(violation, unresolved, is_settled, margin):
+    parts = surrogates()
+    parts.start_narrow()
+    assert tighten(parts, violation, unresolved, is_settled).margins.tolist() == pytest.approx([margin])
+    assert parts.blur == 0.02
+
+
+def test_a_surrogate_without_tolerance_becomes_finer_as_far_as_there_are_rows():
+    parts = surrogates(kappa=0.1, granularity=0.002)
+    parts.start_narrow()
+    assert tighten(parts, 0.3).blur == 0.01
+    assert parts.margins.tolist() == [0.05]
+    assert tighten(parts, 0.3).blur == 0.006  # three rows
+    assert tighten(parts, 0.3).blur == 0.006
+    parts.restart()
+    assert (parts.blur, parts.margins.tolist()) == (0.1, [0.0])
+    assert tighten(parts, 0.3).blur == 0.05
+    assert not parts.is_narrowing
+
+
+# --- stopping
+
+
+def test_feasible_runs_stop_after_as_many_stalls_as_there_is_patience_for():
+    progress = Progress(patience=3, tol=0.01)
+    for best in (1.0, 0.995):
+        progress.count_feasible(1.0, best, 1.0, waits=True)
+    progress.count_feasible(1.0, 0.98, 0.98, waits=True)  # an improvement
+    for _ in range(3):
+        assert not progress.is_over
+        progress.count_feasible(0.98, 0.98, 0.98, waits=True)
+    assert progress.is_over
+    progress.reset()
+    assert not progress.is_over
+
+
+@pytest.mark.parametrize(("waits", "n_iter"), [(True, 12), (False, 3)])
+def test_an_iterate_that_promises_more_is_waited_for(waits, n_iter):
+    progress, count = Progress(patience=3, tol=0.01), 0
+    while not progress.is_over:
+        progress.count_feasible(1.0, 1.0, 0.9, waits)
+        count += 1
+    assert count == n_iter
+
+
+@pytest.mark.parametrize(("is_hopeful", "is_pressed", "n_iter"), [(True, False, 5), (True, True, 3), (False, False, 2)])
+def test_infeasible_runs_stop_where_they_come_no_nearer(is_hopeful, is_pressed, n_iter):
+    progress, count = Progress(patience=2, tol=0.01), 0
+    progress.see(1.0)
+    progress.count_infeasible(lambda: is_hopeful, is_pressed)
+    assert not progress.is_over
+    while not progress.is_over:
+        progress.see(0.95)  # less than a tenth nearer
+        progress.count_infeasible(lambda: is_hopeful, is_pressed)
+        count += 1
+    assert count == n_iter
+    progress.restart()
+    assert progress.restarted
+    assert not progress.is_over
+    progress.see(5.0)
+    progress.count_infeasible(lambda: False, is_pressed)
+    assert progress._stalled == 0.0  # the first excess after a restart counts as nearer
+
+
+def test_coming_nearer_by_a_tenth_begins_to_count_anew():
+    progress = Progress(patience=2, tol=0.01)
+    for excess in (1.0, 0.9, 0.81):
+        progress.see(excess)
+        progress.count_infeasible(lambda: False, is_pressed=True)
+    assert progress._stalled == 0.0
+
+
+# --- points between and beyond iterates
+
+
+def iterates_of(known):
+    return Iterates(Lagrangian(known.problem, 10.0, is_known=True), known.params)
+
+
+def test_the_best_point_between_a_feasible_and_an_infeasible_iterate_is_found_by_bisection(known):
+    """The least loss is infeasible; from zero on the way to it, the gap grows until it is as large as kappa."""
+    iterates, problem = iterates_of(known), known.problem.without_constraints()
+    free = make_solver("augmented_lagrangian", {}, problem).solve(problem, None, np.random.default_rng(0)).model_state
+    assert iterates.assess(iterates.moved_to(np.zeros_like(free))) <= 0
+    first = iterates.best
+    assert iterates.assess(iterates.moved_to(free)) > 0
+    assert iterates.last.excess == iterates.infeasible[0].excess > 0
+    assert iterates.best.objective < first.objective
+    assert iterates.end is iterates.best
+    assert iterates.nearest is first
+    share = iterates.best.params[0] / free[0]
+    assert 16 * share == pytest.approx(round(16 * share))  # four halvings
+    beyond = iterates.measure((share + 1 / 16) * free)
+    assert beyond.excess > 0
+    assert iterates.n_evaluations == 2 + 4 + 1
+
+
+def test_the_infeasible_iterates_of_least_objective_are_kept(known):
+    iterates = iterates_of(known)
+    for factor in (5.0, 3.0, 9.0, 4.0, 7.0, 6.0):
+        iterates.assess(iterates.moved_to(factor * known.params))
+    kept = [kept.params[0] / known.params[0] for kept in iterates.infeasible]
+    assert kept == pytest.approx([3.0, 4.0, 5.0, 6.0])
+    assert iterates.end is iterates.nearest
+    iterates.return_to_nearest()
+    np.testing.assert_allclose(iterates.params, iterates.nearest.params)
+    np.testing.assert_allclose(iterates.scores, known.problem.scores(iterates.nearest.params))
