@@ -1,0 +1,131 @@
+"""Fitted estimators on other rows: scores, and the exact values of what they bound."""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from fairconstrained.data import FairData
+from fairconstrained.estimators._outcome import Target, TellsOutcome
+from fairconstrained.estimators._rows import checked_features, checked_rows
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
+
+__all__ = ["MeasuresOtherRows"]
+
+
+class MeasuresOtherRows(TellsOutcome):
+    """Estimators that predict from scores, and measure what they bound on any rows."""
+
+    @abstractmethod
+    def _bound_params(self, kappa: float | None) -> dict[str, Any]:
+        """The parameters with which ``kappa`` bounds what ``constraint_values_`` reports; None is no bound.
+
+        Raises
+        ------
+        ValueError
+            If nothing is bounded here.
+        """
+
+    @abstractmethod
+    def _data(
+        self,
+        X: Any,
+        target: Target,
+        sensitive_features: Any,
+        sample_weight: np.ndarray | None,
+        small: SmallGroups = NO_SMALL_GROUPS,
+    ) -> FairData:
+        """Return the data that the terms are bound to; sets ``groups_``."""
+
+    @abstractmethod
+    def _holds_vacuously(self, data: FairData) -> bool:
+        """Whether there is nothing to compare: a single group."""
+
+    def _without_bound(self) -> Self:
+        """Return this fitted model with the parameters of no bound."""
+        free = clone(self)
+        free.__dict__ = {**self.__dict__, **free.__dict__}
+        return free.set_params(**free._bound_params(None))
+
+    def _measuring(self) -> Self:
+        """Return this model without bound, and with the groups of every constraint as `fit` compared them."""
+        free = self._without_bound()
+        free._known_groups = getattr(self, "_compared_as", ())
+        return free
+
+    @abstractmethod
+    def _known_target(self, y: np.ndarray) -> Target:
+        """Targets of other rows in the units of the solver; raises ValueError for a class that `fit` has not seen."""
+
+    def constraint_values(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> dict[str, float]:
+        """The metrics that the estimator bounds, exactly, on any rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            Features.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The group of every row, as in `fit`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Non-negative weights.
+
+        Returns
+        -------
+        values : dict
+            Values by the constraint's name, as in ``constraint_values_``; empty for a single group.
+
+        Raises
+        ------
+        ValueError
+            For invalid data, and for a group of a table of booleans that has no rows; other groups are left out then.
+        """
+        data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
+        if self._holds_vacuously(data):
+            return {}
+        target = Target(data.y.numpy(), self._fitted.offset, self._fitted.scale)
+        bound = self._measuring()._bound_constraints(data, target)
+        return {c.name: c.metric(scores) for c in bound if c.compares}
+
+    def _measured_rows(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+    ) -> tuple[FairData, np.ndarray]:
+        """Rows as terms see them, and their scores in the units of the solver and in the order of the data."""
+        check_is_fitted(self)
+        X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
+        target = self._known_target(y)
+        data = copy.copy(self)._data(X, target, sensitive_features, sample_weight, self._fitted.small)
+        scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
+        return data, scores[data.order]
+
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
+        check_is_fitted(self)
+        X = checked_features(self, X)
+        return self._scores_of(X, sensitive_features)
+
+    def _scores_of(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Return the scores of validated rows."""
+        fitted = self._fitted
+        codes = None
+        if fitted.model.n_heads > 1:
+            if sensitive_features is None:
+                raise ValueError(
+                    "This model has coefficients of its own for every group (group_interactions=True), and no "
+                    "sensitive_features arrived at predict. Pass them to predict; within a Pipeline, a "
+                    "BaggingClassifier or a search with scorers of get_fairness_scorer, turn metadata routing on "
+                    "(sklearn.set_config(enable_metadata_routing=True)). What hands no metadata to predict, such as "
+                    "cross_val_predict, TunedThresholdClassifierCV and VotingClassifier, needs "
+                    "group_interactions=False."
+                )
+            codes = fitted.small.encode(sensitive_features, fitted.labels)
+            check_consistent_length(X, codes)
+        return fitted.offset + fitted.scale * fitted.model.scores(fitted.start.model_state, X, codes)
