@@ -1,1 +1,1 @@
-"""A hostile trial: random problems, bad inputs, interruptions and drop-in cases, judged apart from the package."""
+"""Stress test: random problems, wrong inputs, interruptions and drop-in cases, judged independently of the package."""

@@ -95,7 +95,7 @@ network = AUCFairClassifier(
 )
 # end of the network
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # so few iterations need not settle the objective
+    warnings.simplefilter("ignore")  # the objective may not settle in so few iterations
     network.fit(X, y, sensitive_features=group)
 print(network.status_, network.constraint_values_)
 assert network.status_ in ("optimal", "max_iter")

@@ -41,7 +41,7 @@ else:
     raise AssertionError("the rows of the fit are refused")
 
 # forgotten rows
-print(certificate.noticeable_overlap)  # of these 4,000 rows so many in common with the fit would have been noticed
+print(certificate.noticeable_overlap)  # the fewest rows of the fit among these that would be noticed
 model.forget_rows()
 unchecked = certify(model, X[new], y[new], sensitive_features=group[new], metric="independence_gap", kappa=0.13)
 print(unchecked.share_seen)  # None: nothing was checked

@@ -73,7 +73,7 @@ print(free.constraint_values_, model.constraint_values_, model.status_, model.mu
 # It learns, and its gap is nearer to kappa than without a bound ...
 assert model.objective_ < 0.5
 assert abs(model.constraint_values_["loss_parity"] - 0.02) < abs(free.constraint_values_["loss_parity"] - 0.02)
-# ... and everything a stochastic solver has is there: a record of every epoch, and a state to go on from.
+# ... and it has all features of a stochastic solver: a record of every epoch, and a state to continue from.
 assert len(model.history_) == 30
 model.set_params(warm_start=True, max_epochs=31)
 with warnings.catch_warnings():

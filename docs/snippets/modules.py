@@ -81,6 +81,6 @@ stochastic = PartialParityClassifier(
 with sklearn.config_context(enable_metadata_routing=False):
     import warnings
 
-    warnings.simplefilter("ignore")  # so few steps need not meet kappa
+    warnings.simplefilter("ignore")  # the gap may exceed kappa after so few steps
     stochastic.fit(X, y, sensitive_features=group)
 assert len(stochastic.history_) == 2

@@ -74,7 +74,7 @@ problem = Problem(
 solver = make_solver("quadratic_penalty", {"n_penalties": 6}, problem)
 result = solver.solve(problem, None, np.random.default_rng(0))
 print(result.status, result.constraint_values)
-# It solves the problem it was given, which bounds the surrogate ...
+# It solves its problem, which bounds the surrogate ...
 assert result.surrogate_violation < 1e-4
 # ... and its status says that the metric exceeds kappa.
 assert result.status == "infeasible"

@@ -31,7 +31,7 @@ assert model.status_ == "optimal"
 # how near
 found = {}
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the bound is on probabilities here, and decisions are further apart
+    warnings.simplefilter("ignore")  # the bound is on probabilities, and the gap of the decisions is larger
     for solver in ("augmented_lagrangian", "ssg", "plada"):
         model = RateParityClassifier(kappa=0.02, rate="sigmoid", solver=solver, compute_stationarity=True)
         report = model.fit(X, y, sensitive_features=group).stationarity_report_

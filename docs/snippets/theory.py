@@ -8,7 +8,7 @@ from fairconstrained import FairnessWarning, MinorityRateClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.theory import idca_parameters, ipc_parameters, plada_steps, ssg_iterations, switching_iterations
 
-# fit warns that the share in the predictions is another one; here that in the probabilities is bounded
+# fit warns that the share in the predictions differs; the share in the probabilities is bounded here
 warnings.simplefilter("ignore", FairnessWarning)
 X, y, group = make_biased_classification(1500, random_state=0)
 
