@@ -133,7 +133,7 @@ class ComparedGroups:
         return cls(labels, labels, np.arange(data.n_groups), data.n_groups, data.unions)
 
     @classmethod
-    def found(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float = 1.0) -> Self:
+    def found(cls, data: FairData, notion: Notion, min_size: int, small: str, limit: float) -> Self:
         """Return the groups that are large enough, with the small ones treated as ``small`` says.
 
         Parameters
@@ -144,7 +144,7 @@ class ComparedGroups:
             Rows that a group needs in every cell.
         small : {"error", "merge", "ignore"}
             Treatment of groups that are too small.
-        limit : float, default=1.0
+        limit : float
             The largest share of a cell that one row may have, see `fairconstrained.constraints._resolution`. A group
             that breaks this rule is small too; where ``small`` is "error", it is for
             `BoundConstraint.check_resolution` to say so.
@@ -210,7 +210,7 @@ class ComparedGroups:
 
     def cell_sizes(self, data: FairData, notion: Notion) -> CellSizes:
         """Sizes of the groups' cells of every target, the groups of the first one first."""
-        shape = notion.signs.shape[1], self.n_parts
+        shape = notion.n_blocks, self.n_parts
         cells, weights = self.cells(data, notion), data.weights.numpy()
         n_cells = shape[0] * shape[1]
         mass = cell_sums(cells, n_cells, weights).reshape(shape)

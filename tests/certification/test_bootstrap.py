@@ -73,6 +73,12 @@ def test_gap_interval_of_a_smooth_gap(draw):
     assert high == pytest.approx(gap + 1.96 * error, abs=0.25 * error)
 
 
+def test_ties_with_the_estimate_count_one_half():
+    few = Replicates(2.0, np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 5.0, 6.0]), 0.0)
+    assert few.bias == pytest.approx(norm.ppf(2.5 / 8))
+    assert Replicates(9.0, few.resampled, 0.0).bias == pytest.approx(norm.ppf(1 - 0.5 / 8))  # not infinite
+
+
 def test_near_zero_the_end_is_not_below_the_gap():
     """Equal rates in the sample: every resampled gap is larger, and BCa alone would end at zero."""
     groups, predicted = np.repeat(["a", "b"], 100), np.tile([0, 1], 100)

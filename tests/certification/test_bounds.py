@@ -194,6 +194,11 @@ def test_number_of_events(name, params, method, n_events, evidences, draw):
     assert evidence.union.startswith(("1 ", "2 ", "4 ", f"{n_events} ", "the difference of one pair"))
 
 
+def test_the_union_names_the_pairs_whose_gaps_are_averaged(evidences, draw):
+    evidence = evidences("wasserstein_gap", {"agg": "mean"}, *draw())["dkw"]
+    assert evidence.union == "4 sides of the bands of one pair of groups, for each of 3 pairs of groups"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["partial_equal_opportunity_gap", "partial_equalized_odds_gap"])
 def test_ranks_in_the_whole_group_have_the_bootstrap_only(name, draw, sample):

@@ -76,6 +76,14 @@ def test_shared_offset_without_anything_allowed_is_zero():
     assert shared_offset(scores, gains, lambda thresholds: np.zeros(thresholds.shape, dtype=bool), 0.0) == 0.0
 
 
+@pytest.mark.parametrize("scores", [[1.0, -1e12], [1e12, 1.0], [-1.0, -1e12], [1e12, -1e12]])
+@pytest.mark.parametrize("gain", [-1.0, 1.0])
+def test_all_rows_or_none_whatever_the_size_of_the_scores(scores, gain):
+    scores = np.array(scores)
+    offset = shared_offset(scores, np.full(2, gain), np.ones_like, 0.0)
+    assert ((scores + offset > 0) == (gain > 0)).all()
+
+
 def test_offsets_leave_room_for_rounding():
     """A threshold between two scores, not on one of them: a rounding error must not move a row across."""
     scores = np.array([1.0, 2.0, 3.0])
