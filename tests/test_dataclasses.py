@@ -1,4 +1,4 @@
-"""Bounds and certificates that hold arrays are equal only if they are one object: arrays have no one answer to ``==``."""
+"""Bounds and certificates that hold arrays are equal only if they are one object, as arrays compare by entry."""
 
 import dataclasses
 import importlib
