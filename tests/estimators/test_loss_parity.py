@@ -393,7 +393,7 @@ def test_a_network_with_something_behind_its_last_layer(biased):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"constraint": "accuracy"}, "'constraint' parameter"),
+        ({"constraint": "accuracy"}, "constraint must be one of"),
         ({"loss": "logistic"}, "'loss' parameter"),
         ({"reference": "all"}, "'reference' parameter"),
         ({"solver": "newton"}, r"solver must be one of \['auto', 'adam', 'adam_lagrangian'.*got 'newton'"),
