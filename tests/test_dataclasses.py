@@ -1,4 +1,4 @@
-"""Bounds and certificates that hold arrays are equal only if they are one object, as arrays compare by entry."""
+"""Bounds and certificates that hold arrays are equal only if they are one object: arrays answer ``==`` by entry."""
 
 import dataclasses
 import importlib
