@@ -162,7 +162,7 @@ def resolve_metric(metric: Any, metric_params: Any = None) -> tuple[Callable[...
         function = info.function
     if "qid" in inspect.signature(function).parameters:
         raise ValueError(f"{info_of(function).name} compares rows of one query, which are not independent draws.")
-    check_options(function, metric_params or {})
+    check_options(function, metric_params or {}, "metric_params")
     return function, {**params, **(metric_params or {})}
 
 

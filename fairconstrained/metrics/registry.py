@@ -235,8 +235,17 @@ def info_of(function: Callable[..., Any]) -> MetricInfo:
     return MetricInfo(function=function, response="predict")
 
 
-def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+def check_options(function: Callable[..., Any], options: Mapping[str, Any], given_as: str = "") -> None:
     """Raise an error for arguments that are not the user's to give to a metric, or that it does not have.
+
+    Parameters
+    ----------
+    function : callable
+        Metric.
+    options : mapping
+        Arguments by name.
+    given_as : str, default=""
+        Name of the parameter that holds them, for the message.
 
     Raises
     ------
@@ -246,12 +255,12 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> N
     known = list(inspect.signature(function).parameters.values())[2:] if options else []
     takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known)
     allowed = [p.name for p in known if p.kind is not p.VAR_KEYWORD and p.name not in _NO_OPTIONS]
-    metric = info_of(function).name
+    metric, where = info_of(function).name, given_as and f"{given_as}: "
     for name in options:
         if name in _NO_OPTIONS:
-            raise InvalidParameterError(f"{name!r} is no argument to give to {metric} here: {_NO_OPTIONS[name]}.")
+            raise InvalidParameterError(f"{where}{name!r} is no argument to give to {metric} here: {_NO_OPTIONS[name]}.")
         if name not in allowed and not takes_any:
-            raise InvalidParameterError(f"{metric} has no argument {name!r}; choose from {allowed}.")
+            raise InvalidParameterError(f"{where}{metric} has no argument {name!r}; choose from {allowed}.")
 
 
 def find_metric(name: str) -> tuple[MetricInfo, dict[str, Any]]:
