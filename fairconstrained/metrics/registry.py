@@ -258,7 +258,8 @@ def check_options(function: Callable[..., Any], options: Mapping[str, Any], give
     metric, where = info_of(function).name, given_as and f"{given_as}: "
     for name in options:
         if name in _NO_OPTIONS:
-            raise InvalidParameterError(f"{where}{name!r} is no argument to give to {metric} here: {_NO_OPTIONS[name]}.")
+            reason = _NO_OPTIONS[name]
+            raise InvalidParameterError(f"{where}{name!r} is no argument to give to {metric} here: {reason}.")
         if name not in allowed and not takes_any:
             raise InvalidParameterError(f"{where}{metric} has no argument {name!r}; choose from {allowed}.")
 
