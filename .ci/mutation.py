@@ -45,8 +45,8 @@ PLACES = (
     "certification/*.py",
 )
 ROOT = Path.cwd()
-#: Tests that look at all signatures, and so at defaults, without running a line of them.
-SIGNATURES = "tests/test_documented_defaults.py"
+#: Tests that look at definitions (defaults, how dataclasses compare) without running a line of them.
+DEFINITIONS = ("tests/test_documented_defaults.py", "tests/test_dataclasses.py")
 FILES = sorted(path for place in PLACES for path in (ROOT / "fairconstrained").glob(place))
 
 
@@ -179,12 +179,14 @@ def chosen_tests(path: str, line: int, tests: dict, budget: float) -> list[str]:
     if at_import:
         covering = {name for names in by_line.values() for name in names if name}
         covering = covering or set(tests["seconds"])  # such as a class that has nothing but attributes
-        covering |= {name for name in tests["seconds"] if name.startswith(SIGNATURES)}
+        covering |= {name for name in tests["seconds"] if name.startswith(DEFINITIONS)}
     files = defaultdict(list)
     for name in covering:
         files[name.split("::")[0]].append((tests["seconds"][name], name))
     own = path.split("/")[1].removesuffix(".py")
-    order = sorted(files, key=lambda file: (at_import and file != SIGNATURES, own not in file, min(files[file]), file))
+    order = sorted(
+        files, key=lambda file: (at_import and file not in DEFINITIONS, own not in file, min(files[file]), file)
+    )
     chosen, spent = [], 0.0
     for share in (0.25, 1.0):  # at first no file takes more than a quarter, then what is left
         for file in order:
