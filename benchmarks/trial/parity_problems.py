@@ -17,6 +17,7 @@ from fairconstrained.constraints import (
     EqualizedOdds,
     EqualOpportunity,
     GroupAUC,
+    RateGap,
     StatisticalParity,
 )
 
@@ -256,9 +257,11 @@ def rate_parity(rng: np.random.Generator, seed: int) -> Problem:
     loss = pick(rng, ["logistic", "hinge", "squared", "truncated_logistic", "zero_one"], [0.4, 0.15, 0.15, 0.1, 0.2])
     alpha, intercept = pick(rng, _ALPHAS), bool(rng.random() < 0.85)
     interactions = bool(rng.random() < 0.25) and not rows.overlaps
-    params: dict[str, Any] = {"kappa": kappas if n_notions > 1 else kappas[0], "agg": agg, "rate": rate}
-    params |= {"constraint": notions if n_notions > 1 else notions[0], "objective": loss, "alpha": alpha}
-    params |= {"group_interactions": interactions, "fit_intercept": intercept}
+    params: dict[str, Any] = {"kappa": kappas[0], "constraint": notions[0], "agg": agg, "rate": rate}
+    if n_notions > 1:
+        pairs = zip(notions, kappas, strict=True)
+        params = {"constraint": [(notion, RateGap(kappa, constraint=notion, rate=rate)) for notion, kappa in pairs]}
+    params |= {"objective": loss, "alpha": alpha, "group_interactions": interactions, "fit_intercept": intercept}
     bounds = [_rate_bound(*pair, rows, rate, agg) for pair in zip(notions, kappas, strict=True)]
     groups = {"sensitive_features": rows.groups} if interactions else {}
     return Problem(
