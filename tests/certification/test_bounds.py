@@ -205,7 +205,7 @@ def test_ranks_in_the_whole_group_have_the_bootstrap_only(name, draw, sample):
     """The ends of the interval among the rows of a label are estimates then, which binomial bounds take as known."""
     options = {"interval": (0.1, 0.8), "ranks": "group"}
     given = sample(name, options, *draw(300))
-    with pytest.raises(ValueError, match="with ranks='group' they are estimates"):
+    with pytest.raises(ValueError, match="with ranks='group' its ends within a label are estimates"):
         evidence_of(given, "binomial")
     evidence = evidence_of(given)
     assert evidence.method == "bootstrap"
