@@ -109,7 +109,7 @@ def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
         sketch = getattr(part, "_rows_seen", None)
         if sketch is None:
             continue
-        rows = check_array(rows, accept_sparse="csr", dtype=np.float64)
+        rows = getattr(part, "_as_remembered", _numbers)(rows)  # what takes other rows says how it remembers them
         n_testable, by_chance = sketch.n_testable(rows), sketch.share_repeated
         if not n_testable:
             continue
@@ -121,6 +121,11 @@ def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
         expected = f"of new rows {by_chance:.0%} may be expected to be, as rows occur repeatedly"
         why = "each of them as often as there" if are_same else expected
         yield part, Overlap(seen if are_same or seen > most else 0.0, noticeable), why
+
+
+def _numbers(X: Any) -> Any:
+    """Rows of finite numbers; ndarray or CSR matrix of shape (n_samples, n_features)."""
+    return check_array(X, accept_sparse="csr", dtype=np.float64)
 
 
 def _noticeable(n_rows: int, n_needed: int, share: float) -> int | None:

@@ -20,7 +20,7 @@ from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._remembers import RemembersRows
-from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
@@ -146,7 +146,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Set everything that `fit` leaves, from rows as the user gave them."""
         sensitive_features, sample_weight = columns
         with published_settings(self):
-            X, y, sample_weight = checked_rows(self, X, y, sample_weight, multi_output=False)
+            X, y, sample_weight = self._checked_rows(X, y, sample_weight, multi_output=False)
             self._remember_rows(X)
             if sample_weight is not None and not sample_weight.any():
                 raise ValueError("sample_weight is zero for every row; at least one must be positive.")

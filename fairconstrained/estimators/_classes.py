@@ -15,7 +15,6 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._plain import plain_classifier
-from fairconstrained.estimators._rows import checked_features
 from fairconstrained.models.base import OutputModel
 
 __all__ = ["ClassOutputs"]
@@ -45,7 +44,7 @@ class ClassOutputs(ClassifierMixin):
     def _outputs(self, X: Any) -> np.ndarray:
         """Scores of the classes; ndarray of shape (n_samples, n_classes)."""
         check_is_fitted(self)
-        X = checked_features(self, X)
+        X = self._checked_features(X)
         return cast(OutputModel, self._fitted.model).outputs(self._fitted.start.model_state, X)
 
     def decision_function(self, X: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Fitted, Target
-from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.problem import Problem, Start
@@ -87,7 +87,7 @@ class EpochStreaming(BaseFairEstimator):
         self, X: Any, y: Any, classes: Any, sensitive_features: Any, groups: Any, sample_weight: Any
     ) -> None:
         last: Fitted | None = getattr(self, "_fitted", None)
-        X, y, weights = checked_rows(self, X, y, sample_weight, multi_output=False, reset=last is None)
+        X, y, weights = self._checked_rows(X, y, sample_weight, multi_output=False, reset=last is None)
         self._remember_rows(X, among_others=last is not None)
         if last is None:
             self.classes_ = announced_classes(classes, None)

@@ -46,6 +46,14 @@ class MeasuresOtherRows(TellsOutcome):
     def _holds_vacuously(self, data: FairData) -> bool:
         """Whether there is nothing to compare: a single group."""
 
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
+        """Rows as the model takes them, see `checked_rows`; a model may take others, such as missing values."""
+        return checked_rows(self, X, y, sample_weight, **options)
+
+    def _checked_features(self, X: Any) -> Any:
+        """Features of other rows as the model takes them, as `_checked_rows` returns them."""
+        return checked_features(self, X)
+
     def _without_bound(self) -> Self:
         """Return this fitted model with the parameters of no bound."""
         free = clone(self)
@@ -100,7 +108,7 @@ class MeasuresOtherRows(TellsOutcome):
     ) -> tuple[FairData, np.ndarray]:
         """Rows as terms see them, and their scores in the units of the solver and in the order of the data."""
         check_is_fitted(self)
-        X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
+        X, y, sample_weight = self._checked_rows(X, y, sample_weight, reset=False)
         target = self._known_target(y)
         data = copy.copy(self)._data(X, target, sensitive_features, sample_weight, self._fitted.small)
         scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
@@ -109,7 +117,7 @@ class MeasuresOtherRows(TellsOutcome):
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
         """Scores of new rows in the units of ``y``; ndarray of shape (n_samples,)."""
         check_is_fitted(self)
-        X = checked_features(self, X)
+        X = self._checked_features(X)
         return self._scores_of(X, sensitive_features)
 
     def _scores_of(self, X: Any, sensitive_features: Any) -> np.ndarray:

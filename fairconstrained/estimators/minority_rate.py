@@ -19,7 +19,7 @@ from fairconstrained.data import FairData
 from fairconstrained.domains import Domain, L1Ball, Product
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
-from fairconstrained.estimators._rows import check_squares, checked_features
+from fairconstrained.estimators._rows import check_squares
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
@@ -250,7 +250,7 @@ class MinorityRateClassifier(
         shape = np.shape(X) if not hasattr(X, "shape") else X.shape
         if len(shape) == 2 and shape[1] != self.n_features_in_:
             raise ValueError(f"X_constraint has {shape[1]} columns, X has {self.n_features_in_}; give it the same.")
-        X = checked_features(self, X)
+        X = self._checked_features(X)
         check_squares(X, "X_constraint", getattr(self, "feature_names_in_", None))
         return X
 

@@ -22,7 +22,6 @@ from fairconstrained.domains import Domain, L2Ball, Product
 from fairconstrained.estimators._classes import ClassOutputs
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
-from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._stationarity import TellsStationarity
 from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (
@@ -167,7 +166,7 @@ class NeymanPearsonClassifier(
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         (sample_weight,) = columns
-        X, y, sample_weight = checked_rows(self, X, y, sample_weight)
+        X, y, sample_weight = self._checked_rows(X, y, sample_weight)
         self._remember_rows(X)
         if sample_weight is not None:
             kept = sample_weight > 0
@@ -315,7 +314,7 @@ class NeymanPearsonClassifier(
             For invalid data, or a class without rows.
         """
         check_is_fitted(self)
-        X, y, sample_weight = checked_rows(self, X, y, sample_weight, reset=False)
+        X, y, sample_weight = self._checked_rows(X, y, sample_weight, reset=False)
         target = self._known_target(y)
         weights = np.bincount(target.values.astype(int), sample_weight, minlength=self.classes_.size)
         if missing := self.classes_[weights == 0].tolist():

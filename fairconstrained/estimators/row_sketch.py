@@ -25,8 +25,8 @@ def row_hashes(X: Any) -> np.ndarray:
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features)
-        Finite numbers.
+    X : ndarray or sparse matrix of shape (n_samples, n_features), or ndarray of shape (n_samples, ...)
+        Numbers; those that are missing are NaN.
     """
     if sp.issparse(X):
         X = sp.csr_array(X)
@@ -36,6 +36,7 @@ def row_hashes(X: Any) -> np.ndarray:
         mixed = _entries(X.data, X.indices)
         ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
         return _mixed(ends[X.indptr[1:]] - ends[X.indptr[:-1]])  # integers wrap around, so differences are exact
+    X = np.reshape(X, (X.shape[0], -1)) if X.ndim > 2 else X
     sums = np.zeros(X.shape[0], dtype=np.uint64)
     for column in range(X.shape[1]):
         sums += _entries(np.asarray(X[:, column]), np.array([column]))
@@ -62,7 +63,7 @@ class RowSketch:
 
     @classmethod
     def of(cls, X: Any) -> Self:
-        """The sketch of rows of finite numbers, dense or sparse, of shape (n_samples, n_features)."""
+        """The sketch of rows, dense or sparse, as `row_hashes` takes them."""
         hashes, counts = np.unique(row_hashes(X), return_counts=True)
         return cls(hashes, counts.astype(_COUNT))._thinned()
 
@@ -112,6 +113,7 @@ class RowSketch:
 
 def _entries(values: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the hashes that the entries add to their rows; zero for zeros."""
+    values = np.where(np.isnan(values), np.nan, values)  # there are many NaN, which differ in their bits
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
     mixed = _mixed(bits ^ _mixed(columns.astype(np.uint64) + np.uint64(1)))
     return np.where(values == 0, np.uint64(0), mixed)
