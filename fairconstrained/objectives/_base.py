@@ -17,6 +17,9 @@ from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, Sing
 
 __all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
 
+#: Curvature below which a row's loss is taken as straight, and a positive number for where it is zero everywhere.
+_LEAST_CURVATURE, _TINY = 1e-3, 1e-12
+
 
 @dataclass(frozen=True)
 class Objective(ABC):
@@ -65,6 +68,25 @@ class BoundObjective(FullBatch):
 
     shift: ClassVar[Literal["groups", "shared"]] = "groups"
 
+    def curvature(self, scores: Tensor) -> Tensor:
+        """Curvature of the objective in every score, for Newton steps that take each row by itself.
+
+        Here the absolute slopes, which no curvature of a logistic loss of pairs exceeds.
+
+        Parameters
+        ----------
+        scores : Tensor of shape (n_samples,)
+
+        Returns
+        -------
+        curvature : Tensor of shape (n_samples,)
+            Positive.
+        """
+        with torch.enable_grad():
+            at = scores.detach().requires_grad_()
+            (slopes,) = torch.autograd.grad(self.values(at, at.new_empty(0)).sum(), at)
+        return slopes.abs().clamp(min=_LEAST_CURVATURE * float(slopes.abs().max()) + _TINY)
+
     @property
     def gains(self) -> Tensor | None:
         """Gain of predicting each row positive, where an exact search over the intercepts finishes the work.
@@ -98,6 +120,13 @@ class Loss(Objective):
         with torch.enable_grad():
             scores = scores.detach().requires_grad_()
             return torch.autograd.grad(self.of(scores, targets).sum(), scores)[0]
+
+    def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Positive curvature of every row's loss for a Newton step, or a bound on it; Tensor of shape (n_samples,).
+
+        Here the absolute slope: the step of a row is then 1 at most, also where the loss has a corner.
+        """
+        return self.slope(scores, targets).abs().clamp(min=_LEAST_CURVATURE)
 
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -160,6 +189,10 @@ class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stoch
         shares, values = self.on(data).shares, torch.from_numpy(scores)
         slopes = shares * self.row_loss.slope(values, data.y)
         return float(shares @ self.row_loss.of(values, data.y)), slopes.numpy()
+
+    @override
+    def curvature(self, scores: Tensor) -> Tensor:
+        return self.shares * self.row_loss.curvature(scores, self.data.y)
 
     @property
     @override

@@ -41,6 +41,12 @@ class Logistic(Loss):
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
         return -targets * torch.sigmoid(-targets * scores)
 
+    @override
+    def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Second derivative ``p (1 - p)``; of the truncated loss, a bound on it."""
+        share = torch.sigmoid(scores)
+        return (share * (1 - share)).clamp(min=1e-12)
+
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Return the loss and zero, as it is convex."""
         return self.of(scores, targets), torch.zeros_like(scores)
@@ -128,6 +134,11 @@ class Squared(Loss):
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
         return scores - targets
+
+    @override
+    def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Return one."""
+        return torch.ones_like(scores)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Return the loss and zero, as it is convex."""

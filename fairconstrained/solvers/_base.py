@@ -138,10 +138,10 @@ class Solver(ABC):
     def __post_init__(self) -> None:
         check_options(self)
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, is_registered: bool = True) -> None:
         super().__init_subclass__()
         cls.__doc__ = inherited_documentation(cls, _documented_defaults(cls))
-        if "name" in cls.__dict__:  # what only others inherit from has none
+        if is_registered and "name" in cls.__dict__:  # what only others inherit from has none
             SOLVERS[cls.name] = cls
             SOLVER_REQUIREMENTS[cls.name] = cls
 

@@ -1,0 +1,287 @@
+"""Boosted trees of LightGBM as a model: its states are ensembles, and it computes scores from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.data import FairData
+from fairconstrained.models.base import Model
+from fairconstrained.models.parts import Rescaling, ScoreShifts
+
+if TYPE_CHECKING:
+    from lightgbm import Booster
+
+__all__ = ["BoostedTrees", "Ensemble", "Growth", "lightgbm"]
+
+#: Lines of LightGBM's text format whose numbers are in units of the scores.
+_IN_SCORES = re.compile(r"^(leaf_value|internal_value)=(.*)$", re.MULTILINE)
+_TREES = re.compile(r"^Tree=\d+$.*?(?=^Tree=\d+$|^end of trees$)", re.MULTILINE | re.DOTALL)
+
+
+def lightgbm() -> Any:
+    """Import LightGBM, which the package does not need for anything else.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed; the message has the command that installs it.
+    """
+    try:
+        import lightgbm
+    except ImportError as error:
+        raise ImportError(
+            "boosted trees need LightGBM, which is not installed; run: pip install 'fairconstrained[boosting]'"
+        ) from error
+    return lightgbm
+
+
+class Part(NamedTuple):
+    """The first trees of a booster, and the factor of their sum.
+
+    Attributes
+    ----------
+    booster : lightgbm.Booster
+    n_trees : int
+        At least 1.
+    factor : float
+    """
+
+    booster: Booster
+    n_trees: int
+    factor: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """State of boosted trees: ``constant + sum_p factor_p sum of the first n_trees_p trees of booster p``.
+
+    Attributes
+    ----------
+    parts : tuple of Part
+        More than one where a fit has gone on from an earlier one; none where no tree has been grown.
+    constant : float
+    """
+
+    parts: tuple[Part, ...] = ()
+    constant: float = 0.0
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return sum(part.n_trees for part in self.parts)
+
+    def scores(self, X: Any) -> np.ndarray:
+        """Scores of rows; ndarray of shape (n_samples,)."""
+        scores = np.full(X.shape[0], self.constant)
+        for part in self.parts:
+            sums = part.booster.predict(X, raw_score=True, num_iteration=part.n_trees)
+            scores += part.factor * np.asarray(sums)
+        return scores
+
+    def joined(self) -> Ensemble:
+        """Return the ensemble as one booster, which alone has the same scores: all trees, factors and the constant.
+
+        The leaves of every tree are multiplied, and the constant is added to those of the first one.
+        """
+        if not self.parts:
+            return self
+        trees: list[str] = []
+        for part in self.parts:
+            text = part.booster.model_to_string(num_iteration=part.n_trees)
+            trees += [_scaled(tree, part.factor, 0.0) for tree in _TREES.findall(text)]
+        trees[0] = _scaled(trees[0], 1.0, self.constant)
+        begin, end = text.index("Tree=0"), text.index("end of trees")
+        head = re.sub(r"^tree_sizes=.*\n", "", text[:begin], flags=re.MULTILINE)  # the sizes are other ones now
+        numbered = [re.sub(r"^Tree=\d+", f"Tree={i}", tree) for i, tree in enumerate(trees)]
+        booster = lightgbm().Booster(model_str=head + "".join(numbered) + text[end:])
+        return Ensemble((Part(booster, len(trees)),))
+
+
+def _scaled(tree: str, factor: float, constant: float) -> str:
+    """A tree in LightGBM's text format with other values: ``constant + factor * value``."""
+    if factor == 1 and not constant:
+        return tree
+
+    def line(found: re.Match[str]) -> str:
+        values = constant + factor * np.array(found[2].split(), dtype=float)
+        return f"{found[1]}={' '.join(map(repr, values.tolist()))}"
+
+    return _IN_SCORES.sub(line, tree)
+
+
+class Growth:
+    """Trees that grow, and the scores of the rows that they are grown on and of others.
+
+    Parameters
+    ----------
+    model : BoostedTrees
+    data : FairData
+        Rows to grow the trees on.
+    others : FairData or None
+        Rows whose scores are followed as well.
+    begin : Ensemble
+        What the trees are added to.
+    params : mapping
+        Parameters of LightGBM beside those of the model.
+
+    Attributes
+    ----------
+    booster : lightgbm.Booster
+    """
+
+    def __init__(
+        self,
+        model: BoostedTrees,
+        data: FairData,
+        others: FairData | None,
+        begin: Ensemble,
+        params: Mapping[str, Any],
+    ) -> None:
+        lgb = lightgbm()
+        options = {"verbosity": -1, "force_row_wise": True, **model.params, **params}
+        options |= {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
+        columns = list(model.categorical)
+        self._begin = begin
+        self._n_sets = 1 + (others is not None)
+        rows = lgb.Dataset(
+            data.X, data.y.numpy(), categorical_feature=columns, params=options, init_score=begin.scores(data.X)
+        )
+        self.booster = lgb.Booster(options, rows)
+        if others is not None:
+            first = begin.scores(others.X)
+            held = lgb.Dataset(others.X, others.y.numpy(), reference=rows, params=options, init_score=first)
+            self.booster.add_valid(held, "others")
+
+    def grow(self, slopes: np.ndarray, curvature: np.ndarray) -> bool:
+        """Add a tree along the Newton step; returns whether there was one to add.
+
+        Parameters
+        ----------
+        slopes, curvature : ndarray of shape (n_samples,)
+            First and second derivatives in the scores of the rows that the trees are grown on.
+        """
+        before = self.booster.num_trees()
+        self.booster.update(fobj=lambda *_: (slopes, curvature))
+        return self.booster.num_trees() > before
+
+    def scores(self) -> tuple[np.ndarray, ...]:
+        """Scores of the rows that the trees are grown on, and of the others if there are any; each a new ndarray."""
+        found: list[np.ndarray] = []
+
+        def keep(scores: np.ndarray, rows: Any) -> tuple[str, float, bool]:
+            found.append(np.array(scores))
+            return "kept", 0.0, False
+
+        self.booster.eval_train(keep)
+        if self._n_sets > 1:
+            self.booster.eval_valid(keep)
+        return tuple(found)
+
+    def state(self) -> Ensemble:
+        """The ensemble so far."""
+        n_trees = self.booster.num_trees()
+        new = (Part(self.booster, n_trees),) if n_trees else ()
+        return replace(self._begin, parts=(*self._begin.parts, *new))
+
+
+@dataclass(frozen=True, eq=False)
+class BoostedTrees(Model):
+    """Sums of decision trees, grown by LightGBM.
+
+    Parameters
+    ----------
+    params : mapping
+        Parameters of LightGBM.
+    categorical : sequence of int
+        Numbers of the columns that hold codes of categories.
+    """
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    categorical: Sequence[int] = ()
+    n_features: int = 0
+    #: Scores of rows that are known from growing the trees, as to compute them again would take as long as a fit.
+    _known: list[tuple[Ensemble, FairData, np.ndarray]] = field(default_factory=list)
+
+    name = "boosted_trees"
+    uses_threads = True
+
+    @property
+    @override
+    def layout(self) -> Hashable:
+        return self.name, self.n_features, tuple(self.categorical)
+
+    def remember(self, state: Ensemble, data: FairData, scores: np.ndarray) -> None:
+        """Keep the scores of a state on some rows."""
+        self._known.append((state, data, scores))
+
+    @override
+    def training_scores(self, state: Ensemble, data: FairData) -> np.ndarray:
+        """Implement `Model.training_scores`; of states that are known, with their multiples and shifts, from memory."""
+        for known, rows, scores in self._known:
+            if rows is data and len(known.parts) == len(state.parts):
+                change = _change(known, state)
+                if change is not None:
+                    factor, shift = change
+                    return scores.copy() if change == (1.0, 0.0) else factor * scores + shift
+        return state.scores(data.X)
+
+    @override
+    def scores(self, state: Ensemble, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
+        return state.scores(X)
+
+    @override
+    def attributes(self, state: Ensemble, offset: float, scale: float) -> dict[str, Any]:
+        """The booster, which alone has the scores in units of the solver; None where there are no trees."""
+        joined = state.joined()
+        return {"booster_": joined.parts[0].booster if joined.parts else None, "n_trees_": state.n_trees}
+
+    @override
+    def portable(self) -> BoostedTrees:
+        return replace(self, _known=[])
+
+    @override
+    def shifts(self, data: FairData, shared: bool = False) -> ScoreShifts:
+        return _Shifts()
+
+    @override
+    def rescaling(self, state: Ensemble, data: FairData) -> Rescaling:
+        return _Rescaled(state, data.n_samples)
+
+
+def _change(known: Ensemble, state: Ensemble) -> tuple[float, float] | None:
+    """Factor and shift that lead from the scores of one state to those of another one; None where there are none."""
+    if known is state:
+        return 1.0, 0.0
+    pairs = list(zip(known.parts, state.parts, strict=True))
+    if any(a.booster is not b.booster or a.n_trees != b.n_trees for a, b in pairs):
+        return None
+    factor = pairs[0][1].factor / pairs[0][0].factor if pairs else 1.0
+    if not all(np.isclose(b.factor, factor * a.factor, rtol=1e-12, atol=0) for a, b in pairs):
+        return None
+    return factor, state.constant - factor * known.constant
+
+
+class _Shifts(ScoreShifts):
+    n_shifts = 1
+
+    @override
+    def moved(self, state: Ensemble, offsets: np.ndarray) -> Ensemble:
+        return replace(state, constant=state.constant + float(offsets[0]))
+
+
+class _Rescaled(Rescaling):
+    can_shift = True
+
+    def __init__(self, state: Ensemble, n_samples: int) -> None:
+        self._state, self.signs = state, np.ones(n_samples)
+
+    @override
+    def at(self, factor: float, shift: float) -> Ensemble:
+        parts = tuple(part._replace(factor=factor * part.factor) for part in self._state.parts)
+        return Ensemble(parts if factor else (), factor * self._state.constant + shift)
