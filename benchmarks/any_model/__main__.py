@@ -1,0 +1,88 @@
+"""``python -m benchmarks.any_model``: heads on boosted trees against other methods, on rows that no fit has seen.
+
+Does what is missing in ``benchmarks/results/any_model_raw.csv``, and begins with the copy in the documentation where
+there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods`` and ``--seeds`` choose a part.
+FairGBM needs numpy < 2: name the Python of an environment of its own in the variable ``FAIRGBM_PYTHON``. ``--plots``
+draws what there is, and ``--docs`` also puts figures and tables where the documentation takes them from. ``--quick``
+takes one small generated data set, to see that everything works; its numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+import pandas as pd
+
+from benchmarks._common import DOCS, RESULTS, names_of, publish, save, significant
+from benchmarks._runner import read, run_all
+from benchmarks.any_model.data import CASES, QUICK
+from benchmarks.any_model.figures import draw_all
+from benchmarks.any_model.notions import KAPPAS, NOTIONS
+from benchmarks.any_model.peers import missing
+from benchmarks.any_model.tables import write_tables
+from benchmarks.any_model.tasks import ALL_METHODS, COLUMNS, all_tasks, run_task
+
+#: Splits of a whole run.
+N_SPLITS = 10
+#: Parts of a quick run: one bound of a rate, with all methods but the reduction and the network, which take minutes.
+QUICK_NOTIONS = ("demographic_parity", "equalized_odds")
+QUICK_METHODS = tuple(name for name in ALL_METHODS if name not in ("exponentiated_gradient", "network"))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    data = [name for name in CASES if name not in QUICK]
+    parser.add_argument("--data", type=names_of(CASES), default=data, help=", ".join(CASES))
+    parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
+    parser.add_argument("--methods", type=names_of(ALL_METHODS), default=list(ALL_METHODS), help=", ".join(ALL_METHODS))
+    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-9")
+    parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)), help="of methods with one fit for each bound")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    first, _, last = arguments.seeds.partition("-")
+    arguments.seeds = range(int(first), int(last or first) + 1)
+    arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
+    if arguments.quick:
+        arguments.data, arguments.seeds, arguments.notions = QUICK, range(1), QUICK_NOTIONS
+        arguments.methods = [name for name in arguments.methods if name in QUICK_METHODS]
+    return arguments
+
+
+def main() -> None:
+    arguments = _arguments()
+    stem = "any_model_quick" if arguments.quick else "any_model"
+    path = RESULTS / f"{stem}_raw.csv"
+    kept = DOCS / "benchmarks" / path.name
+    if not path.exists() and kept.exists():
+        RESULTS.mkdir(exist_ok=True)
+        shutil.copy(kept, path)
+    if not arguments.plots:
+        methods = [name for name in arguments.methods if not missing(name)]
+        for name in arguments.methods:
+            if missing(name):
+                print(f"{name} is left out: {missing(name)}")
+        tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds, arguments.kappas)
+        run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
+    figures = _show(read(path, COLUMNS), stem)
+    if arguments.docs:
+        publish(figures, stem)
+
+
+def _show(results: pd.DataFrame, stem: str) -> list[Path]:
+    """Write tables and figures; returns the figures."""
+    if results.empty:
+        return []
+    for name, table in write_tables(results).items():
+        save(significant(table), f"{stem}_{name}", show=name == "targets")
+    return draw_all(results, RESULTS, stem)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Figures from the results alone: performance against the gap, both on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from benchmarks.any_model.data import CASES
+from benchmarks.any_model.fronts import HEAD, points
+from benchmarks.any_model.notions import NOTIONS
+
+#: Label, colour, marker and line of every method: ours are lines, those of other packages are broken lines.
+STYLES = {
+    "head": ("head on the trees (ours)", "#0072B2", "o", "-"),
+    "boosting": ("fair boosting (ours)", "#009E73", "s", "-"),
+    "linear": ("linear (ours)", "#56B4E9", "v", "-"),
+    "network": ("network (ours)", "#CC79A7", "P", "-"),
+    "two_regressions": ("two regressions and a sweep", "#777777", "x", ":"),
+    "exponentiated_gradient": ("Fairlearn, reduction (random)", "#D55E00", "D", "--"),
+    "threshold_optimizer": ("Fairlearn, thresholds (uses the group, random)", "#E69F00", "^", "--"),
+    "oxonfair_groups": ("OxonFair (uses the group)", "#882255", "<", "--"),
+    "oxonfair_inferred": ("OxonFair, inferred groups", "#AA4499", ">", "--"),
+    "fairgbm": ("FairGBM", "#000000", "*", "--"),
+}
+RATES = ("demographic_parity", "equal_opportunity", "equalized_odds")
+FIGURES = {"rates": RATES, "scores": tuple(name for name in NOTIONS if name not in RATES)}
+
+
+def draw_all(results: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
+    """PNGs with a panel for every notion and data set: rates of decisions, and notions of scores."""
+    table, paths = points(results), []
+    for name, notions in FIGURES.items():
+        here = table[table.notion.isin(notions)]
+        if len(here):
+            paths.append(folder / f"{stem}_{name}.png")
+            _draw(here, notions).savefig(paths[-1], dpi=110)
+            plt.close()
+    return paths
+
+
+def _draw(table: pd.DataFrame, notions: Sequence[str]) -> Figure:
+    cases = [name for name in CASES if name in set(table.data)]
+    rows = [name for name in notions if name in set(table.notion)]
+    size = (2.75 * len(cases) + 0.4, 2.35 * len(rows) + 1.1)
+    figure, axes = plt.subplots(len(rows), len(cases), figsize=size, squeeze=False, layout="constrained")
+    for line, notion in zip(axes, rows, strict=True):
+        for ax, data in zip(line, cases, strict=True):
+            _panel(ax, table[(table.notion == notion) & (table.data == data)], NOTIONS[notion].performance)
+            if ax in axes[0]:
+                ax.set_title(CASES[data].title, fontsize=11)
+        measure = NOTIONS[notion].performance
+        line[0].set_ylabel(f"{NOTIONS[notion].title}\n{'AUC' if measure == 'auc' else 'accuracy'}", fontsize=10)
+    figure.supxlabel("gap on new rows (left is fairer), means over splits with their standard errors", fontsize=10)
+    _legend(figure, axes.flat)
+    return figure
+
+
+def _panel(ax: Axes, table: pd.DataFrame, measure: str) -> None:
+    """The fronts of one notion on one data set, the head's in front."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=8)
+    ax.xaxis.set_major_locator(MaxNLocator(4))
+    ax.yaxis.set_major_locator(MaxNLocator(4))
+    for method, (label, color, marker, line) in STYLES.items():
+        rows = table[(table.method == method) & table[measure].notna()].sort_values("kappa")
+        if len(rows):
+            is_head = method == HEAD
+            ax.errorbar(
+                rows.test_gap,
+                rows[measure],
+                xerr=rows.test_gap_se.fillna(0),
+                yerr=rows[f"{measure}_se"].fillna(0),
+                color=color,
+                marker=marker,
+                linestyle=line,
+                markersize=5 if is_head else 4,
+                linewidth=2.2 if is_head else 1.1,
+                elinewidth=0.7,
+                zorder=5 if is_head else 3,
+                alpha=1 if is_head else 0.85,
+                label=label,
+            )
+    trees = table[table.method == "trees"]
+    ax.plot(trees.test_gap, trees[measure], "kX", markersize=7, linestyle="none", label="the trees, no bound")
+    ax.set_xlim(left=0)
+    _limit(ax, table, measure)
+
+
+def _limit(ax: Axes, table: pd.DataFrame, measure: str) -> None:
+    """Leave points far below the others outside, so that these can be told apart."""
+    values = table[measure].dropna()
+    low, high = np.quantile(values, [0.12, 1.0])
+    margin = max(high - low, 0.002)
+    if values.min() < low - 0.6 * margin:
+        ax.set_ylim(low - 0.5 * margin, high + 0.1 * margin)
+
+
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    entries = {}
+    for ax in axes:
+        entries |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
+    columns = max(1, int(figure.get_figwidth() // 3.4))
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)

@@ -1,0 +1,110 @@
+"""Means over splits, and whether another method's front is beyond that of the head."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.stats import t as student
+
+from benchmarks._runner import Row
+from benchmarks.any_model.notions import NOTIONS
+
+#: Method whose front is compared with all others.
+HEAD = "head"
+POINT = ["data", "notion", "method", "kappa"]
+VALUES = ["train_gap", "promised", "test_gap", "floor", "accuracy", "auc", "log_loss", "seconds"]
+#: Probability of the intervals.
+CONFIDENCE = 0.95
+#: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
+KEPT = 1.25
+
+
+def half_width(values: pd.Series) -> float:
+    """Half the width of the interval of a mean (Student's t); NaN for one value."""
+    n = values.notna().sum()
+    return float(values.std() * student.ppf((1 + CONFIDENCE) / 2, n - 1) / np.sqrt(n)) if n > 1 else float("nan")
+
+
+def points(results: pd.DataFrame) -> pd.DataFrame:
+    """Means over the splits of every method at every bound, with standard errors, and gaps over their floor."""
+    grouped = results.groupby(POINT, sort=False)
+    table = grouped[VALUES].mean()
+    splits = grouped.seed.nunique()
+    for name in ("test_gap", "accuracy", "auc"):
+        table[f"{name}_se"] = grouped[name].std() / np.sqrt(splits)
+    table["over_floor"] = table["test_gap"] / table["floor"]
+    return table.assign(splits=splits).reset_index()
+
+
+class Corner(NamedTuple):
+    """The head's front at a given gap: its points on both sides with their weights, and the slope between them."""
+
+    kappas: tuple[float, float]
+    weight: float
+    slope: float
+
+
+def _front(head: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """The head's mean points that no other one of them dominates, by their gap."""
+    ordered = head.groupby("kappa")[["test_gap", measure]].mean().sort_values("test_gap")
+    best = ordered[measure].cummax().shift(fill_value=-np.inf)
+    return ordered[ordered[measure] > best]
+
+
+def _corner(front: pd.DataFrame, measure: str, gap: float) -> Corner:
+    """The place of a gap on the front; outside of it, the nearest end."""
+    gaps, kappas, heights = front["test_gap"].to_numpy(), front.index.to_numpy(), front[measure].to_numpy()
+    right = int(np.clip(np.searchsorted(gaps, gap), 0, gaps.size - 1))
+    left = max(right - 1, 0)
+    if gap <= gaps[0] or gap >= gaps[-1]:
+        end = 0 if gap <= gaps[0] else gaps.size - 1
+        return Corner((kappas[end], kappas[end]), 0.0, 0.0)
+    width = gaps[right] - gaps[left]
+    return Corner((kappas[left], kappas[right]), (gap - gaps[left]) / width, (heights[right] - heights[left]) / width)
+
+
+def compare(results: pd.DataFrame, against: str = HEAD) -> pd.DataFrame:
+    """Compare every point of every method with the head's front at the same mean gap on new rows.
+
+    ``difference`` is the mean over the splits that both have of the other method's performance minus that of the front,
+    which is interpolated between its means; differences of gaps within a split count by the front's slope. The other
+    method ``dominates`` where this exceeds half the width of its 95 % interval; with one split that is unknown.
+    """
+    lines: list[Row] = []
+    for (data, notion), part in results.groupby(["data", "notion"], sort=False):
+        measure = NOTIONS[str(notion)].performance
+        head = part[part.method == against]
+        for (method, kappa), rows in part[part.method != against].groupby(["method", "kappa"], sort=False):
+            seeds = sorted(set(rows.seed) & set(head.seed))
+            if seeds and np.isfinite(kappa) and rows[measure].notna().all():
+                line = _difference(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
+                lines.append({"data": data, "notion": notion, "method": method, "kappa": kappa} | line)
+    names = ["data", "notion", "method", "kappa", "splits", "gap", "difference", "half_width", "dominates"]
+    return pd.DataFrame(lines, columns=names)
+
+
+def _difference(rows: pd.DataFrame, head: pd.DataFrame, measure: str) -> Row:
+    front = _front(head, measure)
+    gap = float(rows.test_gap.mean())
+    corner = _corner(front, measure, gap)
+    sides = [head[head.kappa == kappa].set_index("seed")[["test_gap", measure]] for kappa in corner.kappas]
+    between = (1 - corner.weight) * sides[0] + corner.weight * sides[1]
+    own = rows.set_index("seed")[["test_gap", measure]]
+    apart = own - between
+    differences = apart[measure] - corner.slope * apart["test_gap"]
+    if gap > front["test_gap"].iloc[0]:
+        known = len(differences) > 1
+        width = half_width(differences)
+        dominates: Any = bool(differences.mean() > width) if known else None
+    else:  # the head has no model of so small a gap: its tightest one has to be worse in performance as well
+        width = half_width(apart[measure])
+        dominates = bool(apart[measure].mean() > width) if len(apart) > 1 else None
+    return {
+        "splits": len(differences),
+        "gap": gap,
+        "difference": float(differences.mean()),
+        "half_width": width,
+        "dominates": dominates,
+    }

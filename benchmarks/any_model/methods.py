@@ -1,0 +1,215 @@
+"""Our methods: heads, boosted trees, linear scores, networks, and two regressions with a sweep."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.any_model.data import Part, Split, linear_features
+from benchmarks.any_model.notions import NOTIONS, Notion, Response
+from benchmarks.any_model.trees import Seconds, Trees
+from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, fairness_path
+from fairconstrained.constraints import AUCGap, LossParity, StatisticalParity
+
+#: kappa of a model without a bound.
+UNCONSTRAINED = float("inf")
+#: Weights of the group's log-odds that two regressions are searched over.
+WEIGHTS = np.linspace(-3, 3, 241)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Setting of a task: rows, notion, and bounds that share what they can of a fit."""
+
+    split: Split
+    notion: str
+    kappas: tuple[float, ...]
+    seed: int
+
+    @property
+    def entry(self) -> Notion:
+        """Entry of the notion."""
+        return NOTIONS[self.notion]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A fitted model: its answers, the seconds of the task so far, and the gap that its bound is a promise about.
+
+    ``promised`` is NaN where the promise is about the decisions on the training rows, as the benchmark measures them.
+    """
+
+    kappa: float
+    test: Response
+    train: Response
+    seconds: float
+    status: str = "fitted"
+    promised: float = float("nan")
+
+
+def response_of_scores(scores: np.ndarray) -> Response:
+    """Return scores, and the positive decision of those above zero."""
+    return Response((scores > 0).astype(float), scores)
+
+
+def plain(setting: Setting) -> Iterator[Outcome]:
+    """The boosted trees alone."""
+    train, seconds = setting.split.train, Seconds()
+    with seconds.count():
+        model = Trees().fit(train.X, train.y)
+    yield Outcome(UNCONSTRAINED, *_trees_responses(model, setting.split), seconds.total)
+
+
+def _trees_responses(model: Trees, split: Split) -> tuple[Response, Response]:
+    def response(part: Part) -> Response:
+        return response_of_scores(logit(np.clip(model.predict_proba(part.X)[:, 1], 1e-9, 1 - 1e-9)))
+
+    return response(split.test), response(split.train)
+
+
+def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
+    """The package's estimator for a notion, linear in its features."""
+    if notion.kind == "auc":
+        return AUCFairClassifier(kappa, constraint=notion.constraint, **params)
+    if notion.kind == "loss":
+        return PartialParityClassifier(constraint=LossParity(kappa), **params)
+    return PartialParityClassifier(kappa, constraint=notion.constraint, **notion.params, **params)
+
+
+def head(setting: Setting) -> Iterator[Outcome]:
+    """A head on cross-fitted boosted trees; the path over kappa fits the trees once."""
+    from fairconstrained.heads import FairHeadClassifier
+
+    model = FairHeadClassifier(Trees(), head=_bounded(setting.entry, 0.1), random_state=setting.seed)
+    return _path(setting, model, setting.split)
+
+
+def linear(setting: Setting) -> Iterator[Outcome]:
+    """Linear scores of standardised numbers and one-hot categories."""
+    return _path(setting, _bounded(setting.entry, 0.1), _linear_split(setting.split))
+
+
+def _linear_split(split: Split) -> Split:
+    features = linear_features(split.train.X)
+    return Split(*(part._replace(X=features.transform(part.X)) for part in split))
+
+
+def _path(setting: Setting, model: Any, split: Split) -> Iterator[Outcome]:
+    kappas, train, seconds = sorted(setting.kappas, reverse=True), split.train, Seconds()
+    with seconds.count(), quiet():
+        path = fairness_path(model, train.X, train.y, sensitive_features=train.groups, kappas=kappas)
+    return _outcomes(zip(kappas, path.models, strict=True), split, seconds)
+
+
+def _outcomes(fitted: Iterable[tuple[float, Any]], split: Split, seconds: Seconds) -> Iterator[Outcome]:
+    for kappa, model in fitted:
+        test, train = (response_of_scores(model.decision_function(part.X)) for part in (split.test, split.train))
+        promised = max(model.constraint_values_.values())
+        yield Outcome(kappa, test, train, seconds.total, str(model.status_), float(promised))
+
+
+def boosting(setting: Setting) -> Iterator[Outcome]:
+    """Boosted trees that follow the Lagrangian."""
+    from fairconstrained import FairBoostingClassifier
+
+    train = setting.split.train
+    for kappa in setting.kappas:
+        seconds, constraint = Seconds(), _constraint(setting.entry, kappa)
+        model = FairBoostingClassifier(kappa, constraint=constraint, n_estimators=300, learning_rate=0.05)
+        with seconds.count(), quiet():
+            model.fit(train.X, train.y, sensitive_features=train.groups)
+        yield from _outcomes([(kappa, model)], setting.split, seconds)
+
+
+def _constraint(notion: Notion, kappa: float) -> Any:
+    """The package's constraint for a notion; rates of decisions have names."""
+    if notion.kind == "auc":
+        return AUCGap(kappa, constraint=notion.constraint)
+    if notion.kind == "loss":
+        return LossParity(kappa)
+    return StatisticalParity(kappa, **notion.params) if notion.kind == "partial" else notion.constraint
+
+
+def network(setting: Setting) -> Iterator[Outcome]:
+    """The network of `LossParityClassifier`, with its default arguments."""
+    split = _linear_split(setting.split)
+    split = Split(*(part._replace(X=_dense(part.X)) for part in split))
+    for kappa in setting.kappas:
+        seconds, model = Seconds(), LossParityClassifier(kappa, random_state=setting.seed)
+        with seconds.count(), quiet():
+            model.fit(split.train.X, split.train.y, sensitive_features=split.train.groups)
+        yield from _outcomes([(kappa, model)], split, seconds)
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+
+
+def two_regressions(setting: Setting) -> Iterator[Outcome]:
+    """Logistic regressions a of y and b of the group: the best a - mu b and threshold within the bound."""
+    split, seconds = _linear_split(setting.split), Seconds()
+    names = np.unique(split.train.groups)
+    with seconds.count(), quiet():
+        models = [
+            LogisticRegression(max_iter=1000).fit(split.train.X, target)
+            for target in (split.train.y, split.train.groups == names[1])
+        ]
+        a, b = (model.decision_function(split.train.X) for model in models)
+        chosen = sweep(a, b, split.train.y, split.train.groups == names[1], setting.kappas)
+    for kappa, (mu, threshold) in zip(setting.kappas, chosen, strict=True):
+        responses = []
+        for part in (split.test, split.train):
+            a, b = (model.decision_function(part.X) for model in models)
+            responses.append(response_of_scores(a - mu * b - threshold))
+        yield Outcome(kappa, *responses, seconds.total)
+
+
+def sweep(
+    a: np.ndarray, b: np.ndarray, y: np.ndarray, group: np.ndarray, kappas: tuple[float, ...]
+) -> list[tuple[float, float]]:
+    """Return for every bound on the gap of rates the weight and threshold of least error among all thresholds."""
+    best = [(-np.inf, 0.0, np.inf)] * len(kappas)
+    for mu in WEIGHTS:
+        scores = a - mu * b
+        order = np.argsort(-scores)
+        values, positive, member = scores[order], y[order], group[order]
+        # after i rows: the i largest scores are positive decisions
+        correct = np.concatenate([[0], np.cumsum(2 * positive - 1)])
+        rate = np.concatenate([[0], np.cumsum(member)]) / member.sum()
+        other = np.concatenate([[0], np.cumsum(~member)]) / (~member).sum()
+        cuts = np.concatenate([[values[0] + 1], (values[1:] + values[:-1]) / 2, [values[-1] - 1]])
+        possible = np.concatenate([[True], values[1:] < values[:-1], [True]])
+        for place, kappa in enumerate(kappas):
+            allowed = np.flatnonzero(possible & (np.abs(rate - other) <= kappa))
+            i = allowed[np.argmax(correct[allowed])]
+            best[place] = max(best[place], (float(correct[i]), float(mu), float(cuts[i])))
+    return [(mu, threshold) for _, mu, threshold in best]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Leave out the warnings of fits: the table has their status."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+Method = Callable[[Setting], Iterator[Outcome]]
+#: Our methods by name, and the trees without a bound.
+METHODS: dict[str, Method] = {
+    "trees": plain,
+    "head": head,
+    "boosting": boosting,
+    "linear": linear,
+    "network": network,
+    "two_regressions": two_regressions,
+}
+#: Notions of the methods that are not for all of them.
+ONLY_FOR = {"network": ("loss_parity",), "two_regressions": ("demographic_parity",)}

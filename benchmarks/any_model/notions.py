@@ -1,0 +1,172 @@
+"""Notions of fairness: the gap on given rows, and how large sampling alone makes it on new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from benchmarks.any_model.data import Part
+from fairconstrained.metrics import (
+    group_auc_gap,
+    inter_group_auc_gap,
+    intra_group_auc_gap,
+    loss_parity_gap,
+    partial_statistical_parity_gap,
+)
+
+#: Ranks within a group on which statistical parity is required.
+INTERVAL = (0.05, 0.3)
+KAPPAS = (0.01, 0.02, 0.05, 0.1)
+LOSS_KAPPAS = (0.005, *KAPPAS)
+
+
+class Response(NamedTuple):
+    """The answer of a model for some rows.
+
+    ``decisions`` are probabilities of a positive decision, 0 or 1 unless the method decides at random; ``scores`` are
+    log-odds, None where a method has decisions only.
+    """
+
+    decisions: np.ndarray
+    scores: np.ndarray | None = None
+
+
+class Measured(NamedTuple):
+    """A gap, and the standard error of the difference that it is the absolute value of."""
+
+    gap: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Notion:
+    """A notion: how its gap is measured, and the name and further arguments of the package's constraint."""
+
+    title: str
+    measure: Callable[[Part, Response], Measured]
+    constraint: str
+    kind: str
+    kappas: tuple[float, ...] = KAPPAS
+    params: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def needs_scores(self) -> bool:
+        """Whether decisions alone have no gap."""
+        return self.kind != "rate"
+
+    @property
+    def performance(self) -> str:
+        """Measure on new rows that the fronts show."""
+        return "auc" if self.kind == "auc" else "accuracy"
+
+
+def _two_groups(part: Part) -> tuple[np.ndarray, np.ndarray]:
+    names = np.unique(part.groups)
+    if names.size != 2:
+        raise ValueError(f"the benchmark compares two groups; there are {names.tolist()}")
+    return part.groups == names[0], part.groups == names[1]
+
+
+def _difference(values: np.ndarray, first: np.ndarray, second: np.ndarray) -> Measured:
+    """Compare the means of two independent samples of rows."""
+    a, b = values[first], values[second]
+    return Measured(abs(a.mean() - b.mean()), float(np.sqrt(a.var() / a.size + b.var() / b.size)))
+
+
+def _rates(labels: tuple[int, ...] | None) -> Callable[[Part, Response], Measured]:
+    """Gap of the rates of decisions, in all rows or the largest of those within labels."""
+
+    def measure(part: Part, response: Response) -> Measured:
+        first, second = _two_groups(part)
+        within = [np.ones(part.y.size, dtype=bool)] if labels is None else [part.y == label for label in labels]
+        return max(_difference(response.decisions, first & rows, second & rows) for rows in within)
+
+    return measure
+
+
+def _loss(part: Part, response: Response) -> Measured:
+    first, second = _two_groups(part)
+    losses = np.logaddexp(0, -(2 * part.y - 1) * _scores(response))
+    gap = loss_parity_gap(part.y, _scores(response), sensitive_features=part.groups)
+    return Measured(float(gap), _difference(losses, first, second).error)
+
+
+def _statistical_parity(part: Part, response: Response) -> Measured:
+    first, second = _two_groups(part)
+    gap, table = partial_statistical_parity_gap(
+        part.y, _scores(response), sensitive_features=part.groups, interval=INTERVAL, return_groups=True
+    )
+    threshold = float(table["threshold"].iloc[0])
+    width = INTERVAL[1] - INTERVAL[0]
+    above = (_scores(response) > threshold).astype(float)
+    return Measured(float(gap), _difference(above, first, second).error / width)
+
+
+def _auc_variance(above: np.ndarray, below: np.ndarray) -> float:
+    """Variance of P(s > s') of two samples, from the placements of either in the other (DeLong et al. 1988)."""
+    low, high = np.sort(above), np.sort(below)
+    of_above = (np.searchsorted(high, above, "left") + np.searchsorted(high, above, "right")) / (2 * high.size)
+    of_below = (np.searchsorted(low, below, "left") + np.searchsorted(low, below, "right")) / (2 * low.size)
+    return float(of_above.var() / above.size + of_below.var() / below.size)
+
+
+def _auc(
+    metric: Callable[..., float], pairs: Callable[..., list[tuple[np.ndarray, np.ndarray]]]
+) -> Callable[[Part, Response], Measured]:
+    """Gap of a metric; ``pairs`` gives the independent pairs of sets whose AUCs it compares."""
+
+    def measure(part: Part, response: Response) -> Measured:
+        first, second = _two_groups(part)
+        scores = _scores(response)
+        compared = pairs(first, second, part.y == 1, part.y == 0)
+        variance = sum(_auc_variance(scores[above], scores[below]) for above, below in compared)
+        return Measured(float(metric(part.y, scores, sensitive_features=part.groups)), float(np.sqrt(variance)))
+
+    return measure
+
+
+def _scores(response: Response) -> np.ndarray:
+    if response.scores is None:
+        raise ValueError("the method has decisions only")
+    return response.scores
+
+
+NOTIONS: dict[str, Notion] = {
+    "demographic_parity": Notion("demographic parity", _rates(None), "demographic_parity", "rate"),
+    "equal_opportunity": Notion("equal opportunity", _rates((1,)), "equal_opportunity", "rate"),
+    "equalized_odds": Notion("equalized odds", _rates((0, 1)), "equalized_odds", "rate"),
+    "loss_parity": Notion("loss parity", _loss, "loss_parity", "loss", LOSS_KAPPAS),
+    "statistical_parity": Notion(
+        "statistical parity, 5 to 30 %",
+        _statistical_parity,
+        "statistical_parity",
+        "partial",
+        KAPPAS,
+        {"interval": INTERVAL},
+    ),
+    "group_auc": Notion("AUC between groups", _auc(group_auc_gap, lambda a, b, pos, neg: [(a, b)]), "group_auc", "auc"),
+    "inter_group": Notion(
+        "inter-group AUC",
+        _auc(inter_group_auc_gap, lambda a, b, pos, neg: [(a & pos, b & neg), (b & pos, a & neg)]),
+        "inter_group",
+        "auc",
+    ),
+    "intra_group": Notion(
+        "intra-group AUC",
+        _auc(intra_group_auc_gap, lambda a, b, pos, neg: [(a & pos, a & neg), (b & pos, b & neg)]),
+        "intra_group",
+        "auc",
+    ),
+}
+
+
+def floor(kappa: float, error: float) -> float:
+    """Mean of the absolute value of a normal number of mean kappa: the gap that sampling alone explains."""
+    if not error > 0:
+        return kappa
+    ratio = kappa / error
+    return float(2 * error * norm.pdf(ratio) + kappa * (1 - 2 * norm.cdf(-ratio)))

@@ -1,0 +1,65 @@
+"""Tables from the results: points of the fronts, comparisons with the head, kept bounds, and targets."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from benchmarks.any_model.fronts import KEPT, compare, points
+from benchmarks.any_model.targets import targets
+
+
+def write_tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the tables by the last part of their file's name."""
+    table = points(results)
+    compared = compare(results)
+    return {
+        "fronts": table,
+        "compared": compared,
+        "wins": wins(compared),
+        "kept": kept(table),
+        "seconds": seconds(results),
+        "targets": targets(results, compared, table),
+    }
+
+
+def wins(compared: pd.DataFrame) -> pd.DataFrame:
+    """By notion and method: in how many of the points the method, or the head, is better beyond the interval."""
+    known = compared[compared.dominates.notna()].copy()
+    known["method_better"] = known.dominates.astype(bool)
+    known["head_better"] = known.difference < -known.half_width
+    by = known.groupby(["notion", "method"], sort=False)
+    table = by.agg(
+        points=("difference", "size"),
+        method_better=("method_better", "sum"),
+        head_better=("head_better", "sum"),
+        mean_difference=("difference", "mean"),
+        largest_difference=("difference", "max"),
+        fewest_splits=("splits", "min"),
+    )
+    return table.reset_index()
+
+
+def kept(table: pd.DataFrame) -> pd.DataFrame:
+    """By notion and method: the cells (data set and bound) whose mean gap on new rows is within what sampling explains.
+
+    ``share_kept`` is that of the cells with a gap over floor of at most 1.25; ``worst`` is the largest ratio.
+    """
+    bounded = table[table.floor.notna()]
+    within = bounded.assign(is_kept=bounded.over_floor <= KEPT)
+    lines = within.groupby(["notion", "method"], sort=False).agg(
+        cells=("is_kept", "size"),
+        share_kept=("is_kept", "mean"),
+        mean=("over_floor", "mean"),
+        worst=("over_floor", "max"),
+        fewest_splits=("splits", "min"),
+    )
+    return lines.reset_index()
+
+
+def seconds(results: pd.DataFrame) -> pd.DataFrame:
+    """Mean seconds of processor time for all bounds of a notion together, by method, notion and data set."""
+    whole = results.groupby(["data", "seed", "notion", "method", "task"], as_index=False).seconds.max()
+    bounds = results.groupby("task").kappa.nunique()
+    whole["each"] = whole.seconds / whole.task.map(bounds)
+    table = whole.pivot_table(index=["notion", "method"], columns="data", values="each", sort=False)
+    return table.reset_index()

@@ -1,0 +1,116 @@
+"""A task: one method on one split for one notion, with all bounds that share a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+import numpy as np
+from sklearn.metrics import roc_auc_score
+
+from benchmarks._common import set_threads
+from benchmarks._runner import Row
+from benchmarks.any_model.data import Split, load_split
+from benchmarks.any_model.methods import METHODS, ONLY_FOR, UNCONSTRAINED, Outcome, Setting
+from benchmarks.any_model.notions import NOTIONS, Notion, Response, floor
+from benchmarks.any_model.peers import NOTIONS_OF_PEERS, PEERS
+
+ALL_METHODS = METHODS | PEERS
+NOTIONS_OF = dict.fromkeys(METHODS, tuple(NOTIONS)) | ONLY_FOR | NOTIONS_OF_PEERS
+#: Methods with a fit for every bound that is so long that each is a task of its own.
+ONE_BY_ONE = ("exponentiated_gradient",)
+
+_SHARED = ("data", "seed", "notion", "method")
+COLUMNS = (
+    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "accuracy", "auc",
+    "log_loss", "seconds", "bounds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one split for one notion."""
+
+    data: str
+    seed: int
+    notion: str
+    method: str
+    kappas: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        """Name of the task, which no other task has; bounds that are fitted one by one are part of it."""
+        parts = [str(getattr(self, name)) for name in _SHARED]
+        return "|".join(parts + [f"{kappa:g}" for kappa in self.kappas if self.method in ONE_BY_ONE])
+
+    @property
+    def columns(self) -> Row:
+        """Columns that all rows of the task share."""
+        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+
+
+def all_tasks(
+    data: Sequence[str], notions: Sequence[str], methods: Sequence[str], seeds: Sequence[int], kappas: Sequence[float]
+) -> Iterator[Task]:
+    """The tasks of the chosen parts. Those of one split follow each other, as they share fits of the trees.
+
+    ``kappas`` chooses among the bounds of methods that are fitted for one bound at a time; the others have all.
+    """
+    for seed in seeds:
+        for name in data:
+            for notion in notions:
+                for method in methods:
+                    if notion in NOTIONS_OF[method]:
+                        yield from _of_method(name, seed, notion, method, kappas)
+
+
+def _of_method(data: str, seed: int, notion: str, method: str, kappas: Sequence[float]) -> Iterator[Task]:
+    bounds = NOTIONS[notion].kappas
+    if method in ONE_BY_ONE:
+        for kappa in bounds:
+            if kappa in kappas:
+                yield Task(data, seed, notion, method, (kappa,))
+    else:
+        yield Task(data, seed, notion, method, (UNCONSTRAINED,) if method == "trees" else bounds)
+
+
+@lru_cache(maxsize=2)
+def _split(data: str, seed: int) -> Split:
+    return load_split(data, seed)
+
+
+def run_task(task: Task) -> list[Row]:
+    """Fit for all bounds and measure on both parts."""
+    set_threads(1)
+    split = _split(task.data, task.seed)
+    setting = Setting(split, task.notion, task.kappas, task.seed)
+    outcomes = list(ALL_METHODS[task.method](setting))
+    return [task.columns | {"bounds": len(outcomes)} | measures(split, setting.entry, outcome) for outcome in outcomes]
+
+
+def measures(split: Split, notion: Notion, outcome: Outcome) -> Row:
+    """Gaps on both parts, and performance on new rows."""
+    test = notion.measure(split.test, outcome.test)
+    train_gap = notion.measure(split.train, outcome.train).gap
+    return {
+        "kappa": outcome.kappa,
+        "status": outcome.status,
+        "train_gap": train_gap,
+        "promised": train_gap if np.isnan(outcome.promised) else outcome.promised,
+        "test_gap": test.gap,
+        "error": test.error,
+        "floor": floor(outcome.kappa, test.error) if np.isfinite(outcome.kappa) else np.nan,
+        "seconds": outcome.seconds,
+        **performance(split.test.y, outcome.test),
+    }
+
+
+def performance(y: np.ndarray, response: Response) -> Row:
+    """Accuracy, expected where decisions are random; AUC and log loss of scores, if there are any."""
+    right = np.where(y == 1, response.decisions, 1 - response.decisions)
+    row: Row = {"accuracy": float(right.mean())}
+    if response.scores is not None:
+        row["auc"] = float(roc_auc_score(y, response.scores))
+        row["log_loss"] = float(np.logaddexp(0, -(2 * y - 1) * response.scores).mean())
+    return row
