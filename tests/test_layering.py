@@ -32,6 +32,7 @@ LAYERS = (
     "problem",
     "solvers",
     "theory",
+    "torch",
     "callbacks",
     "estimators",
     "model_selection",

@@ -1,0 +1,130 @@
+"""Values of a term on a mini-batch, and their place in the graph of the caller's scores."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+__all__ = ["GraphPoint", "Own", "Point", "RowLossPoint", "in_graph"]
+
+
+class Own(NamedTuple):
+    """The rows of this process among those of a mini-batch.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of the mini-batch, in all processes.
+    places : slice
+        Places of this process's rows, before the rows were ordered.
+    n_processes : int
+        Number of processes that share the mini-batch.
+    """
+
+    n_rows: int
+    places: slice = slice(None)
+    n_processes: int = 1
+
+
+class Point(ABC):
+    """A term at the scores of a mini-batch.
+
+    Parameters
+    ----------
+    term : BoundConstraint or BoundObjective
+        The term on the rows of the mini-batch.
+    scores : ndarray of shape (n_rows,)
+        Scores in the order of the data.
+    own : Own
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_components,)
+    """
+
+    values: np.ndarray
+
+    def __init__(self, term: Any, scores: np.ndarray, own: Own) -> None:
+        self._term, self._own = term, own
+        self._scores = torch.from_numpy(scores)
+        self._aux = term.initial_aux(scores) if getattr(term, "n_aux", 0) else np.empty(0)
+        self._evaluate()
+
+    @abstractmethod
+    def _evaluate(self) -> None:
+        """Set the values."""
+
+    @abstractmethod
+    def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
+        """Slopes of ``weights @ values`` in the scores, in the order of the data."""
+
+    def slopes(self, weights: np.ndarray) -> np.ndarray:
+        """Slopes of ``weights @ values`` in the caller's scores; ndarray of shape (n_own_rows,).
+
+        ``DistributedDataParallel`` takes the mean of the processes' gradients, and each of them has the part of its own
+        rows. So the slopes are multiplied by the number of processes.
+        """
+        slopes = np.zeros(self._own.n_rows)  # rows of weight zero keep these
+        slopes[self._term.data.order] = self._ordered_slopes(weights)
+        return slopes if self._own.n_processes == 1 else slopes[self._own.places] * self._own.n_processes
+
+
+class RowLossPoint(Point):
+    """A term that is linear in a loss of every row; it needs no graph."""
+
+    def _evaluate(self) -> None:
+        losses = self._term.row_loss.of(self._scores, self._term.data.y)
+        self.values = self._term.of_losses(losses.numpy(), self._aux)
+
+    def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
+        slopes = self._term.row_loss.slope(self._scores, self._term.data.y)
+        return slopes.numpy() * self._term.row_weights(weights)[0]
+
+
+class GraphPoint(Point):
+    """A term that torch differentiates."""
+
+    def _evaluate(self) -> None:
+        self._scores.requires_grad_()
+        with torch.enable_grad():
+            self._values = self._term.values(self._scores, torch.from_numpy(self._aux))
+        self.values = self._values.detach().numpy()
+
+    def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
+        (slopes,) = torch.autograd.grad(
+            self._values, self._scores, torch.from_numpy(weights), retain_graph=True, materialize_grads=True
+        )
+        return slopes.numpy()
+
+
+class _Values(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, point: Point) -> Tensor:
+        ctx.point, ctx.shape, ctx.dtype, ctx.device = point, scores.shape, scores.dtype, scores.device
+        # half precision would round values of the size of kappa
+        return torch.from_numpy(point.values).to(scores.device, torch.promote_types(scores.dtype, torch.float32))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        slopes = ctx.point.slopes(gradients[0].to("cpu", torch.float64).numpy())
+        return torch.from_numpy(slopes).to(ctx.device, ctx.dtype).view(ctx.shape), None
+
+
+def in_graph(scores: Tensor, point: Point) -> Tensor:
+    """Return the values of a point as a function of the caller's scores.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n_own_rows,) or (n_own_rows, 1)
+    point : Point
+
+    Returns
+    -------
+    values : Tensor of shape (n_components,)
+        On the device of the scores and of their type, single precision for half.
+    """
+    return _Values.apply(scores, point)

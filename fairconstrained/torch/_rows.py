@@ -1,0 +1,186 @@
+"""Rows of a mini-batch: natural labels and groups, in any order, as terms see them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fairconstrained.checks.messages import shortened
+from fairconstrained.data import FairData
+
+__all__ = ["Batch", "RowCoder", "Rows"]
+
+
+class Rows(NamedTuple):
+    """Rows of a mini-batch in the order of the caller.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_rows,)
+        Scores in double precision, without a graph.
+    targets : ndarray of shape (n_rows,)
+        Targets in the package's form: -1 and 1 for classes.
+    codes : ndarray of shape (n_rows,)
+        Group of every row, from 0 on.
+    weights : ndarray of shape (n_rows,), or None
+        Weights that need not sum to one; None where all rows count alike.
+    """
+
+    scores: np.ndarray
+    targets: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray | None
+
+
+class Batch(NamedTuple):
+    """A mini-batch as terms see it.
+
+    Attributes
+    ----------
+    data : FairData
+        Rows by group and target, without features.
+    scores : ndarray of shape (n_rows,)
+        Scores in the order of ``data``.
+    present : bytes
+        Pattern of the groups and classes that have rows, for telling mini-batches apart.
+    """
+
+    data: FairData
+    scores: np.ndarray
+    present: bytes
+
+
+class RowCoder:
+    """The classes and groups of the training rows, by which other rows are read.
+
+    Parameters
+    ----------
+    y : array-like or Tensor of shape (n_samples,)
+        Classes 0 and 1 (or booleans, or -1 and 1), or real targets.
+    groups : array-like or Tensor of shape (n_samples,)
+        Integers.
+    sample_weight : array-like or Tensor of shape (n_samples,), optional
+        Non-negative weights.
+
+    Attributes
+    ----------
+    data : FairData
+        The training rows, without features and without those of weight zero.
+    n_samples : int
+        Number of the training rows.
+
+    Raises
+    ------
+    ValueError
+        If lengths differ, there are no rows, groups are no integers, or targets or weights are not finite.
+    """
+
+    def __init__(self, y: Any, groups: Any, sample_weight: Any = None) -> None:
+        targets, labels = _vector(y, "y"), _vector(groups, "groups")
+        if labels.dtype.kind not in "iub":
+            raise ValueError(
+                f"groups must be integers, got {labels.dtype}; np.unique(groups, return_inverse=True)[1] are integers "
+                "for groups of any kind."
+            )
+        if not targets.size or targets.shape != labels.shape:
+            raise ValueError(
+                f"y and groups must have the same number of rows, at least one; got {targets.size} and {labels.size}."
+            )
+        values = set(np.unique(targets).tolist())
+        self._lowest = 0.0 if values <= {0.0, 1.0} else -1.0
+        self._has_classes = values <= {0.0, 1.0} or values <= {-1.0, 1.0}
+        self._labels = np.unique(labels)
+        self._is_coded = bool((self._labels == np.arange(self._labels.size)).all())
+        names = tuple(self._labels.tolist())
+        weights = None if sample_weight is None else _weights(sample_weight, targets.size)
+        codes, self.n_samples = self._codes(labels), targets.size
+        self.data = FairData.from_arrays(np.empty((targets.size, 0)), self._targets(targets), codes, names, weights)
+
+    def rows(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any = None) -> Rows:
+        """Check a mini-batch and return its rows; raises ValueError for unknown groups and classes."""
+        targets, labels = _vector(y, "y"), _vector(groups, "groups")
+        if not scores.numel() == targets.size == labels.size:
+            raise ValueError(
+                "scores, y and groups must have an entry for every row, and there is one score for a row; got "
+                f"{tuple(scores.shape)}, {targets.shape} and {labels.shape}."
+            )
+        if not targets.size:
+            raise ValueError("the mini-batch has no rows.")
+        weights = None if sample_weight is None else _weights(sample_weight, targets.size)
+        known = scores.detach().to("cpu", torch.float64).reshape(-1).numpy()
+        return Rows(known, self._targets(targets), self._codes(labels), weights)
+
+    def batch(self, rows: Rows) -> Batch:
+        """Order rows by group and target, without those of weight zero."""
+        scores, targets, codes, weights = rows
+        cells = 2 * codes + (targets > 0)
+        order = np.argsort(cells, kind="stable") if self._has_classes else np.lexsort((targets, codes))
+        if weights is None:
+            shares = np.full(order.size, 1 / order.size)
+        else:
+            order = order[weights[order] > 0]
+            shares = weights[order] / weights.sum()
+        data = FairData(
+            X=np.empty((order.size, 0)),
+            y=torch.from_numpy(targets[order]),
+            weights=torch.from_numpy(shares),
+            labels=self.data.labels,
+            order=order,
+            codes=codes[order],
+        )
+        present = np.bincount(cells if weights is None else cells[order], minlength=2 * self._labels.size) > 0
+        return Batch(data, scores[order], present.tobytes())
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets in the package's form; raises ValueError for other classes than those of the training rows."""
+        if not self._has_classes:
+            if not np.isfinite(y).all():
+                raise ValueError("y holds values that are not finite.")
+            return y.astype(np.float64)
+        targets = y * 2.0 - 1.0 if self._lowest == 0 else y.astype(np.float64)
+        if np.count_nonzero(targets * targets == 1.0) < targets.size:
+            raise ValueError(
+                f"y must be {self._lowest:g} or 1, as in the rows that were bound; got {shortened(np.unique(y))}."
+            )
+        return targets
+
+    def _codes(self, groups: np.ndarray) -> np.ndarray:
+        """Group of every row from 0 on; raises ValueError for a group that the training rows do not have."""
+        n_groups = self._labels.size
+        if self._is_coded:
+            codes = groups.astype(np.int64, copy=False)
+            known = bool(codes.min() >= 0 and codes.max() < n_groups)
+        else:
+            codes = np.searchsorted(self._labels, groups).clip(max=n_groups - 1)
+            known = bool((self._labels[codes] == groups).all())
+        if not known:
+            unknown = np.setdiff1d(groups, self._labels)
+            raise ValueError(
+                f"groups {shortened(unknown)} are not among those of the rows that were bound: "
+                f"{shortened(self._labels)}."
+            )
+        return codes
+
+
+def _vector(values: Any, name: str) -> np.ndarray:
+    """Values as an array of shape (n,); raises ValueError for tables."""
+    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one entry for every row, got shape {array.shape}.")
+    return array
+
+
+def _weights(sample_weight: Any, n_rows: int) -> np.ndarray:
+    """Weights of rows; raises ValueError for negative ones, or if all are zero."""
+    weights = _vector(sample_weight, "sample_weight").astype(np.float64)
+    if weights.size != n_rows or not np.isfinite(weights).all() or weights.min() < 0 or not weights.any():
+        raise ValueError(
+            "sample_weight must hold a finite number of at least 0 for every row, and not zeros alone; got "
+            f"{weights.size} of them, {shortened(np.unique(weights)[:3])} and so on, for {n_rows} rows."
+        )
+    return weights

@@ -1,0 +1,225 @@
+"""Multipliers of constraints, for a training loop with any optimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from fairconstrained.torch._modes import AugmentedLagrangian, Mode, NuPI, Proximity, SmoothedLagrangian, Switching
+from fairconstrained.torch.batch_terms import ConstraintValues
+
+__all__ = ["MODES", "Multipliers"]
+
+#: Rules by name, see `Multipliers`.
+MODES: dict[str, type[Mode]] = {
+    "augmented_lagrangian": AugmentedLagrangian,
+    "ssl_alm": SmoothedLagrangian,
+    "switching": Switching,
+    "nupi": NuPI,
+}
+
+
+class Multipliers:
+    r"""Multipliers of constraints ``c <= 0`` in a training loop with any optimiser.
+
+    ::
+
+        optimizer.zero_grad()
+        multipliers.lagrangian(loss, c).backward()
+        optimizer.step()
+        multipliers.step()
+
+    With the loss f, the values c of a mini-batch and the multipliers :math:`\lambda`, `lagrangian` returns, and `step`
+    does, in the mode
+
+    "augmented_lagrangian"
+        :math:`f + \frac{1}{2\rho} (\|\max(\lambda + \rho c, 0)\|^2 - \|\lambda\|^2)`, and then
+        :math:`\lambda \leftarrow \mathrm{clip}(\lambda + \eta c, 0, M)`. Options: ``dual_rate=0.05``, the
+        :math:`\eta`; ``penalty=1.0``, the :math:`\rho`, with 0 the plain Lagrangian; ``max_multiplier=100.0``, the M.
+    "ssl_alm"
+        The same plus :math:`\frac{\mu}{2} \|x - z\|^2` for the parameters x, whose centre z then moves by
+        :math:`z \leftarrow z + \beta (x - z)`, with the x before the optimiser's step. Further options:
+        ``smoothing=2.0``, the :math:`\mu`; ``averaging=0.5``, the :math:`\beta`. In place of the slacks of the paper
+        stands their minimum.
+    "switching"
+        f where :math:`\max_j c_j \le \epsilon`, and w times this maximum elsewhere; there are no multipliers. Options:
+        ``tolerance=1e-4``, the :math:`\epsilon`; ``decay=1.0``, its factor in every step; ``weight=1.0``, the w.
+    "nupi"
+        :math:`f + \lambda^\top c`, and then :math:`\xi \leftarrow \xi + (1 - \nu)(c - \xi)` and
+        :math:`\lambda \leftarrow \mathrm{clip}(\lambda + \kappa_I c + \kappa_P (1 - \nu)(c - \xi), 0, M)`, with
+        the former :math:`\xi` on the right. Options: ``integral_gain=0.01``, ``proportional_gain=1.0``,
+        ``memory=0.01``, the :math:`\nu`; ``max_multiplier=100.0``.
+
+    With a penalty, and on the same rows, the values times their gradient are a penalty on the variance over
+    mini-batches as well; larger mini-batches or a smaller ``penalty`` reduce it.
+
+    Parameters
+    ----------
+    mode : {"augmented_lagrangian", "ssl_alm", "switching", "nupi"}, default="augmented_lagrangian"
+    parameters : iterable of Tensor, optional
+        Parameters of the network, for the centre of "ssl_alm" and for no other mode.
+    **options
+        Options of the mode, see above.
+
+    Raises
+    ------
+    ValueError
+        For an unknown mode or option, a number out of range, and if "ssl_alm" has no parameters.
+
+    References
+    ----------
+    Nocedal, Wright (2006), Numerical Optimization, section 17.4 (augmented Lagrangian of inequalities). Kliachkin,
+    Lepsova, Bareilles, Marecek, arXiv:2507.04033, Algorithms 2 (SSL-ALM) and 3 (switching). Sohrabi, Ramirez, Zhang,
+    Lacoste-Julien, Gallego-Posada, ICML 2024, arXiv:2406.04558, Algorithm 1 and eq. 15 (nuPI).
+    """
+
+    def __init__(
+        self, mode: str = "augmented_lagrangian", parameters: Iterable[Tensor] | None = None, **options: Any
+    ) -> None:
+        if mode not in MODES:
+            raise ValueError(f"mode must be one of {sorted(MODES)}, got {mode!r}.")
+        known = [field.name for field in fields(MODES[mode])]
+        unknown = sorted(options.keys() - known)
+        if unknown:
+            raise ValueError(f"mode {mode!r} has no options {unknown}; it has {known}.")
+        self.mode, self._rule = mode, MODES[mode](**options)
+        self._parameters = [] if parameters is None else [p for p in parameters if p.requires_grad]
+        if bool(self._parameters) != (mode == "ssl_alm"):
+            raise ValueError(
+                "mode 'ssl_alm' needs the parameters of the network, which no other mode takes: "
+                "Multipliers('ssl_alm', network.parameters())."
+            )
+        self._centre = [p.detach().clone() for p in self._parameters]
+        self._away: list[Tensor] = []
+        self._sizes: list[int] = []
+        self._state: dict[str, Tensor] = {name: torch.empty(0) for name in self._rule.vectors}
+        self._names: tuple[str, ...] = ()
+        self._n_steps = 0
+        self._last: Tensor | None = None
+
+    def lagrangian(self, loss: Tensor, *constraints: ConstraintValues | Tensor) -> Tensor:
+        """Return the function whose gradient the optimiser follows.
+
+        Parameters
+        ----------
+        loss : Tensor of shape ()
+        *constraints : ConstraintValues, or Tensor of shape (n_components,)
+            Values that are at most 0 where a constraint is satisfied. In every call the same constraints, which may
+            get further components at the end.
+
+        Returns
+        -------
+        lagrangian : Tensor of shape ()
+
+        Raises
+        ------
+        ValueError
+            If there are other constraints than before, or fewer components.
+        """
+        parts = [c if isinstance(c, Tensor) else c.values for c in constraints]
+        parts = [part.reshape(-1) for part in parts]
+        if not parts:
+            raise ValueError("lagrangian takes at least one constraint; without any, follow the loss itself.")
+        values = parts[0] if len(parts) == 1 else torch.cat(parts)
+        sizes = [part.numel() for part in parts]
+        if sizes != self._sizes:
+            self._resize(sizes)
+            self._names = tuple(chain.from_iterable(map(_names, range(len(parts)), constraints)))
+        self._state = {name: vector.to(values) for name, vector in self._state.items()}
+        self._last = values.detach()
+        combined = self._rule.combined(loss, values, self._state, self._n_steps)
+        if not self._parameters:
+            return combined
+        self._away = [p.detach() - z for p, z in zip(self._parameters, self._centre, strict=True)]
+        return combined + Proximity.apply(self._rule.smoothing, self._away, *self._parameters)
+
+    @torch.no_grad()
+    def step(self, *constraints: ConstraintValues | Tensor) -> None:
+        """Move the multipliers, after the optimiser's step.
+
+        Parameters
+        ----------
+        *constraints : ConstraintValues, or Tensor of shape (n_components,), optional
+            Values that the multipliers follow, for instance of all rows or of another mini-batch. Without any, those
+            that `lagrangian` was given last.
+
+        Raises
+        ------
+        RuntimeError
+            If `lagrangian` was not called since the last step.
+        """
+        if self._last is None:
+            raise RuntimeError("step follows lagrangian, which was not called since the last step.")
+        given = [c if isinstance(c, Tensor) else c.values for c in constraints]
+        values = torch.cat([part.reshape(-1) for part in given]).to(self._last) if given else self._last
+        self._state = self._rule.moved(values, self._state)
+        for z, away in zip(self._centre, self._away, strict=True):
+            z.add_(away, alpha=self._rule.averaging)
+        self._n_steps, self._last = self._n_steps + 1, None
+
+    @property
+    def values(self) -> Tensor | None:
+        """Multipliers of the components; Tensor of shape (n_components,), or None in a mode without multipliers."""
+        return self._state.get("multipliers")
+
+    def by_name(self) -> dict[str, float] | None:
+        """Return the multipliers by the names of the components; None in a mode without multipliers."""
+        return None if self.values is None else dict(zip(self._names, self.values.tolist(), strict=True))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that changes in training, for ``torch.save``; the mode and its options are not part of it."""
+        return {
+            "mode": self.mode,
+            "n_steps": self._n_steps,
+            "sizes": list(self._sizes),
+            "names": self._names,
+            "vectors": {name: vector.clone() for name, vector in self._state.items()},
+            "centre": [z.clone() for z in self._centre],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of the same mode and, for "ssl_alm", of a network of the same shape.
+
+        Raises
+        ------
+        ValueError
+            If the mode is another one, or the parameters have other shapes.
+        """
+        shapes = [z.shape for z in state_dict["centre"]]
+        if state_dict["mode"] != self.mode or shapes != [z.shape for z in self._centre]:
+            raise ValueError(
+                f"the state is one of mode {state_dict['mode']!r} with parameters of shapes {shapes}; here the mode is "
+                f"{self.mode!r}, and the shapes are {[z.shape for z in self._centre]}."
+            )
+        self._n_steps, self._sizes = state_dict["n_steps"], list(state_dict["sizes"])
+        self._names = tuple(state_dict["names"])
+        self._state = {name: vector.clone() for name, vector in state_dict["vectors"].items()}
+        for z, known in zip(self._centre, state_dict["centre"], strict=True):
+            z.copy_(known)
+        self._last = None
+
+    def _resize(self, sizes: list[int]) -> None:
+        """Give new components zeros, at the end of their constraint."""
+        known = self._sizes or [0] * len(sizes)
+        if len(known) != len(sizes) or any(new < old for new, old in zip(sizes, known, strict=True)):
+            raise ValueError(
+                f"the constraints have {sizes} components, and had {known}: they have to be the same constraints in "
+                "every call, and may only get further components."
+            )
+        added = [new - old for new, old in zip(sizes, known, strict=True)]
+        for name, vector in self._state.items():
+            parts = zip(vector.split(known), added, strict=True)
+            self._state[name] = torch.cat([torch.cat([part, part.new_zeros(more)]) for part, more in parts])
+        self._sizes = sizes
+
+
+def _names(place: int, constraint: ConstraintValues | Tensor) -> tuple[str, ...]:
+    """Names of the components of a constraint; their numbers where it has no names."""
+    if isinstance(constraint, Tensor):
+        return tuple(f"{place}[{k}]" for k in range(constraint.numel()))
+    return constraint.names
