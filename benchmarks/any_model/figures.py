@@ -111,4 +111,4 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
     for ax in axes:
         entries |= dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))
     columns = max(1, int(figure.get_figwidth() // 3.4))
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns, frameon=False, fontsize=9)

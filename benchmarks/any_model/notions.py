@@ -101,9 +101,13 @@ def _statistical_parity(part: Part, response: Response) -> Measured:
         part.y, _scores(response), sensitive_features=part.groups, interval=INTERVAL, return_groups=True
     )
     threshold = float(table["threshold"].iloc[0])
-    width = INTERVAL[1] - INTERVAL[0]
-    above = (_scores(response) > threshold).astype(float)
-    return Measured(float(gap), _difference(above, first, second).error / width)
+    variance = 0.0
+    for group in (first, second):
+        rank = float(np.mean(_scores(response)[group] > threshold))
+        # a rank outside the interval counts as the interval's end, however it varies
+        if INTERVAL[0] < rank < INTERVAL[1]:
+            variance += rank * (1 - rank) / group.sum()
+    return Measured(float(gap), float(np.sqrt(variance)) / (INTERVAL[1] - INTERVAL[0]))
 
 
 def _auc_variance(above: np.ndarray, below: np.ndarray) -> float:

@@ -1,0 +1,186 @@
+"""The benchmark of heads on boosted trees: gaps, floors, the sweep, comparisons of fronts, and a small run."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("tqdm")
+
+from benchmarks.any_model import __main__ as command
+from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
+from benchmarks.any_model.fronts import compare, points
+from benchmarks.any_model.methods import sweep
+from benchmarks.any_model.notions import NOTIONS, Response, floor
+from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
+from benchmarks.any_model.tables import kept, wins
+from benchmarks.any_model.targets import targets
+from benchmarks.any_model.tasks import NOTIONS_OF, all_tasks, performance
+from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
+
+pytestmark = pytest.mark.slow
+
+RATE_METRICS = {
+    "demographic_parity": independence_gap,
+    "equal_opportunity": equal_opportunity_gap,
+    "equalized_odds": separation_gap,
+}
+
+
+def _rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    groups = np.where(rng.random(n) < 0.4, "a", "b")
+    y = (rng.random(n) < np.where(groups == "a", 0.3, 0.6)).astype(int)
+    return Part(pd.DataFrame({"x": rng.normal(size=n)}), y, groups), rng
+
+
+@pytest.mark.parametrize("name", RATE_METRICS)
+def test_rates_of_decisions_are_those_of_the_package(name):
+    part, rng = _rows()
+    decisions = (rng.random(part.y.size) < 0.5).astype(float)
+    measured = NOTIONS[name].measure(part, Response(decisions))
+    assert measured.gap == pytest.approx(RATE_METRICS[name](part.y, decisions, sensitive_features=part.groups))
+
+
+def test_random_decisions_count_with_their_probability():
+    part, _ = _rows()
+    response = Response(np.where(part.groups == "a", 0.25, 0.75))
+    assert NOTIONS["demographic_parity"].measure(part, response).gap == pytest.approx(0.5)
+    expected = np.where(part.y == 1, response.decisions, 1 - response.decisions).mean()
+    assert performance(part.y, response) == {"accuracy": pytest.approx(expected)}
+
+
+@pytest.mark.parametrize("name", list(NOTIONS))
+def test_standard_errors_are_those_of_repeated_samples(name):
+    signed = []
+    errors = []
+    for seed in range(200):
+        part, rng = _rows(1000, seed)
+        scores = rng.normal(size=part.y.size) + part.y + 0.6 * (part.groups == "a")
+        measured = NOTIONS[name].measure(part, Response((scores > 0.5).astype(float), scores))
+        signed.append(measured.gap)
+        errors.append(measured.error)
+    # the gaps of intra_group and loss_parity are near zero, where the absolute value folds their distribution
+    if np.mean(signed) > 3 * np.mean(errors):
+        assert np.std(signed) == pytest.approx(np.mean(errors), rel=0.25)
+    else:
+        assert np.mean(errors) / 2 < np.std(signed) < 2 * np.mean(errors)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.01, 0.05])
+def test_the_floor_is_the_mean_of_the_absolute_value(kappa):
+    draws = np.random.default_rng(0).normal(kappa, 0.02, 200_000)
+    assert floor(kappa, 0.02) == pytest.approx(np.abs(draws).mean(), rel=0.01)
+    assert floor(kappa, 0.0) == kappa
+
+
+def test_the_sweep_finds_the_best_threshold():
+    rng = np.random.default_rng(0)
+    a, group = rng.normal(size=60), rng.random(60) < 0.5
+    y = (a + group + rng.normal(size=60) > 0).astype(int)
+    [(mu, threshold)] = sweep(a, np.zeros(60), y, group, (0.1,))
+    correct = []
+    for cut in [*(a - 1e-9), np.inf]:
+        decisions = a > cut
+        if abs(decisions[group].mean() - decisions[~group].mean()) <= 0.1:
+            correct.append(np.mean(decisions == y))
+    assert np.mean((a > threshold) == y) == pytest.approx(max(correct))
+    assert -3 <= mu <= 3
+
+
+def _result(method, kappa, seed, gap, accuracy):
+    row = {"data": "adult", "notion": "demographic_parity", "task": f"{method}|{seed}", "status": "fitted"}
+    measured = {"train_gap": gap, "promised": gap, "floor": kappa, "auc": np.nan, "log_loss": np.nan, "seconds": 1.0}
+    return row | measured | {"method": method, "kappa": kappa, "seed": seed, "test_gap": gap, "accuracy": accuracy}
+
+
+def _results(peer_accuracy):
+    noise = {0: 0.0, 1: 0.001, 2: -0.001}
+    rows = [
+        _result("head", kappa, seed, kappa, accuracy + extra)
+        for seed, extra in noise.items()
+        for kappa, accuracy in ((0.02, 0.80), (0.04, 0.84))
+    ]
+    return pd.DataFrame(
+        rows + [_result("fairgbm", 0.02, seed, 0.03, peer_accuracy + extra) for seed, extra in noise.items()]
+    )
+
+
+def test_a_point_is_compared_at_its_own_gap():
+    # half way between the head's points, whose accuracies are .80 and .84
+    line = compare(_results(0.83)).iloc[0]
+    assert line.difference == pytest.approx(0.01)
+    assert line.half_width == pytest.approx(0.0, abs=1e-12)
+    assert line.dominates
+    assert not compare(_results(0.81)).iloc[0].dominates
+
+
+def test_one_split_is_no_comparison():
+    results = _results(0.83)
+    line = compare(results[results.seed == 0]).iloc[0]
+    assert line.dominates is None
+    assert wins(compare(results[results.seed == 0])).empty
+
+
+def test_tables_count_wins_and_kept_bounds():
+    results = _results(0.83)
+    table = points(results)
+    assert table.set_index(["method", "kappa"]).loc[("head", 0.02), "splits"] == 3
+    counted = wins(compare(results)).iloc[0]
+    assert (counted.points, counted.method_better, counted.head_better) == (1, 1, 0)
+    shares = kept(table).set_index("method").share_kept
+    assert shares.to_dict() == {"head": 1.0, "fairgbm": 0.0}
+    aims = targets(results, compare(results), table).set_index("target")
+    assert aims.loc["no point of a peer is beyond the head's front by more than its interval", "met"] == "no"
+    assert aims[aims.index.str.contains("demographic_parity")].met.tolist() == ["no"]
+    assert aims[aims.index.str.contains("loss_parity")].measured.tolist() == ["not run"] * 2
+
+
+def test_tasks_have_names_of_their_own():
+    tasks = list(all_tasks(["adult"], list(NOTIONS), list(NOTIONS_OF), range(2), [0.02, 0.05]))
+    assert len({task.name for task in tasks}) == len(tasks)
+    assert all(task.notion in NOTIONS_OF[task.method] for task in tasks)
+
+
+def test_what_is_not_installed_is_left_out_with_a_reason(monkeypatch):
+    monkeypatch.delenv(FAIRGBM_PYTHON, raising=False)
+    assert FAIRGBM_PYTHON in missing("fairgbm")
+    monkeypatch.setattr("benchmarks.any_model.peers.find_spec", lambda name: None)
+    assert missing("exponentiated_gradient") == "fairlearn is not installed"
+    assert missing("oxonfair_groups") == "oxonfair is not installed"
+    assert missing("head") == "lightgbm is not installed"
+    assert missing("linear") == ""
+
+
+def test_the_benchmark_is_imported_without_the_packages_that_it_compares():
+    code = (
+        "import sys; import benchmarks.any_model.__main__; "
+        "print(sorted({'lightgbm', 'fairlearn', 'oxonfair'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_categories_become_codes_and_missing_values_stay():
+    split = load_split("generated", 0)
+    codes = as_codes(split.train.X)
+    places = categorical_columns(split.train.X)
+    assert [split.train.X.columns[place] for place in places] == ["level"]
+    assert np.array_equal(np.isnan(codes), split.train.X.isna().to_numpy())
+    assert set(split.train.X.index).isdisjoint(split.test.X.index)
+
+
+def test_a_quick_run_writes_tables_and_a_figure(monkeypatch, tmp_path):
+    pytest.importorskip("lightgbm")
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["any_model", "--quick"])
+    command.main()
+    raw = pd.read_csv(tmp_path / "any_model_quick_raw.csv")
+    assert raw[raw.status.str.startswith("error")].empty
+    assert {"trees", "head", "linear", "two_regressions"} <= set(raw.method)
+    assert (tmp_path / "any_model_quick_rates.png").exists()
+    command.main()  # everything is there: nothing is run again
+    assert len(pd.read_csv(tmp_path / "any_model_quick_raw.csv")) == len(raw)
