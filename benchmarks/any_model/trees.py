@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -12,17 +12,33 @@ import joblib
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-#: Fits that are kept, the oldest of which goes first. A head with five folds has twelve.
-_KEPT = 60
-_fits: OrderedDict[str, tuple[Any, float]] = OrderedDict()
+#: Fits and predictions that are kept, the oldest of which go first. A head with five folds has twelve fits.
+_KEPT = 150
+_results: OrderedDict[str, tuple[Any, float]] = OrderedDict()
 _spared = [0.0]
+
+
+def _once(key: str, compute: Callable[[], Any]) -> Any:
+    """The result of a computation; its seconds count even if it was done before."""
+    if key in _results:
+        _results.move_to_end(key)
+        result, seconds = _results[key]
+        _spared[0] += seconds
+        return result
+    begin = time.process_time()
+    result = compute()
+    _results[key] = (result, time.process_time() - begin)
+    if len(_results) > _KEPT:
+        _results.popitem(last=False)
+    return result
 
 
 class Trees(ClassifierMixin, BaseEstimator):
     """LightGBM with 300 trees and learning rate 0.05; importing this module does not load it.
 
-    Several methods and notions need the same fits of a split. They are done once and remembered, and `Seconds` counts
-    their time for every method that asks for them. Fits with weights, which do not come back, are not kept.
+    Several methods and notions need the same fits and predictions of a split. They are done once and remembered, and
+    `Seconds` counts their time for every method that asks for them. Fits with weights, which do not come back, are not
+    kept.
 
     Parameters
     ----------
@@ -42,19 +58,12 @@ class Trees(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit, or take the model of an earlier fit on the same rows."""
-        key = joblib.hash((self.get_params(), X, np.asarray(y)))
-        if sample_weight is not None or key not in _fits:
-            begin = time.process_time()
-            self.model_ = self._fitted(X, y, sample_weight)
-            if sample_weight is None:
-                _fits[key] = (self.model_, time.process_time() - begin)
-                if len(_fits) > _KEPT:
-                    _fits.popitem(last=False)
+        """Fit, or take the model of an earlier fit to the same rows."""
+        self.key_ = joblib.hash((self.get_params(), X, np.asarray(y)))
+        if sample_weight is None:
+            self.model_ = _once(self.key_, lambda: self._fitted(X, y, None))
         else:
-            self.model_, seconds = _fits[key]
-            _fits.move_to_end(key)
-            _spared[0] += seconds
+            self.key_, self.model_ = "", self._fitted(X, y, sample_weight)
         self.classes_ = self.model_.classes_
         self.n_features_in_ = X.shape[1]
         return self
@@ -76,6 +85,11 @@ class Trees(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes."""
+        if not self.key_:
+            return self._probabilities(X)
+        return _once(joblib.hash((self.key_, X)), lambda: self._probabilities(X)).copy()
+
+    def _probabilities(self, X: Any) -> np.ndarray:
         return np.asarray(self.model_.predict_proba(X, validate_features=False))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -84,7 +98,7 @@ class Trees(ClassifierMixin, BaseEstimator):
 
 
 class Seconds:
-    """Processor time of a block, with that of the fits in it that were remembered from before."""
+    """Processor time of a block, with that of the fits and predictions in it that were remembered."""
 
     total = 0.0
 
