@@ -1,26 +1,71 @@
-"""Newton boosting in score space: trees along the slopes of a Lagrangian whose multipliers follow the exact gaps."""
+"""Newton boosting in the space of scores: trees along the slopes of a Lagrangian whose multipliers follow the gaps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import time
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from typing_extensions import override
 
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models.boosted_trees import BoostedTrees, Ensemble, Growth
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, Positive
+from fairconstrained.solvers._pressure import Pressure
+from fairconstrained.terms import Measured
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["NewtonBoosting"]
 
+#: Multiples of ``measure_every`` after which the response to the multipliers is estimated anew.
+_OBSERVED = 2
+#: Message where every prefix with a tree is outside of the bounds.
+_NONE_WITHIN = "no number of trees kept the bound"
+
 
 @dataclass(frozen=True)
 class NewtonBoosting(Solver, is_registered=False):
+    r"""Newton boosting of a Lagrangian, whose result is the best prefix of the trees within the exact bounds.
+
+    With the scores s of the trees so far, the next tree is fitted to a Newton step on
+
+    .. math:: f(s) + \sum_j m_j c_j(s), \qquad m_j = \max(\lambda_j + \rho c_j(s), 0),
+
+    that is, its leaves are :math:`-\eta \sum_i g_i / \sum_i h_i`, with the slopes g of this function in the scores and
+    the curvature h of the objective (and the absolute slopes of the constraints over a length, so that these alone
+    never move a score by more than it). So every objective and every constraint can be had that has slopes in scores.
+    After every tree :math:`\lambda_j` moves by a share of :math:`\rho c_j(s)`.
+
+    Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
+    (`Exact.refined`): their width falls to .1 standard deviations of the scores, their values are corrected to the
+    exact ones, and the allowed gap changes by what they are wrong by. The weight :math:`\rho` follows from how much a
+    tree changes the constraints, doubles where a violation does not fall and halves where it changes sign.
+
+    The result is the measured prefix of the trees of least objective among those whose *exact* metrics are at most
+    ``kappa`` plus their granularity, or the one nearest to that.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+        Trees in all. A warm start with fewer trees keeps them and adds the rest; one with as many begins again, from
+        its multipliers.
+    learning_rate : float, default=0.1
+        Factor :math:`\eta` of a Newton step.
+    measure_every : int, default=5
+        Trees after which the exact metrics are measured, which costs about as much as a tree.
+    patience : int, optional
+        End when the objective of the best prefix within the bounds has not improved for so many trees. None: never.
+
+    References
+    ----------
+    Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29(5), Algorithm 1
+    and section 4.3. Chen, Guestrin (2016), XGBoost, KDD, eq. 5 (leaves of a Newton step).
+    """
+
     name: ClassVar[str] = "newton_boosting"
     requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
     model: ClassVar[type] = BoostedTrees
@@ -29,156 +74,203 @@ class NewtonBoosting(Solver, is_registered=False):
 
     n_trees: Count = 300
     learning_rate: Positive = 0.1
-    blur: Positive = 0.1
-    step: Positive = 0.3
-    penalty: Positive = 10.0
-    ascent: Positive = 0.1
     measure_every: Count = 5
     patience: Count | None = None
 
-    def solve(self, problem, start, random_state, callback=None) -> SolverResult:
+    @override
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
         return self.solve_judged(problem, problem, start, random_state, callback)
 
-    def solve_judged(self, problem, judged, start, random_state, callback=None) -> SolverResult:
-        recorder = Recorder(callback, self.verbose)
-        run = _Run(self, problem, judged, start, random_state)
+    def solve_judged(
+        self,
+        problem: Problem,
+        judged: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Grow trees on some rows, and judge them by others.
+
+        Parameters
+        ----------
+        problem : Problem
+            Problem on the rows that the trees are grown on.
+        judged : Problem
+            The same problem on the rows whose metrics are bounded and whose objective chooses the number of trees.
+        start, random_state, callback
+            Arguments of `solve`.
+
+        Returns
+        -------
+        SolverResult
+            Result for ``judged``.
+        """
+        run = _Run(self, problem, judged, start, random_state, Recorder(callback, self.verbose))
         try:
-            for round_ in range(self.n_trees):
-                if round_ % self.measure_every == 0:
-                    run.measure(recorder)
-                if not run.grow():
-                    break
+            while run.goes_on and run.grow():
+                pass
+            run.measure()
         except StopTraining:
-            pass
-        else:
-            run.measure(recorder)
-        return run.result(recorder)
+            run.measured_at = run.n_grown
+        return run.result()
 
 
-class _Run:
-    def __init__(self, solver, problem, judged, start, rng):
-        self.o, self.problem, self.judged = solver, problem, judged
-        self.model = problem.model
-        begin = Ensemble(constant=_best_constant(problem)) if start is None else start.model_state
-        params = {"learning_rate": solver.learning_rate, "seed": int(rng.integers(2**31 - 1))}
-        others = judged.data if judged is not problem else None
-        self.growth = Growth(self.model, problem.data, others, begin, params)
-        self.bounds = _Bounds(solver, problem)
-        self.best = None
-        self.n_rounds = self.n_measured = 0
-        self.read()
+@dataclass(frozen=True)
+class _Prefix:
+    """A number of trees, and what is known of them.
 
-    def read(self):
-        self.scores, *rest = self.growth.scores()
-        self.judged_scores = rest[0] if rest else self.scores
+    Attributes
+    ----------
+    state : Ensemble
+    judged, own : ndarray of shape (n_rows,)
+        Scores of the rows that it is judged by, and of those that the trees are grown on.
+    """
 
-    def grow(self):
-        s = torch.from_numpy(self.scores.copy())
-        objective = self.problem.objective
-        h = objective.curvature(s).numpy()
-        point = self.problem.without_constraints().at_scores(s, np.empty(0))
-        g = point.slopes(1.0, np.empty(0))[0].numpy()
-        if self.problem.constraints:
-            c, extra = self.bounds.slopes(self.scores, h)
-            g = g + c
-            h = h + extra
-        n = self.problem.data.n_samples
-        self.n_rounds += 1
-        out = self.growth.grow(n * g, n * h)
-        self.read()
-        return out
-
-    def measure(self, recorder):
-        measured = self.judged.measured(self.judged_scores)
-        loss = self.judged.without_constraints().at_scores(torch.from_numpy(self.judged_scores.copy()), np.empty(0)).loss
-        key = (max(measured.excess, 0.0), loss)
-        state = self.growth.state()
-        if self.best is None or key < self.best[0]:
-            self.best = (key, state, self.judged_scores.copy(), self.scores.copy(), measured, loss, self.bounds.average.copy())
-        if self.problem.constraints:
-            own = measured if self.judged is self.problem else self.problem.measured(self.scores)
-            self.bounds.refine(self.scores, own.violations, measured.violations)
-        recorder.add(n_trees=self.n_rounds, objective=loss, **measured.values, excess=measured.excess)
-
-    def result(self, recorder):
-        key, state, js, ts, measured, loss, multipliers = self.best
-        self.model.remember(state, self.judged.data, js)
-        names = self.bounds.names
-        return SolverResult(
-            model_state=state,
-            status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
-            n_iter=self.n_rounds, n_evaluations=self.n_rounds, objective=loss,
-            constraint_values=measured.values, surrogate_violation=0.0,
-            multipliers=dict(zip(names, multipliers)), history=tuple(recorder.records))
-
-
-class _Bounds:
-    def __init__(self, o, problem):
-        self.o, self.terms = o, problem
-        self.multipliers = np.zeros(len(problem.component_names))
-        self.average = self.multipliers.copy()
-        self.response = None
-        self.is_fair = True
-        self.margins = np.zeros(len(problem.constraints))
-        self.spread = 1.0
+    state: Ensemble
+    judged: np.ndarray
+    own: np.ndarray
+    measured: Measured
+    objective: float
+    multipliers: dict[str, float]
 
     @property
-    def names(self):
-        return self.terms.component_names
-
-    def refine(self, scores, violations, judged):
-        self.margins = self.margins + 0.3 * (judged - violations - self.margins)
-        kap = np.array([c.kappa for c in self.terms.constraints])
-        self.margins = np.clip(self.margins, -kap, kap)
-        constraints, multipliers, average, first = [], [], [], 0
-        for c, m in zip(self.terms.constraints, self.margins):
-            new = c.refined(scores, blur=self.o.blur, margin=float(m))
-            n, k = len(c.component_names), len(new.component_names)
-            multipliers.append(np.append(self.multipliers[first:first+n], np.zeros(k-n)))
-            average.append(np.append(self.average[first:first+n], np.zeros(k-n)))
-            first += n
-            constraints.append(new)
-        self.terms = replace(self.terms, constraints=tuple(constraints))
-        self.multipliers, self.average = np.concatenate(multipliers), np.concatenate(average)
-        spread = float(np.std(scores))
-        self.spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
-
-    def slopes(self, scores, h):
-        o = self.o
-        aux = self.terms.initial_aux(scores)
-        point = self.terms.at_scores(torch.from_numpy(scores.copy()), aux)
-        c = point.constraints
-        if self.response is None:
-            d = np.maximum(c, 0)
-            if not d.any():
-                return 0.0, 0.0
-            g = point.slopes(0.0, d)[0].numpy()
-            self.response = float((g * g / h).sum() / (d @ d)) 
-            if not self.response: 
-                self.response=None; return 0.0, 0.0
-        rho = o.penalty / self.response
-        m = np.maximum(self.multipliers + rho * c, 0)
-        self.multipliers = np.maximum(self.multipliers + o.ascent * rho * c, 0)
-        self.average += 0.1 * (m - self.average)
-        if not m.any():
-            return 0.0, 0.0
-        g = point.slopes(0.0, m)[0].numpy()
-        new = float((g * g / h).sum() / (m @ m))
-        if new > 0:
-            self.response += 0.1 * (new - self.response)
-        self.last = (c, m, rho)
-        return g, np.abs(g) / (o.step * self.spread)
+    def merit(self) -> tuple[float, float]:
+        """Less is better: the excess over the bounds first, then the objective."""
+        return max(self.measured.excess, 0.0), self.objective
 
 
-def _best_constant(problem):
-    y, w = problem.data.y.numpy(), problem.data.weights.numpy()
-    scores = torch.zeros(len(y), dtype=torch.float64)
-    total = 0.0
-    for _ in range(20):
-        s = scores + total
-        g = float(problem.without_constraints().at_scores(s.clone(), np.empty(0)).slopes(1.0, np.empty(0))[0].sum())
-        h = float(problem.objective.curvature(s).sum())
-        step = -g / h
-        total += step
-        if abs(step) < 1e-12: break
-    return total
+@dataclass
+class _Run:
+    """One run of the solver."""
+
+    solver: NewtonBoosting
+    problem: Problem
+    judged: Problem
+    start: Start | None
+    rng: np.random.Generator
+    recorder: Recorder
+    n_grown: int = 0
+    measured_at: int = -1
+    best: _Prefix | None = None
+    improved_at: int = 0
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        start = None if self.start is None else self.start.on(self.problem.data)
+        kept = start is not None and (self.start.solver_state or 0) < self.solver.n_trees  # type: ignore[union-attr]
+        begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.problem))
+        self.n_planned = self.solver.n_trees - begin.n_trees
+        self.model: Any = self.problem.model
+        self.pressure = Pressure(self.problem, start)
+        seed = int(self.rng.integers(2**31 - 1))
+        others = None if self.judged is self.problem else self.judged.data
+        params = {"learning_rate": self.solver.learning_rate, "seed": seed}
+        self.growth = Growth(self.model, self.problem.data, others, begin, params)
+        self._follow()
+
+    def _follow(self) -> None:
+        """Read the scores that the last tree has led to."""
+        scores = self.growth.scores()
+        self.own, self.others = scores[0], scores[-1]
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a tree is to be grown; measures when it is time to."""
+        if self.n_grown % self.solver.measure_every == 0:
+            self.measure()
+        patience = self.solver.patience
+        is_late = patience is not None and self.n_grown - self.improved_at >= patience
+        return self.n_grown < self.n_planned and not is_late
+
+    def grow(self) -> bool:
+        """Add a tree; returns whether there was one to add."""
+        problem, before = self.problem, self.own
+        at = torch.from_numpy(before.copy())
+        slopes = problem.without_constraints().at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
+        curvature = problem.objective.curvature(at).numpy()
+        total, bend = slopes, curvature
+        if problem.constraints:
+            pull, stiffness = self.pressure.slopes(before, float(np.abs(slopes).sum()))
+            total, bend = slopes + pull, curvature + stiffness
+        n_rows = problem.data.n_samples  # LightGBM's limits are for sums over rows, ours are means
+        has_grown = self.growth.grow(n_rows * total, n_rows * bend)
+        self.n_grown += has_grown
+        self._follow()
+        if problem.constraints and self.n_grown % (_OBSERVED * self.solver.measure_every) == 1:
+            self.pressure.observe(self.own - before, curvature)
+        return has_grown
+
+    def measure(self) -> None:
+        """Measure the exact metrics, offer the prefix, bring the surrogates to the metrics, and add a record."""
+        if self.measured_at == self.n_grown:
+            return
+        self.measured_at = self.n_grown
+        measured = self.judged.measured(self.others)
+        free = self.judged.without_constraints()
+        objective = free.at_scores(torch.from_numpy(self.others.copy()), np.empty(0)).loss
+        multipliers = named_multipliers(self.pressure.names, self.pressure.mean) or {}
+        prefix = _Prefix(self.growth.state(), self.others, self.own, measured, objective, multipliers)
+        # Constant scores are within most bounds; they are for the search that follows where no tree is.
+        if prefix.state.n_trees or self.best is None:
+            is_first = self.best is None or not self.best.state.n_trees
+            if self.best is None or is_first or prefix.merit < self.best.merit:
+                self.best, self.improved_at = prefix, self.n_grown
+        if self.problem.constraints:
+            self.pressure.refine(self.own, measured.violations)
+        self.recorder.add(
+            state=Start(prefix.state),
+            n_iter=prefix.state.n_trees,
+            seconds=time.perf_counter() - self.began,
+            objective=objective,
+            **measured.values,
+            violation=self.pressure.worst,
+            blur=self.pressure.blur,
+            multipliers=multipliers,
+        )
+
+    def result(self) -> SolverResult:
+        """The best prefix, with multipliers for a next run."""
+        best = self.best
+        assert best is not None  # the start is measured
+        is_within = best.measured.excess <= 0 and (best.state.n_trees > 0 or not self.n_grown)
+        self.model.remember(best.state, self.judged.data, best.judged)
+        self.model.remember(best.state, self.problem.data, best.own)
+        components, multipliers = self.pressure.components()
+        return SolverResult(
+            model_state=best.state,
+            status=Status.COMPLETED if is_within else Status.INFEASIBLE,
+            n_iter=self.n_grown,
+            n_evaluations=self.n_grown + len(self.recorder.records),
+            objective=best.objective,
+            constraint_values=best.measured.values,
+            surrogate_violation=self.pressure.worst,
+            multipliers=best.multipliers,
+            history=tuple(self.recorder.records),
+            start=Start(
+                best.state,
+                components,
+                multipliers,
+                fingerprint=self.problem.data.fingerprint,
+                solver_state=self.solver.n_trees,
+            ),
+        )
+
+
+def best_constant(problem: Problem) -> float:
+    """The constant score of least objective, by Newton steps; zero where all constants have the same one."""
+    free, n_rows = problem.without_constraints(), problem.data.n_samples
+    constant = 0.0
+    for _ in range(50):
+        at = torch.full((n_rows,), constant, dtype=torch.float64)
+        slope = float(free.at_scores(at.clone(), np.empty(0)).slopes(1.0, np.empty(0))[0].sum())
+        step = -slope / float(problem.objective.curvature(at).sum())
+        constant += float(np.clip(step, -1.0, 1.0))
+        if abs(step) < 1e-10:
+            break
+    return constant

@@ -1,0 +1,220 @@
+"""The pull of constraints on scores that grow by themselves: surrogates, multipliers, and how strongly they react."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from fairconstrained.objectives import BoundObjective
+from fairconstrained.problem import Start
+from fairconstrained.terms import Terms
+
+__all__ = ["Pressure"]
+
+#: Blur of the surrogates in standard deviations of the scores: at first, and halved after every so many rounds down to
+#: the last one. The scores of a few trees have few values, of which a narrow surrogate sees none or a whole group.
+_FIRST_BLUR, _FINAL_BLUR, _HALF_LIFE = 1.0, 0.1, 20.0
+#: Change of the multipliers for a violation: the part that follows the present violation, in units of what the next
+#: tree would need to resolve it, and the share of it by which the lasting part moves in a round.
+_PROPORTIONAL, _LASTING = 3.0, 0.1
+#: Rounds after which the reaction is doubled where the violation has not fallen by a quarter, and halved where it has
+#: changed sign; and the largest reaction.
+_WINDOW, _STRONGEST = 20, 100.0
+#: Length of the step of a row in standard deviations of the scores (of at most 3) that the constraints alone can cause.
+_STEP, _WIDEST = 0.3, 3.0
+#: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
+#: rows apart whose gap no tree can close.
+_MOST = 1.0
+#: Share of a new difference of exact and smooth violation in the margins, and of the violation itself.
+_NEW, _DRIFT = 0.3, 0.2
+#: Share of a round in the mean of the multipliers that is reported.
+_ROUND = 0.1
+#: Rounds of curvature below this share of the mean count as much as that when the reaction of a tree is estimated.
+_LEAST = 0.3
+
+
+@dataclass(frozen=True)
+class _Nothing(BoundObjective):
+    """An objective of zero: the constraints are differentiated alone."""
+
+    @override
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        return scores.new_zeros(1)
+
+
+class Pressure:
+    r"""Slopes of :math:`\sum_j m_j c_j(s)` in the scores, with multipliers that follow the violations.
+
+    In every round, :math:`m_j = \max(\lambda_j + \rho c_j, 0)`, and then :math:`\lambda_j \leftarrow \max(\lambda_j +
+    0.1 \rho c_j, 0)`, where the :math:`c_j` agree with the exact metrics at the scores of the last `refine`. The weight
+    :math:`\rho` is relative to the response of the scores: with the slopes d of a combination of the :math:`c_j`, a
+    Newton step moves it by :math:`\sum_i d_i^2 / h_i` per unit of its multiplier, and a tree, whose leaves move as one,
+    by :math:`\sum_L (\sum_{i \in L} d_i)^2 / \sum_{i \in L} h_i`. The geometric mean of the two is the response,
+    because later trees can follow slopes that this one cannot.
+
+    Parameters
+    ----------
+    terms : Terms
+        Terms of the rows that the trees are grown on.
+    start : Start or None
+        A start with multipliers.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_components,)
+        Mean of the multipliers over about the last ten rounds.
+    """
+
+    def __init__(self, terms: Terms, start: Start | None) -> None:
+        constraints = terms.constraints
+        n_components = len(terms.component_names)
+        self._lasting = np.zeros(n_components)
+        if start is not None and len(start.multipliers) == len(constraints):
+            pairs = zip(constraints, start.components, strict=True)
+            constraints = tuple(c.with_components(own) if own.size else c for c, own in pairs)
+            self._lasting = np.concatenate([np.empty(0), *start.multipliers])
+        nothing = _Nothing(terms.objective.loss, terms.data)
+        self._terms = Terms(nothing, constraints, terms.data, terms.threshold)
+        self.mean = self._lasting.copy()
+        self._kappas = np.array([c.kappa for c in constraints])
+        self._margins = np.zeros(len(constraints))
+        self._n_rounds, self._spread = 0, 1.0
+        self._response, self._gain, self._last_worst = 0.0, 1.0, np.inf
+        self._judged: np.ndarray | None = None
+        self._direction: np.ndarray | None = None
+        self.worst = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the components."""
+        return self._terms.component_names
+
+    @property
+    def blur(self) -> float:
+        """Blur of the surrogates, in standard deviations of the scores."""
+        return max(_FINAL_BLUR, _FIRST_BLUR * 0.5 ** (self._n_rounds / _HALF_LIFE))
+
+    def components(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Components and multipliers of every constraint, for a `Start`."""
+        return tuple(c.components for c in self._terms.constraints), tuple(self._lasting[part] for part in self._parts)
+
+    @property
+    def _parts(self) -> list[slice]:
+        """Places of the components of every constraint among all."""
+        sizes = [len(c.component_names) for c in self._terms.constraints]
+        return [slice(a, b) for a, b in pairwise(accumulate(sizes, initial=0))]
+
+    def refine(self, scores: np.ndarray, judged: np.ndarray) -> None:
+        """Bring the surrogates to the exact metrics at the scores.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        judged : ndarray of shape (n_constraints,)
+            Exact violations on the rows that the result is judged on, which the margins are to make up for.
+        """
+        pairs = zip(self._terms.constraints, self._margins.tolist(), strict=True)
+        refined = tuple(c.refined(scores, blur=self.blur, margin=margin) for c, margin in pairs)
+        new = [len(c.component_names) for c in refined]
+        self._lasting, self.mean = (self._extended(old, new) for old in (self._lasting, self.mean))
+        self._terms = replace(self._terms, constraints=refined)
+        spread = float(scores.std())
+        self._spread = spread if spread > 1e-9 * np.abs(scores).max() else 1.0
+        self._judged = judged
+
+    def _extended(self, old: np.ndarray, sizes: list[int]) -> np.ndarray:
+        """Values of the components with zeros for those that are new."""
+        pairs = zip(self._parts, sizes, strict=True)
+        return np.concatenate([np.pad(old[part], (0, size - part.stop + part.start)) for part, size in pairs])
+
+    def slopes(self, scores: np.ndarray, force: float) -> tuple[np.ndarray, np.ndarray]:
+        """Slopes of the constraints in this round, and the curvature that holds their steps short.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+        force : float
+            Sum of the absolute slopes of the objective.
+
+        Returns
+        -------
+        slopes, curvature : ndarray of shape (n_samples,)
+        """
+        self._n_rounds += 1
+        point = self._terms.at_scores(torch.from_numpy(scores.copy()), self._terms.initial_aux(scores))
+        excess = point.constraints
+        self._set_margins(excess)
+        self._set_gain(excess)
+        multipliers = self._multipliers(excess)
+        self._direction = None
+        if not multipliers.any():
+            return np.zeros_like(scores), np.zeros_like(scores)
+        slopes = point.slopes(0.0, multipliers)[0].numpy()
+        self._direction = slopes / np.linalg.norm(multipliers)
+        total = float(np.abs(slopes).sum())
+        if total > _MOST * force:
+            slopes = slopes * (_MOST * force / total)
+            self._lasting = self._lasting * (_MOST * force / total)
+        return slopes, np.abs(slopes) / (_STEP * min(self._spread, _WIDEST))
+
+    def _multipliers(self, excess: np.ndarray) -> np.ndarray:
+        """The multipliers of this round; moves the lasting ones."""
+        if not self._response:  # not known before the first tree: any small pull shows it
+            pull = excess.clip(min=0.0)
+            return np.maximum(self._lasting, 1e-3 * pull / max(pull.max(initial=0.0), 1e-3))
+        weight = self._gain * _PROPORTIONAL / self._response
+        multipliers = np.maximum(self._lasting + weight * excess, 0)
+        self._lasting = np.maximum(self._lasting + _LASTING * weight * excess, 0)
+        self.mean = self.mean + _ROUND * (multipliers - self.mean)
+        return multipliers
+
+    def _set_margins(self, excess: np.ndarray) -> None:
+        """After a refinement, move the margins by how much the judged violations are above the smooth ones."""
+        self.worst = float(excess.max(initial=0.0))
+        if self._judged is None:
+            return
+        smooth = np.array(
+            [
+                excess[part].max(initial=-np.inf) * c.penalty_factor
+                for c, part in zip(self._terms.constraints, self._parts, strict=True)
+            ]
+        )
+        missing = np.where(np.isfinite(smooth), self._judged - smooth, 0.0)
+        self._margins = self._margins + _NEW * missing + _DRIFT * np.where(np.isfinite(smooth), self._judged, 0.0)
+        self._margins = self._margins.clip(-self._kappas, self._kappas)
+        self._judged = None
+
+    def _set_gain(self, excess: np.ndarray) -> None:
+        if self._n_rounds % _WINDOW or not excess.size:
+            return
+        worst = float(excess.max())
+        if worst > 0 and worst > 0.75 * self._last_worst:
+            self._gain = min(2 * self._gain, _STRONGEST)
+        elif worst < 0 < self._last_worst:
+            self._gain = max(self._gain / 2, 1.0)
+        self._last_worst = worst
+
+    def observe(self, change: np.ndarray, curvature: np.ndarray) -> None:
+        """Estimate how the scores respond, from the change by a tree.
+
+        Parameters
+        ----------
+        change : ndarray of shape (n_samples,)
+            Difference of the scores, the same for the rows of a leaf.
+        curvature : ndarray of shape (n_samples,)
+            Curvature of the objective.
+        """
+        if self._direction is None:
+            return
+        direction, curvature = self._direction, np.maximum(curvature, _LEAST * curvature.mean())
+        _, leaf = np.unique(np.round(change, 9), return_inverse=True)
+        of_tree = float((np.bincount(leaf, direction) ** 2 / np.bincount(leaf, curvature)).sum())
+        of_rows = float((direction * direction / curvature).sum())
+        found = np.sqrt(of_tree * of_rows)
+        if found > 0:
+            self._response = self._response**0.7 * found**0.3 if self._response else float(found)
