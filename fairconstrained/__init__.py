@@ -17,6 +17,7 @@ from fairconstrained.estimators import (
 )
 from fairconstrained.estimators.saving import skops_trusted_types
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, IncompatibleProblem
+from fairconstrained.heads import FairHeadClassifier, FairHeadRegressor
 from fairconstrained.paths import (
     AUCFairClassifierCV,
     FairnessPath,
@@ -34,6 +35,8 @@ __all__ = [
     "CertifiedFairClassifier",
     "ConvergenceWarning",
     "CorrelationPenaltyClassifier",
+    "FairHeadClassifier",
+    "FairHeadRegressor",
     "FairRanker",
     "FairnessPath",
     "FairnessPathCV",

@@ -42,6 +42,7 @@ LAYERS = (
     "paths",
     "certification",
     "reporting",
+    "heads",
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
 ANYWHERE = ("exceptions", "version")

@@ -13,7 +13,7 @@ import pandas as pd
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -27,6 +27,7 @@ from fairconstrained.certification.seen_rows import bound_params
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
+from fairconstrained.model_selection.cell_folds import cell_folds
 from fairconstrained.model_selection.pipelines import last_step
 from fairconstrained.paths import fairness_path
 
@@ -242,8 +243,4 @@ def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:
     if not isinstance(cv, Integral):
         return list(check_cv(cv, part.y, classifier=True).split(part.X, part.y))
     cells, _ = strata_of(equal_opportunity_gap, {}, part.groups, part.y)
-    sizes = np.bincount(cells)
-    cells = np.where(sizes[cells] < cv, sizes.size, cells)  # rare cells together
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(StratifiedKFold(int(cv)).split(cells, cells))
+    return cell_folds(int(cv), cells)

@@ -19,7 +19,7 @@ from fairconstrained.domains import Domain
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
-from fairconstrained.estimators._remembers import RemembersRows
+from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups

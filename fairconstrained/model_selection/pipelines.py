@@ -2,26 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import singledispatch
+from typing import Any, Self
 
+from sklearn import config_context
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import get_routing_for_object
 
-__all__ = ["before_last_step", "last_step", "nested_models"]
+__all__ = ["HoldsPipeline", "before_last_step", "last_step", "nested_models", "steps_of", "transformed", "with_steps"]
 
 #: Where searches and other meta-estimators keep the model that was fitted, or else the one that they were given.
 _HELD = ("best_estimator_", "estimator_", "estimator")
 
+#: Steps of a pipeline, with their names.
+Steps = list[tuple[str, Any]]
+
+
+class HoldsPipeline(ABC):
+    """Estimators that are a pipeline inside: what transforms rows, and an estimator that can be fitted by itself."""
+
+    @abstractmethod
+    def own_steps(self) -> Steps:
+        """Steps as they are fitted, or before `fit` as they are to be fitted; the last one is the estimator."""
+
+    @abstractmethod
+    def with_own_steps(self, steps: Sequence[tuple[str, Any]]) -> Self:
+        """Return a copy of this estimator with steps that are fitted."""
+
+
+@singledispatch
+def steps_of(estimator: Any) -> Steps:
+    """Steps of an estimator and of those inside it, the last of which holds none.
+
+    Parameters
+    ----------
+    estimator : estimator
+
+    Returns
+    -------
+    steps : list of (str, estimator)
+        A single one, without a name, for an estimator that is no pipeline.
+    """
+    return [("", estimator)]
+
+
+@steps_of.register
+def _(estimator: Pipeline) -> Steps:
+    name, last = estimator.steps[-1]
+    inner = steps_of(last)
+    return [*estimator.steps[:-1], *([(name, last)] if len(inner) == 1 else inner)]
+
+
+@steps_of.register
+def _(estimator: HoldsPipeline) -> Steps:
+    *before, (name, last) = estimator.own_steps()
+    inner = steps_of(last)
+    return [*before, *([(name, last)] if len(inner) == 1 else inner)]
+
+
+@singledispatch
+def with_steps(estimator: Any, steps: Steps) -> Any:
+    """Return the estimator with the fitted ``steps`` in place of those that `steps_of` lists."""
+    return steps[-1][1]
+
+
+@with_steps.register
+def _(estimator: Pipeline, steps: Steps) -> Any:
+    n_own = len(estimator.steps) - 1
+    whole = copy.copy(estimator)
+    name, last = estimator.steps[-1]
+    whole.steps = [*steps[:n_own], (name, with_steps(last, steps[n_own:]))]
+    return whole
+
+
+@with_steps.register
+def _(estimator: HoldsPipeline, steps: Steps) -> Any:
+    own = estimator.own_steps()
+    name, last = own[-1]
+    n_own = len(own) - 1
+    return estimator.with_own_steps([*steps[:n_own], (name, with_steps(last, steps[n_own:]))])
+
 
 def last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline, or the estimator itself if it is none."""
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return steps_of(estimator)[-1][1]
 
 
-def before_last_step(model: Any, X: Any) -> Any:
-    """Return the rows as the last step of a fitted pipeline receives them; any other estimator receives X itself."""
-    return model[:-1].transform(X) if isinstance(model, Pipeline) and len(model.steps) > 1 else X
+def before_last_step(model: Any, X: Any, **metadata: Any) -> Any:
+    """Return the rows as the last step of a fitted pipeline receives them; any other estimator receives X itself.
+
+    Parameters
+    ----------
+    model : estimator
+    X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+    **metadata : array-like of shape (n_samples,)
+        Metadata that steps may request, such as ``sensitive_features``.
+    """
+    steps = steps_of(model)[:-1]
+    return transformed(Pipeline(steps), X, metadata) if steps else X
+
+
+def transformed(transformers: Pipeline, X: Any, metadata: Mapping[str, Any]) -> Any:
+    """Return rows after fitted transformers, which get those of the metadata that they request."""
+    with config_context(enable_metadata_routing=True):
+        consumed = get_routing_for_object(transformers).consumes("transform", metadata.keys())
+        return transformers.transform(X, **{name: metadata[name] for name in consumed})
 
 
 def nested_models(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
@@ -41,7 +130,7 @@ def nested_models(model: Any, X: Any = None) -> Iterator[tuple[Any, Any]]:
             continue
         yield model, X
         if isinstance(model, Pipeline):
-            X = None if X is None else before_last_step(model, X)
-            model = last_step(model)
+            X = X if X is None or len(model.steps) == 1 else model[:-1].transform(X)
+            model = model.steps[-1][1]
         else:
             model = next((held for name in _HELD if (held := vars(model).get(name)) is not None), None)

@@ -219,7 +219,8 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
         """
         check_is_fitted(self)
         # a pipeline's own score takes the groups only while metadata routing is on
-        X, model = before_last_step(self.best_estimator_, X), last_step(self.best_estimator_)
+        groups = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        X, model = before_last_step(self.best_estimator_, X, **groups), last_step(self.best_estimator_)
         given = {"sample_weight": sample_weight, **params}
         if "sensitive_features" in inspect.signature(model.score).parameters:
             given["sensitive_features"] = sensitive_features

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.model_selection import BestFeasible
-from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.model_selection.pipelines import steps_of
 from fairconstrained.model_selection.selection import ROUNDING
 from fairconstrained.plotting import ParetoFrontDisplay
 
@@ -142,7 +143,9 @@ class FairnessPath(PlainState):
     def forget_rows(self) -> None:
         """Forget which rows the models were fitted on; see ``forget_rows`` of an estimator."""
         for model in self.models:
-            last_step(model).forget_rows()
+            for _, step in steps_of(model):
+                if isinstance(step, RemembersRows):
+                    step.forget_rows()
 
     def _choose(self, bound: float, one_standard_error: bool, performance: str | None) -> int:
         """Return the number of the best model; the warning points to the caller of the public method."""

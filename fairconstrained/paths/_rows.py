@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sklearn
 from sklearn.base import is_classifier
-from sklearn.model_selection import GroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import GroupKFold, check_cv
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -20,6 +20,8 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from fairconstrained.checks.messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
+from fairconstrained.model_selection.cell_folds import cell_folds
+from fairconstrained.model_selection.pipelines import transformed
 
 __all__ = ["Rows", "folds", "smallest_group"]
 
@@ -73,7 +75,7 @@ class Rows:
 
     def transformed(self, transformers: Pipeline | None) -> Rows:
         """These rows as the last step sees them in prediction."""
-        return replace(self, seen=self.X if transformers is None else transformers.transform(self.X))
+        return replace(self, seen=self.X if transformers is None else transformed(transformers, self.X, self.metadata))
 
 
 def folds(cv: Any, estimator: Any, rows: Rows) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -137,12 +139,7 @@ def _stratified(n_splits: int, codes: np.ndarray, y: Any) -> list[tuple[np.ndarr
     """Folds with the same share of every cell by group and class."""
     classes = np.unique(np.asarray(y), return_inverse=True)[1].ravel()  # y may be a column
     cells = np.unique(np.stack([codes, classes], axis=1), axis=0, return_inverse=True)[1]
-    sizes = np.bincount(cells)
-    # Rare cells together, as each of them alone cannot have a row in every fold.
-    cells = np.where(sizes[cells] < n_splits, sizes.size, cells)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)  # what matters is checked below
-        return list(StratifiedKFold(n_splits).split(np.zeros(cells.size), cells))
+    return cell_folds(n_splits, cells)
 
 
 def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import threading
 import time
@@ -18,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from tqdm import tqdm
 
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths._rows import Rows
 from fairconstrained.paths._scoring import PathScorer
 
@@ -62,9 +61,8 @@ class Plan:
 
     def transformers(self) -> Pipeline | None:
         """New transformers of the pipeline, not fitted; None if there are none."""
-        if not isinstance(self.estimator, Pipeline) or len(self.estimator.steps) == 1:
-            return None
-        return clone(self.estimator)[:-1]
+        steps = steps_of(clone(self.estimator))[:-1]
+        return Pipeline(steps) if steps else None
 
     def fit_transformed(self, rows: Rows, transformers: Pipeline | None) -> Rows:
         """Rows as the last step sees them in training."""
@@ -111,12 +109,8 @@ class Plan:
 
     def assembled(self, transformers: Pipeline | None, model: BaseFairEstimator) -> Any:
         """Return the model that the user gets for a fitted last step."""
-        if not isinstance(self.estimator, Pipeline):
-            return model
-        whole = copy.copy(self.estimator)
         before = [] if transformers is None else transformers.steps
-        whole.steps = [*before, (self.estimator.steps[-1][0], model)]
-        return whole
+        return with_steps(self.estimator, [*before, (steps_of(self.estimator)[-1][0], model)])
 
 
 @dataclass(frozen=True, eq=False)

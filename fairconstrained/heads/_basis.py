@@ -1,0 +1,88 @@
+"""The few features of a head: functions of the scores of a model and of the groups' probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from sklearn.preprocessing import SplineTransformer
+
+__all__ = ["ScoreBasis"]
+
+#: Ranks of the scores at which the slope of a feature may change.
+_RANKS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBasis:
+    r"""Piecewise linear functions of scores, alone and times the groups' probabilities.
+
+    With the functions :math:`B_1, \ldots, B_k` of a linear spline with knots at the ranks 0, .1, .3, .5, .7, .9 and 1
+    of the scores s, and the probabilities :math:`b_g` of the groups, less their means, the features of a row are
+
+    .. math:: B_j(s), \quad b_g, \quad b_g B_j(s) \qquad \text{for all } j, g.
+
+    Attributes
+    ----------
+    splines : tuple of SplineTransformer or None
+        The spline of every column of scores; None for a column that is constant.
+    centre : ndarray of shape (n_group_columns,)
+        Means of the groups' probabilities.
+    mean, scale : ndarray of shape (n_columns,)
+        Means and standard deviations with which the features are standardised.
+    """
+
+    splines: tuple[SplineTransformer | None, ...]
+    centre: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, groups: np.ndarray) -> Self:
+        """Place the knots by the scores of some rows, and standardise the features there.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples, n_scores)
+        groups : ndarray of shape (n_samples, n_group_columns)
+            Probabilities of the groups; may have no columns.
+        """
+        n_groups = groups.shape[1]
+        raw = cls(tuple(map(_spline, scores.T)), groups.mean(axis=0), np.zeros(1), np.ones(1))
+        features = raw.features(scores, groups)
+        deviation = features.std(axis=0)
+        assert features.shape[1] == (raw.width + 1) * (n_groups + 1) - 1
+        return cls(raw.splines, raw.centre, features.mean(axis=0), np.where(deviation > 1e-12, deviation, 1.0))
+
+    @property
+    def width(self) -> int:
+        """Number of functions of the scores alone."""
+        return sum(1 if spline is None else spline.n_features_out_ for spline in self.splines)
+
+    def features(self, scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Features of rows; arguments as in `of`.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_columns)
+        """
+        columns = np.hstack([_values(spline, own) for spline, own in zip(self.splines, scores.T, strict=True)])
+        centred = groups - self.centre
+        products = [column[:, None] * columns for column in centred.T]
+        return (np.hstack([columns, centred, *products]) - self.mean) / self.scale
+
+
+def _spline(scores: np.ndarray) -> SplineTransformer | None:
+    """The spline with knots at the ranks of the scores, each once where scores are equal."""
+    knots = np.unique(np.quantile(scores, _RANKS))
+    knots = knots[np.append(True, np.diff(knots) > 1e-9 * (1 + np.abs(knots[1:])))]
+    if knots.size < 2:
+        return None
+    spline = SplineTransformer(degree=1, knots=knots[:, None], extrapolation="constant", include_bias=False)
+    return spline.fit(scores[:, None])
+
+
+def _values(spline: SplineTransformer | None, scores: np.ndarray) -> np.ndarray:
+    """The functions of one column of scores; a column of zeros where the scores are constant."""
+    return np.zeros((scores.size, 1)) if spline is None else spline.transform(scores[:, None])

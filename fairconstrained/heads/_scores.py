@@ -1,0 +1,149 @@
+"""Scores of a fitted model of any kind as numbers that a head can work with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_consistent_length
+
+from fairconstrained.checks.inputs import as_table
+from fairconstrained.groups import GroupEncoder, Groups
+from fairconstrained.model_selection.response import get_response
+
+__all__ = ["GroupTargets", "base_scores", "group_probabilities"]
+
+#: Probabilities are taken as at least this far from 0 and 1: forests are certain, and their log-odds infinite.
+_CERTAINTY = 1e-5
+
+
+def base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
+    """Scores of a fitted classifier, as log-odds where it has probabilities, or predictions of a regressor.
+
+    Parameters
+    ----------
+    model : estimator
+    X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+    sensitive_features : array-like of shape (n_samples,), optional
+        Handed on to a model that requests it.
+
+    Returns
+    -------
+    scores : ndarray of shape (n_samples, n_scores)
+        One column for a regressor and for two classes, otherwise one for every class.
+
+    Raises
+    ------
+    TypeError
+        If a classifier has neither ``decision_function`` nor ``predict_proba``.
+    ValueError
+        If a score is not finite.
+    """
+    if is_classifier(model) and not any(hasattr(model, name) for name in ("decision_function", "predict_proba")):
+        raise TypeError(
+            f"{type(model).__name__} has neither decision_function nor predict_proba, so it has no scores for a head. "
+            "Take a classifier with scores, such as one in CalibratedClassifierCV."
+        )
+    if not is_classifier(model):
+        scores = np.asarray(get_response(model, X, "predict", sensitive_features=sensitive_features).values, float)
+    elif hasattr(model, "predict_proba"):
+        shares = get_response(model, X, "predict_proba", sensitive_features=sensitive_features).values
+        shares = np.clip(np.asarray(shares, dtype=float), _CERTAINTY, 1 - _CERTAINTY)
+        scores = np.asarray(logit(shares)) if shares.ndim == 1 else np.log(shares)
+    else:
+        response = get_response(model, X, "decision_function", sensitive_features=sensitive_features)
+        scores = np.asarray(response.values, dtype=float)
+    scores = scores.reshape(scores.shape[0], -1)
+    if scores.shape[1] > 1:  # adding a constant to the scores of all classes changes nothing
+        scores = scores - scores.mean(axis=1, keepdims=True)
+    if not np.isfinite(scores).all():
+        n_bad = int((~np.isfinite(scores).all(axis=1)).sum())
+        raise ValueError(f"{type(model).__name__} gave {n_bad} rows a score that is not finite.")
+    return scores
+
+
+class GroupTargets(NamedTuple):
+    """Targets of the models of the groups.
+
+    Attributes
+    ----------
+    columns : ndarray of int, of shape (n_samples, n_models)
+        The group of every row, or for groups that overlap, whether it belongs to each of them.
+    labels : tuple
+        Names of the groups.
+    overlap : bool
+    """
+
+    columns: np.ndarray
+    labels: tuple[Hashable, ...]
+    overlap: bool
+
+    @classmethod
+    def of(cls, sensitive_features: Any, n_samples: int, overlapping: bool) -> GroupTargets:
+        """Encode the groups of the rows, as an estimator takes them; a single group if there are none."""
+        if sensitive_features is None:
+            return cls(np.zeros((n_samples, 1), dtype=int), (None,), False)
+        groups = Groups.of(sensitive_features, overlapping)
+        check_consistent_length(np.empty(n_samples), groups.codes)
+        if groups.unions is None:
+            return cls(groups.codes[:, None], groups.labels, False)
+        return cls(groups.unions.of_rows(groups.codes).toarray().astype(int), groups.names, True)
+
+    @property
+    def compares(self) -> bool:
+        """Whether there is more than one group."""
+        return len(self.labels) > 1
+
+    @property
+    def cells(self) -> np.ndarray:
+        """A number for every row that is the same for rows of the same groups; ndarray of shape (n_samples,)."""
+        return np.unique(self.columns, axis=0, return_inverse=True)[1].ravel()
+
+    def indicators(self) -> np.ndarray:
+        """Membership of the rows, without the first of groups that do not overlap; shape (n_samples, n_columns)."""
+        if self.overlap:
+            return self.columns.astype(float)
+        return np.eye(len(self.labels))[self.columns[:, 0]][:, 1:]
+
+    def indicators_of(self, sensitive_features: Any) -> np.ndarray:
+        """`indicators` of other rows.
+
+        Raises
+        ------
+        ValueError
+            If a row belongs to a group that was not seen in `fit`; the message names it.
+        """
+        if not self.overlap:
+            return np.eye(len(self.labels))[GroupEncoder.encode(sensitive_features, self.labels)][:, 1:]
+        table = as_table(sensitive_features)
+        columns = np.asarray(table.toarray() if hasattr(table, "toarray") else table.to_numpy(), dtype=float)
+        if columns.shape[1] != len(self.labels):
+            raise ValueError(f"sensitive_features has {columns.shape[1]} columns, in fit it had {len(self.labels)}.")
+        return columns
+
+
+def group_probabilities(models: Mapping[int, Any], targets: GroupTargets, X: Any) -> np.ndarray:
+    """Probabilities of the groups by one model for each column of the targets; shape (n_samples, n_columns).
+
+    Of groups that do not overlap the first one is left out, as the probabilities sum to one.
+    """
+    if targets.overlap:
+        return np.hstack([_probabilities(models[column], X, 2)[:, 1:] for column in sorted(models)])
+    return _probabilities(models[0], X, len(targets.labels))[:, 1:]
+
+
+def _probabilities(model: Any, X: Any, n_classes: int) -> np.ndarray:
+    """Probabilities of the classes 0, 1, ..., also of those that the model has not seen."""
+    if hasattr(model, "predict_proba"):
+        found = np.asarray(model.predict_proba(X), dtype=float)
+    else:
+        scores = np.asarray(model.decision_function(X), dtype=float)
+        scores = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+        found = expit(scores)
+        found /= found.sum(axis=1, keepdims=True)
+    every = np.zeros((found.shape[0], n_classes))
+    every[:, np.asarray(model.classes_, dtype=int)] = found
+    return every

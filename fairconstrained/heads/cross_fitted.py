@@ -1,0 +1,373 @@
+"""Scores of a model on rows that it has not seen, and the features of a head that are made of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from pandas.util import hash_pandas_object
+from sklearn import config_context
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, indexable
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.estimators.remembers import RemembersRows
+from fairconstrained.heads._basis import ScoreBasis
+from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
+from fairconstrained.model_selection.cell_folds import cell_folds
+
+__all__ = ["CrossFits", "CrossFittedScores"]
+
+_PREFIT = "prefit"
+
+
+@with_parameters
+class CrossFits:
+    """Parameters of estimators that take the scores of another estimator on rows that it has not seen.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier with ``predict_proba`` or ``decision_function``, or regressor: a pipeline on raw columns, boosted
+        trees, a forest, a network. With ``cv="prefit"``, or in a `sklearn.frozen.FrozenEstimator`, a model that is
+        fitted already; then the rows given to `fit` must not be those that it was fitted on.
+    group_estimator : estimator, "auto" or None, default="auto"
+        Classifier that estimates the group of a row from its features, for predictions that do not know the group.
+        "auto" is a copy of ``estimator`` if that is a classifier. Give a pipeline that selects columns where only some
+        may be used for it. None: the scores of ``estimator`` are all that there is, for those who may not model the
+        sensitive attribute.
+    use_groups : bool, default=False
+        Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
+    cv : int, cross-validation splitter, iterable or "prefit", default=5
+        Folds: the scores of every row come from a model that was fitted on the other folds. An integer stands for
+        shuffled folds with the same share of every group and class.
+    ensemble : bool, default=False
+        False: new rows are scored by one model that is fitted on all rows at the end. True: by the mean of the models
+        of the folds, without another fit.
+    n_jobs : int, default=None
+        Processes for the folds; see joblib.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds.
+    verbose : int, default=0
+        Verbosity of joblib's progress messages about the folds.
+    """
+
+    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
+    group_estimator: Any = parameter("auto", [HasMethods("fit"), StrOptions({"auto"}), None])
+    use_groups: bool = parameter(False, ["boolean"])
+    cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT})])
+    ensemble: bool = parameter(False, ["boolean"])
+    n_jobs: int | None = parameter(None, [Integral, None])
+    random_state: Any = parameter(None, ["random_state"])
+    verbose: int = parameter(0, ["verbose"])
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """A model of the target and models of the groups that were fitted on the same rows.
+
+    Attributes
+    ----------
+    base : estimator
+    groups : dict from int to estimator
+        One for each column of the group targets; empty where groups are not estimated.
+    """
+
+    base: Any
+    groups: Mapping[int, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows that models are fitted on, with what belongs to them; None where there are no weights."""
+
+    X: Any
+    y: np.ndarray
+    targets: GroupTargets
+    sensitive_features: Any
+    sample_weight: np.ndarray | None
+
+    def metadata(self, model: Any, rows: np.ndarray, names: tuple[str, ...]) -> dict[str, Any]:
+        """The columns among ``names`` that a model's fit takes, at some rows."""
+        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        with config_context(enable_metadata_routing=True):
+            try:
+                taken = set(get_routing_for_object(model).consumes("fit", given))
+            except NotImplementedError:  # a meta-estimator that cannot route
+                taken = set()
+        return {
+            name: _safe_indexing(values, rows)
+            for name, values in given.items()
+            if name in taken or (name == "sample_weight" and has_fit_parameter(model, name))
+        }
+
+
+@with_parameters
+class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimator):
+    r"""Transformer from rows to the few features of a head: functions of cross-fitted scores.
+
+    `fit_transform` gives every row the features that models of the other folds assign to it, as
+    `sklearn.preprocessing.TargetEncoder` does; `transform` scores rows by the final models. In a pipeline with an
+    estimator of this package it is what `FairHeadClassifier` is.
+
+    With the scores s of a row and the probabilities :math:`b_g` of its groups, less their means, the features are the
+    functions :math:`B_1, \ldots, B_6` of a linear spline of s with knots at the ranks 0, .1, .3, .5, .7, .9 and 1,
+    the :math:`b_g`, and the products :math:`b_g B_j(s)`, each with mean 0 and standard deviation 1.
+
+    Attributes
+    ----------
+    models_ : list of Models
+        Models that score new rows: one, or with ``ensemble=True`` one for each fold.
+    groups_ : GroupTargets
+        Groups of the rows of `fit`.
+    basis_ : ScoreBasis
+        Functions of scores and groups.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the columns of the input have strings as names.
+
+    Examples
+    --------
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> from fairconstrained.heads import CrossFittedScores
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y, group = make_biased_classification(n_samples=500, random_state=0)
+    >>> scores = CrossFittedScores(RandomForestClassifier(10, random_state=0), random_state=0)
+    >>> scores.fit_transform(X, y, sensitive_features=group).shape
+    (500, 13)
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__fit_transform: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    #: Whether a table of booleans stands for groups that overlap.
+    _takes_overlapping_groups = True
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the models and place the knots; see `fit_transform`, which also returns the features."""
+        self.fit_transform(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit_transform(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit the models and return the features of the rows, scored by models that have not seen them.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+            Whatever the estimator accepts.
+        y : array-like of shape (n_samples,)
+            Target.
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Groups of the rows; without them, the scores are all that there is.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, for estimators that take them.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_columns)
+
+        Raises
+        ------
+        TypeError
+            If the estimator has no scores.
+        ValueError
+            For invalid data, and for folds that lack a class or a group that the models need.
+        """
+        X, y = indexable(X, column_or_1d(y, warn=True))
+        validate_data(self, X, skip_check_array=True)
+        self._remember_rows(self._as_remembered(X))
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
+        self.groups_ = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
+        columns = Columns(X, y, self.groups_, sensitive_features, sample_weight)
+        self._check_estimators(columns)
+        scores, groups = self._fitted_scores(columns)
+        if self.use_groups and self.groups_.compares:
+            groups = self.groups_.indicators()
+        self.basis_ = ScoreBasis.of(scores, groups)
+        return self.basis_.features(scores, groups)
+
+    def transform(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Features of rows, scored by the final models.
+
+        Parameters
+        ----------
+        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Groups of the rows; needed with ``use_groups=True``.
+
+        Returns
+        -------
+        features : ndarray of shape (n_samples, n_columns)
+
+        Raises
+        ------
+        ValueError
+            If groups are needed and not given, or were not seen in `fit`.
+        """
+        check_is_fitted(self)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        scores, groups = (
+            np.mean(parts, axis=0) for parts in zip(*self._all_scores(X, sensitive_features), strict=True)
+        )
+        if self.use_groups and self.groups_.compares:
+            if sensitive_features is None:
+                raise ValueError(
+                    "use_groups=True: predictions need the group of every row. Pass sensitive_features, or set "
+                    "use_groups=False."
+                )
+            groups = self.groups_.indicators_of(sensitive_features)
+        return self.basis_.features(scores, groups)
+
+    @staticmethod
+    def _as_remembered(X: Any) -> Any:
+        """Rows as numbers by which they are known again: their own, or a hash where they hold anything else."""
+        if sp.issparse(X):
+            return X
+        numbers = np.asarray(X)
+        if numbers.dtype.kind in "biuf":
+            return numbers.astype(float)
+        return hash_pandas_object(pd.DataFrame(X).astype(str), index=False).to_numpy().astype(float)[:, None]
+
+    @property
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or isinstance(self.estimator, FrozenEstimator)
+
+    @property
+    def _group_model(self) -> Any:
+        """The estimator of groups, not fitted; None if groups are not estimated."""
+        if self.use_groups or self.group_estimator is None or not self.groups_.compares:
+            return None
+        if not isinstance(self.group_estimator, str):
+            return self.group_estimator
+        base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
+        return base if is_classifier(base) else None
+
+    def _check_estimators(self, columns: Columns) -> None:
+        """Raise or warn about what an estimator cannot do."""
+        if isinstance(self.estimator, type):
+            raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
+        if self._is_prefit:
+            base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
+            with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show
+                check_is_fitted(base)
+            return
+        weights = columns.sample_weight
+        some = np.zeros(1, dtype=int)
+        if weights is not None and not columns.metadata(self.estimator, some, ("sample_weight",)):
+            warnings.warn(
+                f"{type(self.estimator).__name__} does not take sample_weight; the weights are used by the head only.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _fitted_scores(self, columns: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """Fit the models, and score every row by those that have not seen it; sets ``models_``."""
+        folds = self._folds(columns)
+        every = np.arange(columns.y.size)
+        fits = [(train, test) for train, test in folds]
+        if not self.ensemble:
+            fits.append((every, every[:0]))  # the final models
+        base = self.estimator if self._is_prefit else None
+        done = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(_fit_and_score)(self.estimator, base, self._group_model, columns, train, test)
+            for train, test in fits
+        )
+        self.models_ = [models for models, _, _ in done][-1 if not self.ensemble else 0 :]
+        parts = done[: len(folds)]
+        scores = np.zeros((every.size, parts[0][1].shape[1]))
+        groups = np.zeros((every.size, parts[0][2].shape[1]))
+        for (_, test), (_, own, own_groups) in zip(folds, parts, strict=True):
+            scores[test], groups[test] = own, own_groups
+        return scores, groups
+
+    def _folds(self, columns: Columns) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the rows to fit on and to score, each row scored once.
+
+        Raises
+        ------
+        ValueError
+            If rows are scored twice or never, or the rows of a fit lack a class or a group.
+        """
+        y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
+        if self._is_prefit and self._group_model is None:
+            return [(every, every)]
+        of_classes = is_classifier(self.estimator)
+        given = 5 if isinstance(self.cv, str) else self.cv
+        if isinstance(given, Integral):
+            classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
+            cells = np.unique(np.stack([classes, targets.cells]), axis=1, return_inverse=True)[1].ravel()
+            seed = check_random_state(self.random_state).randint(2**31)
+            folds = cell_folds(int(given), cells, seed)
+        else:
+            splitter = check_cv(given, y, classifier=of_classes)
+            folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y)]
+        counts = np.bincount(np.concatenate([test for _, test in folds]), minlength=y.size)
+        if (counts != 1).any():
+            raise ValueError(
+                f"cv={given!r} leaves out {int((counts == 0).sum())} rows and has {int((counts > 1).sum())} in several "
+                "test parts; every row must be in exactly one, as with KFold."
+            )
+        self._check_folds(folds, columns, of_classes)
+        return folds
+
+    def _check_folds(self, folds: list[tuple[np.ndarray, np.ndarray]], columns: Columns, of_classes: bool) -> None:
+        """Raise ValueError if the rows that models are fitted on lack a class of the target or a group."""
+        known = {"classes": columns.y} if of_classes and not self._is_prefit else {}
+        if self._group_model is not None:
+            known |= {"groups": columns.targets.cells}
+        for number, (train, _) in enumerate(folds, start=1):
+            for what, values in known.items():
+                n_known = np.unique(values).size
+                n_missing = n_known - np.unique(values[train]).size
+                if n_missing:
+                    raise ValueError(
+                        f"the training rows of fold {number} of {len(folds)} lack {n_missing} of {n_known} {what}; "
+                        "take other or fewer folds, or merge small groups."
+                    )
+
+
+def _fit_and_score(
+    estimator: Any, prefit: Any, group_estimator: Any, columns: Columns, train: np.ndarray, test: np.ndarray
+) -> tuple[Models, np.ndarray, np.ndarray]:
+    """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
+    X = _safe_indexing(columns.X, train)
+    base = prefit
+    if base is None:
+        taken = columns.metadata(estimator, train, ("sample_weight", "sensitive_features"))
+        with config_context(enable_metadata_routing=True):
+            base = clone(estimator).fit(X, columns.y[train], **taken)
+    groups = {}
+    if group_estimator is not None:
+        taken = columns.metadata(group_estimator, train, ("sample_weight",))
+        for column, target in enumerate(columns.targets.columns.T):
+            with config_context(enable_metadata_routing=True):
+                groups[column] = clone(group_estimator).fit(X, target[train], **taken)
+    models = Models(base, groups)
+    if not test.size:
+        return models, np.empty((0, 0)), np.empty((0, 0))
+    features = columns.sensitive_features
+    given = None if features is None else _safe_indexing(features, test)
+    return models, *_scored(models, columns.targets, _safe_indexing(columns.X, test), given)
+
+
+def _scored(models: Models, targets: GroupTargets, X: Any, sensitive_features: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of rows, and the probabilities of their groups; two ndarrays of n_samples rows."""
+    scores = base_scores(models.base, X, sensitive_features)
+    none = np.empty((scores.shape[0], 0))
+    return scores, group_probabilities(models.groups, targets, X) if models.groups else none

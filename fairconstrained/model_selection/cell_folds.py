@@ -1,0 +1,39 @@
+"""Folds that have the same share of every cell of rows, such as those of a group and a class."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.model_selection import StratifiedKFold
+
+__all__ = ["cell_folds"]
+
+
+def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Numbers of the training and of the held-out rows of every fold, with the same share of every cell.
+
+    Parameters
+    ----------
+    n_splits : int
+    cells : ndarray of int, of shape (n_samples,)
+        Number of the cell of every row, from 0 on.
+    seed : int, optional
+        Seed with which the rows are shuffled; None leaves them in their order.
+
+    Returns
+    -------
+    folds : list of (ndarray, ndarray)
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows than folds, or fewer than two folds.
+    """
+    sizes = np.bincount(cells)
+    # rare cells together, as each of them alone cannot have a row in every fold
+    cells = np.where(sizes[cells] < n_splits, sizes.size, cells)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        splitter = StratifiedKFold(n_splits, shuffle=seed is not None, random_state=seed)
+        return list(splitter.split(np.zeros(cells.size), cells))
