@@ -4,6 +4,7 @@ from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators.auc_fair import AUCFairClassifier
 from fairconstrained.estimators.baselines import PairwiseParityClassifier, RegularizedParityClassifier
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
+from fairconstrained.estimators.fair_boosting import FairBoostingClassifier, FairBoostingRegressor
 from fairconstrained.estimators.fair_ranker import FairRanker
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.minority_rate import MinorityRateClassifier
@@ -16,6 +17,8 @@ __all__ = [
     "AUCFairClassifier",
     "BaseFairEstimator",
     "CorrelationPenaltyClassifier",
+    "FairBoostingClassifier",
+    "FairBoostingRegressor",
     "FairRanker",
     "LossParityClassifier",
     "MinorityRateClassifier",

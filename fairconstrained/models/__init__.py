@@ -6,6 +6,7 @@ from fairconstrained.models.base import (
     ParametricModel,
     Pullback,
 )
+from fairconstrained.models.boosted_trees import BoostedTrees
 from fairconstrained.models.linear import LinearModel
 from fairconstrained.models.module import ModuleModel, make_module, mlp
 from fairconstrained.models.moments import Moments
@@ -13,6 +14,7 @@ from fairconstrained.models.parts import Coordinates, LastLayer, Rescaling, Scor
 from fairconstrained.models.perceptron import Perceptron
 
 __all__ = [
+    "BoostedTrees",
     "Coordinates",
     "LastLayer",
     "LinearModel",

@@ -22,6 +22,7 @@ from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
+from fairconstrained.solvers.newton_boosting import NewtonBoosting
 from fairconstrained.solvers.proxy_lagrangian import ProxyLagrangian
 from fairconstrained.solvers.published.idca import IDCA
 from fairconstrained.solvers.published.ipc import IPC
@@ -65,6 +66,7 @@ __all__ = [
     "LevelSet",
     "MomentSolver",
     "MultiplierModel",
+    "NewtonBoosting",
     "NuPI",
     "OnlineSubgradient",
     "PLagrangian",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -166,7 +166,7 @@ class _Run:
         kept = start is not None and (self.start.solver_state or 0) < self.solver.n_trees  # type: ignore[union-attr]
         begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.problem))
         self.n_planned = self.solver.n_trees - begin.n_trees
-        self.model: Any = self.problem.model
+        self.model = cast(BoostedTrees, self.problem.model)
         self.pressure = Pressure(self.problem, start)
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
@@ -185,7 +185,8 @@ class _Run:
         if self.n_grown % self.solver.measure_every == 0:
             self.measure()
         patience = self.solver.patience
-        is_late = patience is not None and self.n_grown - self.improved_at >= patience
+        is_within = self.best is not None and self.best.state.n_trees > 0 and self.best.measured.excess <= 0
+        is_late = patience is not None and is_within and self.n_grown - self.improved_at >= patience
         return self.n_grown < self.n_planned and not is_late
 
     def grow(self) -> bool:

@@ -1,0 +1,291 @@
+"""Boosted trees under constraints: rows, validation rows, parameters of LightGBM, and the joined booster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from typing_extensions import override
+
+from fairconstrained.callbacks import TrainingCallback
+from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.constraints import Constraint
+from fairconstrained.data import FairData
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._held_out import HeldOut
+from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
+from fairconstrained.estimators.parameters import (
+    HandlesSmallGroups,
+    HasThreshold,
+    Reports,
+    StartsWarm,
+    parameter,
+    with_parameters,
+)
+from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult
+
+__all__ = ["BaseFairBoosting"]
+
+#: Parameters of LightGBM that have a parameter of their own here, or would change what the trees are fitted to.
+_REFUSED = {
+    "objective": "use objective",
+    "num_iterations": "use n_estimators",
+    "n_estimators": "use n_estimators",
+    "num_boost_round": "use n_estimators",
+    "learning_rate": "use learning_rate",
+    "num_leaves": "use num_leaves",
+    "monotone_constraints": "use monotonic_cst",
+    "early_stopping_round": "use early_stopping_rounds",
+    "early_stopping_rounds": "use early_stopping_rounds",
+    "linear_tree": "leaves are constants",
+    "num_class": "there is one score",
+    "seed": "use random_state",
+    "random_state": "use random_state",
+    "num_threads": "use n_jobs",
+    "n_jobs": "use n_jobs",
+}
+_FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
+
+
+@with_parameters
+class BaseFairBoosting(TakesConstraint, HasThreshold, HandlesSmallGroups, StartsWarm, Reports):
+    """Boosted trees under constraints: the part that classifier and regressor share.
+
+    Parameters
+    ----------
+    interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
+        Percentile interval ``[alpha, beta)`` of ranks within a group, 0 being the top, for the names of `constraint`
+        that are about rates and shares, see `PartialParityClassifier`.
+    n_estimators : int, default=300
+        Number of trees that are grown; the model has as many of them as are best within the bounds.
+    learning_rate : float, default=0.1
+        Factor of the leaves.
+    num_leaves : int, default=31
+        Largest number of leaves of a tree.
+    lgbm_params : dict, optional
+        Further parameters of LightGBM, such as ``{"min_child_samples": 50, "lambda_l2": 1.0}``.
+    categorical_features : "from_dtype", None, or sequence of str, int or bool, default="from_dtype"
+        Columns that hold categories: those of a DataFrame whose type is "category", none, or their names, their
+        numbers, or a mask of all columns. A category that `fit` has not seen counts as missing.
+    monotonic_cst : array-like of shape (n_features,) or dict, default=None
+        1 where scores must not fall with a feature, -1 where they must not rise, 0 where they may do either; or a dict
+        from the name of a feature.
+    validation_fraction : float or None, default=None
+        Share of every group (and class) that no tree is fitted to. ``kappa`` then bounds the metrics on *these* rows,
+        ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best there.
+        None: all of this refers to the training rows, which trees can learn by heart.
+    early_stopping_rounds : int or None, default=None
+        End when the objective on the validation rows, within the bounds, has not improved for so many trees. Needs
+        ``validation_fraction``.
+    callbacks : sequence of callable, optional
+        Functions that are called with the record of every fifth tree, see `fairconstrained.callbacks`.
+    n_jobs : int or None, default=None
+        Threads of LightGBM. None: those of OpenMP, of which a fit uses one for every 100,000 rows.
+    random_state : int, RandomState instance or None, default=None
+        Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it, and of the validation rows.
+    warm_start : bool, default=False
+        With a larger ``n_estimators`` than in the last fit, on the same rows: keep its trees and add the rest.
+        Otherwise, for instance with another ``kappa``: begin with its multipliers, and grow all trees anew.
+
+    Attributes
+    ----------
+    booster_ : lightgbm.Booster or None
+        The trees. ``booster_.predict(X, raw_score=True)`` are the scores (of a regressor: the standardised predictions)
+        without any further constant, where X has the codes of categories. None if the scores are constant.
+    n_trees_ : int
+        Number of trees.
+    multipliers_ : dict or None
+        Multipliers of the surrogate's components, averaged over about ten rounds before the model's last tree; None
+        where another multiple or shift of the scores had to be taken to keep a bound.
+    n_iter_ : int
+        Number of trees that were grown.
+    n_evaluations_ : int
+        Evaluations of the terms on all rows.
+    history_ : list of dict
+        One record for every fifth tree.
+    """
+
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("demographic_parity", ANY_CONSTRAINT)
+    interval: Any = parameter((0.0, 1.0))
+    n_estimators: int = parameter(300, [Interval(Integral, 1, None, closed="left")])
+    learning_rate: float = parameter(0.1, [Interval(Real, 0, None, closed="neither")])
+    num_leaves: int = parameter(31, [Interval(Integral, 2, None, closed="left")])
+    lgbm_params: Mapping[str, Any] | None = parameter(None, [Mapping, None])
+    categorical_features: Any = parameter(FROM_DTYPE, [StrOptions({FROM_DTYPE}), "array-like", None])
+    monotonic_cst: Any = parameter(None, ["array-like", dict, None])
+    validation_fraction: float | None = parameter(None, _FRACTION)
+    early_stopping_rounds: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+    callbacks: Sequence[Callback] | None = parameter(None, ["array-like", None])
+    n_jobs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
+    random_state: Any = parameter(None, ["random_state"])
+
+    # Not parameters: there is one solver, all groups share the trees, and trees have an intercept.
+    solver: ClassVar[str] = "auto"
+    solver_options: ClassVar[None] = None
+    group_interactions: ClassVar[bool] = False
+    fit_intercept: ClassVar[bool] = True
+    _remedy: ClassVar[str] = "Raise kappa or n_estimators, or give the trees more leaves (num_leaves)."
+
+    _codes: FeatureCodes
+    #: Rows for validation, as they are before the problem is made of them.
+    _aside: tuple[Any, Any, np.ndarray] | None = None
+    #: The problem on the rows that the trees are fitted to, if it is another one.
+    _training: Problem | None = None
+
+    @override
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
+        refuse_masked(X=X)
+        if options.get("reset", True):
+            lightgbm()  # before anything is computed
+            self._codes = FeatureCodes.of(X, self.categorical_features)
+        return checked_rows(self, self._codes.coded(X), y, sample_weight, ensure_all_finite="allow-nan", **options)
+
+    @override
+    def _checked_features(self, X: Any) -> Any:
+        refuse_masked(X=X)
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        return validate_data(self, self._codes.coded(X), reset=False, **options)
+
+    def _as_remembered(self, X: Any) -> Any:
+        return check_array(self._codes.coded(X), accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
+
+    def _model(self, data: FairData) -> BoostedTrees:
+        params = self._tree_params(data.n_features)
+        return BoostedTrees(params, tuple(self._codes.categories), data.n_features)
+
+    def _tree_params(self, n_features: int) -> dict[str, Any]:
+        """Parameters of LightGBM; raises ValueError for those that are not for ``lgbm_params``."""
+        own = dict(self.lgbm_params or {})
+        for name in sorted(own.keys() & _REFUSED.keys()):
+            raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[name]}.")
+        if own.get("boosting", own.get("boosting_type", "gbdt")) not in ("gbdt", "gbrt"):
+            raise ValueError(
+                "lgbm_params has another boosting than 'gbdt', but a prefix of the trees is to be a model."
+            )
+        params = {"num_leaves": self.num_leaves, "num_threads": self.n_jobs or 0, **own}
+        signs = self._signs(n_features)
+        return params if signs is None else params | {"monotone_constraints": signs}
+
+    def _signs(self, n_features: int) -> list[int] | None:
+        """Directions of ``monotonic_cst`` for all features; None where there are none."""
+        given = self.monotonic_cst
+        if given is None:
+            return None
+        if isinstance(given, Mapping):
+            names = list(getattr(self, "feature_names_in_", ()))
+            if unknown := sorted(map(str, set(given) - set(names))):
+                raise ValueError(f"monotonic_cst has {unknown}, which are no names of features.")
+            given = [given.get(name, 0) for name in names]
+        signs = np.asarray(given)
+        if signs.shape != (n_features,) or not np.isin(signs, (-1, 0, 1)).all():
+            raise ValueError(f"monotonic_cst must have one of -1, 0 and 1 for each of {n_features} features.")
+        if np.any(signs[list(self._codes.categories)]):
+            raise ValueError("monotonic_cst is about numbers, but it has a direction for a column of categories.")
+        return signs.astype(int).tolist()
+
+    @override
+    def _auto_solver(self, problem: Problem) -> str:
+        return NewtonBoosting.name
+
+    @override
+    def _solver(self, problem: Problem, **special: Any) -> Solver:
+        if self.early_stopping_rounds is not None and self.validation_fraction is None:
+            raise ValueError(
+                f"early_stopping_rounds={self.early_stopping_rounds} stops by rows that no tree is fitted to; set "
+                "validation_fraction, such as 0.2."
+            )
+        problem.check(NewtonBoosting.requires, solver=NewtonBoosting.name)
+        return NewtonBoosting(
+            n_trees=self.n_estimators,
+            learning_rate=float(self.learning_rate),
+            patience=self.early_stopping_rounds,
+            verbose=int(self.verbose),
+        )
+
+    @override
+    def _set_aside(
+        self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: np.ndarray | None
+    ) -> np.ndarray | None:
+        self._aside = self._training = None
+        if self.validation_fraction is None:
+            return sample_weight
+        weights = np.ones(len(y)) if sample_weight is None else sample_weight.copy()
+        seed = seed_of(self.random_state)
+        held = HeldOut.of(X, self._strata(y), sensitive_features, weights, float(self.validation_fraction), seed)
+        of_held = np.zeros_like(weights)
+        of_held[held.rows] = weights[held.rows]
+        weights[held.rows] = 0.0
+        self._aside = X, sensitive_features, of_held
+        return weights
+
+    def _strata(self, y: np.ndarray) -> np.ndarray:
+        """Labels whose shares are to be the same among the validation rows."""
+        return y
+
+    @override
+    def _problem(self, data: FairData, target: Target) -> Problem:
+        """Implement `BaseFairEstimator._problem`; with validation rows it is theirs."""
+        problem = super()._problem(data, target)
+        if self._aside is None:
+            return problem
+        (X, sensitive_features, weights), self._aside = self._aside, None
+        held = self._data(X, target, sensitive_features, weights, self._small)
+        self._training = problem
+        return replace(super()._problem(held, target), model=problem.model)
+
+    @override
+    def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
+        callbacks = list(self.callbacks or ())
+        for callback in callbacks:
+            if not callable(callback):
+                raise ValueError(f"callbacks must be functions of one record, got {callback!r}.")
+        with ExitStack() as at_end:
+            for callback in callbacks:
+                if isinstance(callback, TrainingCallback):
+                    start = callback.begin() or start
+                    at_end.callback(callback.end)
+
+            def call(record: Mapping[str, Any]) -> None:
+                for callback in callbacks:
+                    callback(record)
+
+            training, self._training = self._training or problem, None
+            assert isinstance(solver, NewtonBoosting)
+            return solver.solve_judged(training, problem, start, rng, call if callbacks else None)
+
+    @override
+    def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
+        """Only where the bounds do not hold: another multiple of scores within them would learn rows by heart."""
+        return super()._rescaled(problem, result) if result.status.is_infeasible else result
+
+    @override
+    def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
+        """Implement `BaseFairEstimator._adopt`; the trees become one booster with the scores of the model."""
+        joined = result.model_state.joined()
+        model: Any = problem.model
+        model.remember(joined, problem.data, problem.scores(result.model_state))
+        return super()._adopt(problem, replace(result, model_state=joined), target, labels)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of every feature in the gain of all splits; ndarray of shape (n_features,), with sum 1 (or 0)."""
+        check_is_fitted(self)
+        if self.booster_ is None:
+            return np.zeros(self.n_features_in_)
+        gains = self.booster_.feature_importance("gain").astype(float)
+        return gains / (gains.sum() or 1.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

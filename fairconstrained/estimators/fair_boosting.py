@@ -1,0 +1,155 @@
+"""Boosted trees under fairness constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+from typing_extensions import override
+
+from fairconstrained.constraints import (
+    AUCGap,
+    Constraint,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupAUC,
+    LossParity,
+    StatisticalParity,
+)
+from fairconstrained.estimators._boosting import BaseFairBoosting
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
+from fairconstrained.estimators._parity import ChoosesObjective
+from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
+from fairconstrained.estimators.parameters import parameter, with_parameters
+from fairconstrained.metrics.auc_sets import AUC_METRICS
+from fairconstrained.objectives import Objective, Squared
+
+__all__ = ["FairBoostingClassifier", "FairBoostingRegressor"]
+
+_RATES: dict[str, Callable[..., Constraint]] = {
+    "demographic_parity": DemographicParity,
+    "equal_opportunity": EqualOpportunity,
+    "equalized_odds": EqualizedOdds,
+}
+
+
+@with_parameters
+class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjective):
+    r"""Boosted trees with bounds on the gaps between groups.
+
+    .. math:: \min_F \; f(F) \quad \text{s.t.} \quad \mathrm{gap}(F) \le \kappa, \qquad
+              F(x) = b + \sum_{t=1}^T \eta \, \mathrm{tree}_t(x)
+
+    where f is the mean loss and the gap is by ``constraint``. Every tree, grown by LightGBM, follows the slopes of the
+    Lagrangian in the scores, and the multipliers follow the gap, see `fairconstrained.solvers.NewtonBoosting`. The
+    result has the number of trees T of least objective among those whose *exact* gap is at most ``kappa``.
+
+    Trees can learn the bound by heart: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
+    :doc:`/guide/boosted_trees`. ``validation_fraction`` bounds the gap of rows that no tree is fitted to.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training rows*, or on the validation rows if there are some, by the function
+        of `fairconstrained.metrics` for ``constraint``. If no number of trees keeps it up to the metric's granularity,
+        `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+    constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
+        Constraint, or its name:
+
+        - "demographic_parity", "equal_opportunity", "equalized_odds": rates of decisions at ``threshold``;
+        - "statistical_parity": shares above every threshold;
+        - "group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", "bpsn_bnsp": differences
+          of AUCs, see `fairconstrained.constraints.AUCGap`;
+        - "loss_parity": mean log losses of groups, see `fairconstrained.constraints.LossParity`.
+
+        Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
+        then ``kappa`` and ``interval`` are ignored.
+
+    References
+    ----------
+    Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29(5),
+    Algorithm 1.
+    Cruz, Belém, Jesus, Bravo, Saleiro, Bizarro, FairGBM: Gradient Boosting with Fairness Constraints, ICLR 2023,
+    arXiv:2209.07850, Algorithm 1 (boosting on a Lagrangian of rates with cross-entropy proxies).
+
+    Examples
+    --------
+    >>> from fairconstrained import FairBoostingClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> model = FairBoostingClassifier(kappa=0.05, n_estimators=50).fit(X, y, sensitive_features=group)
+    >>> model.status_
+    'completed'
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+
+    _constraint_names = (*_RATES, "statistical_parity", *AUC_METRICS, "loss_parity")
+
+    def _constraint_named(self, name: str) -> Constraint:
+        if name in _RATES:
+            return _RATES[name](self.kappa, interval=self.interval, threshold=self.threshold)
+        if name == "statistical_parity":
+            return StatisticalParity(self.kappa, interval=self.interval)
+        return LossParity(self.kappa) if name == "loss_parity" else AUCGap(self.kappa, constraint=name)
+
+
+@with_parameters
+class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
+    r"""Least-squares boosted trees with bounds on the gaps between groups.
+
+    .. math:: \min_F \; \frac{1}{2 n} \sum_i (F(x_i) - y_i)^2 \quad \text{s.t.} \quad \mathrm{gap}(F) \le \kappa
+
+    with trees as in `FairBoostingClassifier`.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound on the gap *measured on the training rows*, or on the validation rows if there are some. If no number of
+        trees keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. None:
+        unconstrained, for comparison.
+    constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
+        Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
+        ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"). Or
+        constraints of `fairconstrained.constraints`, with thresholds and widths in units of ``y``.
+    threshold : float, default=0.0
+        The threshold of demographic parity, in units of ``y``.
+
+    References
+    ----------
+    Friedman (2001), Greedy function approximation: a gradient boosting machine, Annals of Statistics 29(5),
+    Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairconstrained import FairBoostingRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 3)) + 0.5 * group[:, None]
+    >>> y = X[:, 0] ** 2 + X[:, 1] + rng.normal(size=1000)
+    >>> model = FairBoostingRegressor(kappa=0.1, n_estimators=50).fit(X, y, sensitive_features=group)
+    >>> model.violation_ <= 0.01
+    True
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)
+
+    _constraint_names = ("statistical_parity", "demographic_parity", "group_auc")
+
+    def _objective(self) -> Objective:
+        return Squared()
+
+    @override
+    def _strata(self, y: np.ndarray) -> np.ndarray:
+        return np.zeros(len(y))
+
+    def _constraint_named(self, name: str) -> Constraint:
+        if name == "demographic_parity":
+            return DemographicParity(self.kappa, interval=self.interval, threshold=self.threshold)
+        return (GroupAUC if name == "group_auc" else StatisticalParity)(self.kappa, interval=self.interval)
