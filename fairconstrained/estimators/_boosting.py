@@ -57,8 +57,18 @@ _REFUSED = {
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
 
 
+class _DuringFit:
+    """Attributes that a fit sets for later steps of its own, or for prediction, and that are no parameters."""
+
+    _codes: FeatureCodes
+    #: Rows for validation, as they are before the problem is made of them.
+    _aside: tuple[Any, Any, np.ndarray] | None = None
+    #: The problem on the rows that the trees are fitted to, if it is another one.
+    _training: Problem | None = None
+
+
 @with_parameters
-class BaseFairBoosting(TakesConstraint, HasThreshold, HandlesSmallGroups, StartsWarm, Reports):
+class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGroups, StartsWarm, Reports):
     """Boosted trees under constraints: the part that classifier and regressor share.
 
     Parameters
@@ -135,12 +145,6 @@ class BaseFairBoosting(TakesConstraint, HasThreshold, HandlesSmallGroups, Starts
     group_interactions: ClassVar[bool] = False
     fit_intercept: ClassVar[bool] = True
     _remedy: ClassVar[str] = "Raise kappa or n_estimators, or give the trees more leaves (num_leaves)."
-
-    _codes: FeatureCodes
-    #: Rows for validation, as they are before the problem is made of them.
-    _aside: tuple[Any, Any, np.ndarray] | None = None
-    #: The problem on the rows that the trees are fitted to, if it is another one.
-    _training: Problem | None = None
 
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:

@@ -126,7 +126,7 @@ class Growth:
     others : FairData or None
         Rows whose scores are followed as well.
     begin : Ensemble
-        What the trees are added to.
+        State that the trees are added to.
     params : mapping
         Parameters of LightGBM beside those of the model.
 

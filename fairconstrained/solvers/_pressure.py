@@ -16,20 +16,22 @@ from fairconstrained.terms import Terms
 
 __all__ = ["Pressure"]
 
-#: Blur of the surrogates in standard deviations of the scores: at first, and halved after every so many rounds down to
-#: the last one. The scores of a few trees have few values, of which a narrow surrogate sees none or a whole group.
-_FIRST_BLUR, _FINAL_BLUR, _HALF_LIFE = 1.0, 0.1, 20.0
+#: Blur of the surrogates in standard deviations of the scores, at first and finally. The scores of a few trees have few
+#: values, of which a narrow surrogate sees none or a whole group.
+_FIRST_BLUR, _FINAL_BLUR = 1.0, 0.1
+#: Share of all rounds in which the blur is halved, and after which the reaction may change.
+_PERIOD = 1 / 15
 #: Change of the multipliers for a violation: the part that follows the present violation, in units of what the next
 #: tree would need to resolve it, and the share of it by which the lasting part moves in a round.
-_PROPORTIONAL, _LASTING = 3.0, 0.1
-#: Rounds after which the reaction is doubled where the violation has not fallen by a quarter, and halved where it has
-#: changed sign; and the largest reaction.
-_WINDOW, _STRONGEST = 20, 100.0
+_PROPORTIONAL, _LASTING, _FASTEST = 2.0, 0.1, 0.3
+#: Largest reaction. It is doubled where the violation has not fallen by a quarter within a period, and halved where it
+#: has changed sign.
+_STRONGEST = 100.0
 #: Length of the step of a row in standard deviations of the scores (of at most 3) that the constraints alone can cause.
 _STEP, _WIDEST = 0.3, 3.0
 #: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
 #: rows apart whose gap no tree can close.
-_MOST = 1.0
+_MOST = 2.0
 #: Share of a new difference of exact and smooth violation in the margins, and of the violation itself.
 _NEW, _DRIFT = 0.3, 0.2
 #: Share of a round in the mean of the multipliers that is reported.
@@ -63,6 +65,8 @@ class Pressure:
         Terms of the rows that the trees are grown on.
     start : Start or None
         A start with multipliers.
+    n_rounds : int
+        Rounds in all, which say how fast surrogates and multipliers have to be.
 
     Attributes
     ----------
@@ -70,7 +74,7 @@ class Pressure:
         Mean of the multipliers over about the last ten rounds.
     """
 
-    def __init__(self, terms: Terms, start: Start | None) -> None:
+    def __init__(self, terms: Terms, start: Start | None, n_rounds: int) -> None:
         constraints = terms.constraints
         n_components = len(terms.component_names)
         self._lasting = np.zeros(n_components)
@@ -84,6 +88,8 @@ class Pressure:
         self._kappas = np.array([c.kappa for c in constraints])
         self._margins = np.zeros(len(constraints))
         self._n_rounds, self._spread = 0, 1.0
+        self._period = max(round(_PERIOD * n_rounds), 1)
+        self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
         self._response, self._gain, self._last_worst = 0.0, 1.0, np.inf
         self._judged: np.ndarray | None = None
         self._direction: np.ndarray | None = None
@@ -97,7 +103,7 @@ class Pressure:
     @property
     def blur(self) -> float:
         """Blur of the surrogates, in standard deviations of the scores."""
-        return max(_FINAL_BLUR, _FIRST_BLUR * 0.5 ** (self._n_rounds / _HALF_LIFE))
+        return max(_FINAL_BLUR, _FIRST_BLUR * 0.5 ** (self._n_rounds / self._period))
 
     def components(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
         """Components and multipliers of every constraint, for a `Start`."""
@@ -169,7 +175,7 @@ class Pressure:
             return np.maximum(self._lasting, 1e-3 * pull / max(pull.max(initial=0.0), 1e-3))
         weight = self._gain * _PROPORTIONAL / self._response
         multipliers = np.maximum(self._lasting + weight * excess, 0)
-        self._lasting = np.maximum(self._lasting + _LASTING * weight * excess, 0)
+        self._lasting = np.maximum(self._lasting + self._lasting_share * weight * excess, 0)
         self.mean = self.mean + _ROUND * (multipliers - self.mean)
         return multipliers
 
@@ -190,7 +196,7 @@ class Pressure:
         self._judged = None
 
     def _set_gain(self, excess: np.ndarray) -> None:
-        if self._n_rounds % _WINDOW or not excess.size:
+        if self._n_rounds % self._period or not excess.size:
             return
         worst = float(excess.max())
         if worst > 0 and worst > 0.75 * self._last_worst:

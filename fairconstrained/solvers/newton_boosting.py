@@ -55,8 +55,8 @@ class NewtonBoosting(Solver, is_registered=False):
         its multipliers.
     learning_rate : float, default=0.1
         Factor :math:`\eta` of a Newton step.
-    measure_every : int, default=5
-        Trees after which the exact metrics are measured, which costs about as much as a tree.
+    measure_every : int, optional
+        Trees after which the exact metrics are measured, which costs about as much as a tree. None: a 60th of all.
     patience : int, optional
         End when the objective of the best prefix within the bounds has not improved for so many trees. None: never.
 
@@ -74,7 +74,7 @@ class NewtonBoosting(Solver, is_registered=False):
 
     n_trees: Count = 300
     learning_rate: Positive = 0.1
-    measure_every: Count = 5
+    measure_every: Count | None = None
     patience: Count | None = None
 
     @override
@@ -102,7 +102,7 @@ class NewtonBoosting(Solver, is_registered=False):
         problem : Problem
             Problem on the rows that the trees are grown on.
         judged : Problem
-            The same problem on the rows whose metrics are bounded and whose objective chooses the number of trees.
+            Problem on the rows whose metrics are bounded and whose objective chooses the number of trees.
         start, random_state, callback
             Arguments of `solve`.
 
@@ -166,8 +166,9 @@ class _Run:
         kept = start is not None and (self.start.solver_state or 0) < self.solver.n_trees  # type: ignore[union-attr]
         begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.problem))
         self.n_planned = self.solver.n_trees - begin.n_trees
+        self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
         self.model = cast(BoostedTrees, self.problem.model)
-        self.pressure = Pressure(self.problem, start)
+        self.pressure = Pressure(self.problem, start, max(self.n_planned, 1))
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
         params = {"learning_rate": self.solver.learning_rate, "seed": seed}
@@ -182,7 +183,7 @@ class _Run:
     @property
     def goes_on(self) -> bool:
         """Whether a tree is to be grown; measures when it is time to."""
-        if self.n_grown % self.solver.measure_every == 0:
+        if self.n_grown % self.every == 0:
             self.measure()
         patience = self.solver.patience
         is_within = self.best is not None and self.best.state.n_trees > 0 and self.best.measured.excess <= 0
@@ -203,7 +204,7 @@ class _Run:
         has_grown = self.growth.grow(n_rows * total, n_rows * bend)
         self.n_grown += has_grown
         self._follow()
-        if problem.constraints and self.n_grown % (_OBSERVED * self.solver.measure_every) == 1:
+        if problem.constraints and (self.n_grown - 1) % (_OBSERVED * self.every) == 0:
             self.pressure.observe(self.own - before, curvature)
         return has_grown
 
