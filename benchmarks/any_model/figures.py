@@ -24,6 +24,7 @@ from benchmarks.any_model.notions import NOTIONS
 STYLES = {
     "head": ("head on the trees (ours)", "#0072B2", "o", "-"),
     "boosting": ("fair boosting (ours)", "#009E73", "s", "-"),
+    "boosting_validation": ("fair boosting with validation rows (ours)", "#44AA66", "d", "-"),
     "linear": ("linear (ours)", "#56B4E9", "v", "-"),
     "network": ("network (ours)", "#CC79A7", "P", "-"),
     "two_regressions": ("two regressions and a sweep", "#777777", "x", ":"),

@@ -15,14 +15,12 @@ from scipy.special import logit
 from sklearn.model_selection import train_test_split
 
 from benchmarks.any_model.data import Part, Split, as_codes, categorical_columns
-from benchmarks.any_model.methods import Method, Outcome, Setting, quiet, response_of_scores
+from benchmarks.any_model.methods import VALIDATION_SHARE, Method, Outcome, Setting, quiet, response_of_scores
 from benchmarks.any_model.notions import Response
 from benchmarks.any_model.trees import Seconds, Trees
 
 #: Environment variable with the interpreter of an environment that has FairGBM, which needs numpy < 2.
 FAIRGBM_PYTHON = "FAIRGBM_PYTHON"
-#: Share of the training rows on which OxonFair chooses thresholds, and the model is not fitted.
-VALIDATION_SHARE = 0.3
 #: Names of the notions in Fairlearn's ThresholdOptimizer.
 _FAIRLEARN = {
     "demographic_parity": "demographic_parity",
