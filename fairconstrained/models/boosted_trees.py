@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from typing_extensions import override
 
 from fairconstrained.data import FairData
@@ -80,7 +81,7 @@ class Ensemble:
         """Scores of rows; ndarray of shape (n_samples,)."""
         scores = np.full(X.shape[0], self.constant)
         for part in self.parts:
-            sums = part.booster.predict(X, raw_score=True, num_iteration=part.n_trees)
+            sums = part.booster.predict(_as_taken(X), raw_score=True, num_iteration=part.n_trees)
             scores += part.factor * np.asarray(sums)
         return scores
 
@@ -101,6 +102,11 @@ class Ensemble:
         numbered = [re.sub(r"^Tree=\d+", f"Tree={i}", tree) for i, tree in enumerate(trees)]
         booster = lightgbm().Booster(model_str=head + "".join(numbered) + text[end:])
         return Ensemble((Part(booster, len(trees)),))
+
+
+def _as_taken(X: Any) -> Any:
+    """Rows as LightGBM takes them: of sparse ones it knows matrices and no arrays."""
+    return sp.csr_matrix(X) if sp.issparse(X) else X
 
 
 def _scaled(tree: str, factor: float, constant: float) -> str:
@@ -150,12 +156,14 @@ class Growth:
         self._begin = begin
         self._n_sets = 1 + (others is not None)
         rows = lgb.Dataset(
-            data.X, data.y.numpy(), categorical_feature=columns, params=options, init_score=begin.scores(data.X)
+            _as_taken(data.X), data.y.numpy(), categorical_feature=columns, params=options, init_score=begin.scores(data.X)
         )
         self.booster = lgb.Booster(options, rows)
+        # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.
+        self._can_split = any(rows.feature_num_bin(feature) > 1 for feature in range(rows.num_feature()))
         if others is not None:
             first = begin.scores(others.X)
-            held = lgb.Dataset(others.X, others.y.numpy(), reference=rows, params=options, init_score=first)
+            held = lgb.Dataset(_as_taken(others.X), others.y.numpy(), reference=rows, params=options, init_score=first)
             self.booster.add_valid(held, "others")
 
     def grow(self, slopes: np.ndarray, curvature: np.ndarray) -> bool:
@@ -166,6 +174,8 @@ class Growth:
         slopes, curvature : ndarray of shape (n_samples,)
             First and second derivatives in the scores of the rows that the trees are grown on.
         """
+        if not self._can_split:
+            return False
         before = self.booster.num_trees()
         self.booster.update(fobj=lambda *_: (slopes, curvature))
         return self.booster.num_trees() > before

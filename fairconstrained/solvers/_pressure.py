@@ -28,7 +28,7 @@ _PROPORTIONAL, _LASTING, _FASTEST = 2.0, 0.1, 0.3
 #: has changed sign.
 _STRONGEST = 100.0
 #: Length of the step of a row in standard deviations of the scores (of at most 3) that the constraints alone can cause.
-_STEP, _WIDEST = 0.3, 3.0
+_STEP, _WIDEST = 0.5, 3.0
 #: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
 #: rows apart whose gap no tree can close.
 _MOST = 2.0
