@@ -16,7 +16,8 @@ from fairconstrained import (
     PartialParityRegressor,
     RateParityClassifier,
     RegularizedParityClassifier,
-)from fairconstrained.estimators._boosting import BaseFairBoosting
+)
+from fairconstrained.estimators._boosting import BaseFairBoosting
 
 #: Trees that split single rows, as the checks have few of them.
 FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
