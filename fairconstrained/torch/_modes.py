@@ -4,17 +4,35 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
+from typing_extensions import override
 
 from fairconstrained.checks.messages import check_not_negative, check_positive
 
-__all__ = ["AugmentedLagrangian", "Mode", "NuPI", "SmoothedLagrangian", "Switching"]
+__all__ = ["AugmentedLagrangian", "Combination", "Mode", "NuPI", "SmoothedLagrangian", "State", "Switching"]
 
-#: Vectors of shape (n_components,) that a mode keeps, by name, and numbers.
-State = dict[str, Tensor]
+#: Vectors of shape (n_components,) that a mode keeps, by name.
+State = dict[str, np.ndarray]
+
+
+class Combination(NamedTuple):
+    """A function of the loss and the constraints, by its slopes.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_components,)
+        Slopes in the values of the components.
+    constant : float, default=0.0
+        Amount to add to the weighted sum for the value.
+    loss : bool, default=True
+        Whether the loss is part of it.
+    """
+
+    weights: np.ndarray
+    constant: float = 0.0
+    loss: bool = True
 
 
 @dataclass(frozen=True)
@@ -23,17 +41,19 @@ class Mode(ABC):
 
     #: Names of the vectors of the state, each with an entry for every component and zero at first.
     vectors: ClassVar[tuple[str, ...]] = ("multipliers",)
-    #: Weight of the Moreau envelope, and the share of the way by which its centre follows.
-    smoothing: ClassVar[float] = 0.0
-    averaging: ClassVar[float] = 0.0
+
+    @property
+    def envelope(self) -> tuple[float, float]:
+        """Weight of the Moreau envelope, and the share of the way by which its centre follows."""
+        return 0.0, 0.0
 
     @abstractmethod
-    def combined(self, loss: Tensor, values: Tensor, state: State, n_steps: int) -> Tensor:
-        """Return the function whose gradient the optimiser follows."""
+    def combined(self, values: np.ndarray, state: State, n_steps: int) -> Combination:
+        """Return the function that the optimiser follows, at the present values of the components."""
 
     @abstractmethod
-    def moved(self, values: Tensor, state: State) -> State:
-        """Return the state after a step, from values without a graph."""
+    def moved(self, values: np.ndarray, state: State) -> State:
+        """Return the state after a step."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +68,36 @@ class AugmentedLagrangian(Mode):
         check_not_negative(dual_rate=self.dual_rate, penalty=self.penalty)
         check_positive(max_multiplier=self.max_multiplier)
 
-    def combined(self, loss: Tensor, values: Tensor, state: State, n_steps: int) -> Tensor:
+    @override
+    def combined(self, values: np.ndarray, state: State, n_steps: int) -> Combination:
         multipliers = state["multipliers"]
         if not self.penalty:
-            return loss + multipliers @ values
-        # the weights of the gradients, and what the value is less than their sum; so the graph is short
-        weights = torch.add(multipliers, values.detach(), alpha=self.penalty).clamp_(min=0)
+            return Combination(multipliers)
+        weights = np.maximum(multipliers + self.penalty * values, 0.0)
         added = weights - multipliers
-        return torch.add(loss, weights @ values).sub_(added @ added, alpha=0.5 / self.penalty)
+        return Combination(weights, float(added @ added) / (-2 * self.penalty))
 
-    def moved(self, values: Tensor, state: State) -> State:
-        moved = torch.add(state["multipliers"], values, alpha=self.dual_rate)
-        return {"multipliers": moved.clamp(0, self.max_multiplier)}
+    @override
+    def moved(self, values: np.ndarray, state: State) -> State:
+        moved = np.maximum(state["multipliers"] + self.dual_rate * values, 0.0)
+        return {"multipliers": np.minimum(moved, self.max_multiplier)}
 
 
 @dataclass(frozen=True)
 class SmoothedLagrangian(AugmentedLagrangian):
     """The augmented Lagrangian in a Moreau envelope."""
 
-    smoothing: float = 2.0  # type: ignore[misc]  # an option here
-    averaging: float = 0.5  # type: ignore[misc]
+    smoothing: float = 2.0
+    averaging: float = 0.5
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_not_negative(smoothing=self.smoothing, averaging=self.averaging)
+
+    @property
+    @override
+    def envelope(self) -> tuple[float, float]:
+        return self.smoothing, self.averaging
 
 
 @dataclass(frozen=True)
@@ -93,13 +119,15 @@ class NuPI(Mode):
         if self.memory > 1:
             raise ValueError(f"memory must be at most 1; got {self.memory!r}.")
 
-    def combined(self, loss: Tensor, values: Tensor, state: State, n_steps: int) -> Tensor:
-        return loss + state["multipliers"] @ values
+    @override
+    def combined(self, values: np.ndarray, state: State, n_steps: int) -> Combination:
+        return Combination(state["multipliers"])
 
-    def moved(self, values: Tensor, state: State) -> State:
+    @override
+    def moved(self, values: np.ndarray, state: State) -> State:
         change = (1 - self.memory) * (values - state["average"])
         moved = state["multipliers"] + self.integral_gain * values + self.proportional_gain * change
-        return {"multipliers": moved.clamp(0, self.max_multiplier), "average": state["average"] + change}
+        return {"multipliers": np.clip(moved, 0.0, self.max_multiplier), "average": state["average"] + change}
 
 
 @dataclass(frozen=True)
@@ -118,25 +146,14 @@ class Switching(Mode):
         if self.decay > 1:
             raise ValueError(f"decay must be at most 1; got {self.decay!r}.")
 
-    def combined(self, loss: Tensor, values: Tensor, state: State, n_steps: int) -> Tensor:
-        if not values.numel():
-            return loss
-        worst = values.max()
-        return loss if worst.item() <= self.tolerance * self.decay**n_steps else self.weight * worst
+    @override
+    def combined(self, values: np.ndarray, state: State, n_steps: int) -> Combination:
+        weights = np.zeros(values.size)
+        if values.max(initial=-np.inf) <= self.tolerance * self.decay**n_steps:
+            return Combination(weights)
+        weights[values.argmax()] = self.weight
+        return Combination(weights, loss=False)
 
-    def moved(self, values: Tensor, state: State) -> State:
+    @override
+    def moved(self, values: np.ndarray, state: State) -> State:
         return {}
-
-
-class Proximity(torch.autograd.Function):
-    """``weight / 2 |parameters - centre|^2``, of the differences that are known already."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: float, away: list[Tensor], *parameters: Tensor) -> Tensor:
-        ctx.weight, ctx.away = weight, away
-        lengths = [length.to(away[0].device) for length in torch._foreach_norm(away)]
-        return torch.stack(lengths).square().sum() * (weight / 2)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return None, None, *(part * (ctx.weight * gradients[0]).to(part) for part in ctx.away)

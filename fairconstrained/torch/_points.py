@@ -1,4 +1,4 @@
-"""Values of a term on a mini-batch, and their place in the graph of the caller's scores."""
+"""Values of a term on a mini-batch, and their slopes in the caller's scores."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
 
-__all__ = ["GraphPoint", "Own", "Point", "RowLossPoint", "in_graph"]
+__all__ = ["GraphPoint", "Own", "Point", "RowLossPoint"]
 
 
 class Own(NamedTuple):
@@ -44,12 +43,13 @@ class Point(ABC):
     Attributes
     ----------
     values : ndarray of shape (n_components,)
+        The values of the term.
     """
 
     values: np.ndarray
 
     def __init__(self, term: Any, scores: np.ndarray, own: Own) -> None:
-        self._term, self._own = term, own
+        self.term, self.scores, self._own = term, scores, own
         self._scores = torch.from_numpy(scores)
         self._aux = term.initial_aux(scores) if getattr(term, "n_aux", 0) else np.empty(0)
         self._evaluate()
@@ -69,7 +69,7 @@ class Point(ABC):
         rows. So the slopes are multiplied by the number of processes.
         """
         slopes = np.zeros(self._own.n_rows)  # rows of weight zero keep these
-        slopes[self._term.data.order] = self._ordered_slopes(weights)
+        slopes[self.term.data.order] = self._ordered_slopes(weights)
         return slopes if self._own.n_processes == 1 else slopes[self._own.places] * self._own.n_processes
 
 
@@ -77,12 +77,12 @@ class RowLossPoint(Point):
     """A term that is linear in a loss of every row; it needs no graph."""
 
     def _evaluate(self) -> None:
-        losses = self._term.row_loss.of(self._scores, self._term.data.y)
-        self.values = self._term.of_losses(losses.numpy(), self._aux)
+        losses = self.term.row_loss.of(self._scores, self.term.data.y)
+        self.values = self.term.of_losses(losses.numpy(), self._aux)
 
     def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
-        slopes = self._term.row_loss.slope(self._scores, self._term.data.y)
-        return slopes.numpy() * self._term.row_weights(weights)[0]
+        slopes = self.term.row_loss.slope(self._scores, self.term.data.y)
+        return slopes.numpy() * self.term.row_weights(weights)[0]
 
 
 class GraphPoint(Point):
@@ -91,7 +91,7 @@ class GraphPoint(Point):
     def _evaluate(self) -> None:
         self._scores.requires_grad_()
         with torch.enable_grad():
-            self._values = self._term.values(self._scores, torch.from_numpy(self._aux))
+            self._values = self.term.values(self._scores, torch.from_numpy(self._aux))
         self.values = self._values.detach().numpy()
 
     def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
@@ -99,32 +99,3 @@ class GraphPoint(Point):
             self._values, self._scores, torch.from_numpy(weights), retain_graph=True, materialize_grads=True
         )
         return slopes.numpy()
-
-
-class _Values(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, scores: Tensor, point: Point) -> Tensor:
-        ctx.point, ctx.shape, ctx.dtype, ctx.device = point, scores.shape, scores.dtype, scores.device
-        # half precision would round values of the size of kappa
-        return torch.from_numpy(point.values).to(scores.device, torch.promote_types(scores.dtype, torch.float32))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        slopes = ctx.point.slopes(gradients[0].to("cpu", torch.float64).numpy())
-        return torch.from_numpy(slopes).to(ctx.device, ctx.dtype).view(ctx.shape), None
-
-
-def in_graph(scores: Tensor, point: Point) -> Tensor:
-    """Return the values of a point as a function of the caller's scores.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (n_own_rows,) or (n_own_rows, 1)
-    point : Point
-
-    Returns
-    -------
-    values : Tensor of shape (n_components,)
-        On the device of the scores and of their type, single precision for half.
-    """
-    return _Values.apply(scores, point)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast, overload
 
@@ -14,7 +13,8 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives import BoundObjective, Objective
-from fairconstrained.torch._points import GraphPoint, Own, Point, RowLossPoint, in_graph
+from fairconstrained.torch._graph import values_of, weighted_values
+from fairconstrained.torch._points import GraphPoint, Own, Point, RowLossPoint
 from fairconstrained.torch._processes import n_processes, of_all_processes
 from fairconstrained.torch._rows import Batch, RowCoder
 from fairconstrained.views import FullBatch, RowLosses, Stochastic
@@ -67,7 +67,7 @@ class BatchObjective(_OnBatches):
             The objective, of the type and on the device of the scores, with their graph.
         """
         batch, own = self._batch(scores, y, groups, sample_weight)
-        return in_graph(scores, self._point(self._term.on(batch.data), batch.scores, own))[0]
+        return values_of(scores, self._point(self._term.on(batch.data), batch.scores, own))[0]
 
 
 class BatchConstraint(_OnBatches):
@@ -143,7 +143,7 @@ class BatchConstraint(_OnBatches):
         if present not in self._checked:
             self._check_cells(moved)
             self._checked.add(present)
-        return ConstraintValues(in_graph(scores, self._point(moved, ordered, own)), moved, ordered)
+        return ConstraintValues(scores, self._point(moved, ordered, own))
 
     def refine(self, scores: Any, *, blur: float = BLUR, margin: float = 0.0) -> None:
         """Bring the surrogate close to the metric at the present scores of all training rows.
@@ -197,7 +197,6 @@ class BatchConstraint(_OnBatches):
             )
 
 
-@dataclass(frozen=True, eq=False)
 class ConstraintValues:
     """Values of a constraint on a mini-batch.
 
@@ -206,30 +205,43 @@ class ConstraintValues:
     values : Tensor of shape (n_components,)
         Surrogate values of the components, at most 0 where satisfied; of the type and on the device of the scores, with
         their graph.
-    bound : BoundConstraint
-        The constraint on these rows.
-    scores : ndarray of shape (n_rows,)
-        Scores, in the order of the rows there.
+    numbers : ndarray of shape (n_components,)
+        These values without a graph, in double precision.
+    names : tuple of str
+        Names of the components.
+    gap : float
+        The exact metric on these rows, computed when it is asked for.
+    excess : float
+        The exact value of what ``kappa`` bounds, minus ``kappa``; positive if violated.
     """
 
-    values: Tensor
-    bound: BoundConstraint
-    scores: np.ndarray
+    def __init__(self, scores: Tensor, point: Point) -> None:
+        self._given, self._point = scores, point
+        self.numbers = point.values
+
+    @cached_property
+    def values(self) -> Tensor:
+        """Surrogate values of the components."""
+        return values_of(self._given, self._point)
+
+    def weighted(self, weights: np.ndarray) -> Tensor:
+        """Return ``weights @ values`` for weights without a graph, in less time; Tensor of shape ()."""
+        return weighted_values(self._given, self._point, weights)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the components."""
-        return self.bound.component_names
+        return self._point.term.component_names
 
     @cached_property
     def gap(self) -> float:
-        """The exact metric on these rows, computed when it is asked for."""
-        return self.bound.metric(self.scores)
+        """The exact metric on these rows."""
+        return self._point.term.metric(self._point.scores)
 
     @property
     def excess(self) -> float:
-        """The exact value of what ``kappa`` bounds, minus ``kappa``; positive if violated."""
-        return self.bound.exact(self.scores)
+        """The exact value of what ``kappa`` bounds, minus ``kappa``."""
+        return self._point.term.exact(self._point.scores)
 
 
 @overload

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from fairconstrained.torch._modes import AugmentedLagrangian, Mode, NuPI, Proximity, SmoothedLagrangian, Switching
+from fairconstrained.torch._graph import half_squared_distance
+from fairconstrained.torch._modes import AugmentedLagrangian, Mode, NuPI, SmoothedLagrangian, State, Switching
 from fairconstrained.torch.batch_terms import ConstraintValues
 
 __all__ = ["MODES", "Multipliers"]
@@ -97,10 +99,10 @@ class Multipliers:
         self._centre = [p.detach().clone() for p in self._parameters]
         self._away: list[Tensor] = []
         self._sizes: list[int] = []
-        self._state: dict[str, Tensor] = {name: torch.empty(0) for name in self._rule.vectors}
+        self._state: State = {name: np.empty(0) for name in self._rule.vectors}
         self._names: tuple[str, ...] = ()
         self._n_steps = 0
-        self._last: Tensor | None = None
+        self._last: np.ndarray | None = None
 
     def lagrangian(self, loss: Tensor, *constraints: ConstraintValues | Tensor) -> Tensor:
         """Return the function whose gradient the optimiser follows.
@@ -121,22 +123,25 @@ class Multipliers:
         ValueError
             If there are other constraints than before, or fewer components.
         """
-        parts = [c if isinstance(c, Tensor) else c.values for c in constraints]
-        parts = [part.reshape(-1) for part in parts]
-        if not parts:
+        if not constraints:
             raise ValueError("lagrangian takes at least one constraint; without any, follow the loss itself.")
-        values = parts[0] if len(parts) == 1 else torch.cat(parts)
-        sizes = [part.numel() for part in parts]
+        parts = _parts(constraints)
+        sizes = [part.numbers.size for part in parts]
         if sizes != self._sizes:
             self._resize(sizes)
-            self._names = tuple(chain.from_iterable(map(_names, range(len(parts)), constraints)))
-        self._state = {name: vector.to(values) for name, vector in self._state.items()}
-        self._last = values.detach()
-        combined = self._rule.combined(loss, values, self._state, self._n_steps)
+            self._names = tuple(chain.from_iterable(map(_names, range(len(parts)), parts)))
+        self._last = _joined(parts)
+        weights, constant, with_loss = self._rule.combined(self._last, self._state, self._n_steps)
+        combined, first = loss if with_loss else torch.zeros_like(loss), 0
+        for part, size in zip(parts, sizes, strict=True):
+            combined = combined + part.weighted(weights[first : first + size])
+            first += size
+        if constant:
+            combined = combined + constant
         if not self._parameters:
             return combined
-        self._away = [p.detach() - z for p, z in zip(self._parameters, self._centre, strict=True)]
-        return combined + Proximity.apply(self._rule.smoothing, self._away, *self._parameters)
+        self._away = list(torch._foreach_sub([p.detach() for p in self._parameters], self._centre))
+        return combined + half_squared_distance(self._rule.envelope[0], self._away, self._parameters)
 
     @torch.no_grad()
     def step(self, *constraints: ConstraintValues | Tensor) -> None:
@@ -152,20 +157,24 @@ class Multipliers:
         ------
         RuntimeError
             If `lagrangian` was not called since the last step.
+        ValueError
+            If there are other components than it had.
         """
         if self._last is None:
             raise RuntimeError("step follows lagrangian, which was not called since the last step.")
-        given = [c if isinstance(c, Tensor) else c.values for c in constraints]
-        values = torch.cat([part.reshape(-1) for part in given]).to(self._last) if given else self._last
+        values = _joined(_parts(constraints)) if constraints else self._last
+        if values.size != self._last.size:
+            raise ValueError(f"step takes the {self._last.size} components of lagrangian, got {values.size}.")
         self._state = self._rule.moved(values, self._state)
-        for z, away in zip(self._centre, self._away, strict=True):
-            z.add_(away, alpha=self._rule.averaging)
+        if self._centre:
+            torch._foreach_add_(self._centre, self._away, alpha=self._rule.envelope[1])
         self._n_steps, self._last = self._n_steps + 1, None
 
     @property
     def values(self) -> Tensor | None:
         """Multipliers of the components; Tensor of shape (n_components,), or None in a mode without multipliers."""
-        return self._state.get("multipliers")
+        known = self._state.get("multipliers")
+        return None if known is None else torch.from_numpy(known.copy())
 
     def by_name(self) -> dict[str, float] | None:
         """Return the multipliers by the names of the components; None in a mode without multipliers."""
@@ -178,7 +187,7 @@ class Multipliers:
             "n_steps": self._n_steps,
             "sizes": list(self._sizes),
             "names": self._names,
-            "vectors": {name: vector.clone() for name, vector in self._state.items()},
+            "vectors": {name: torch.from_numpy(vector.copy()) for name, vector in self._state.items()},
             "centre": [z.clone() for z in self._centre],
         }
 
@@ -198,7 +207,7 @@ class Multipliers:
             )
         self._n_steps, self._sizes = state_dict["n_steps"], list(state_dict["sizes"])
         self._names = tuple(state_dict["names"])
-        self._state = {name: vector.clone() for name, vector in state_dict["vectors"].items()}
+        self._state = {name: vector.cpu().numpy().copy() for name, vector in state_dict["vectors"].items()}
         for z, known in zip(self._centre, state_dict["centre"], strict=True):
             z.copy_(known)
         self._last = None
@@ -212,14 +221,36 @@ class Multipliers:
                 "every call, and may only get further components."
             )
         added = [new - old for new, old in zip(sizes, known, strict=True)]
-        for name, vector in self._state.items():
-            parts = zip(vector.split(known), added, strict=True)
-            self._state[name] = torch.cat([torch.cat([part, part.new_zeros(more)]) for part, more in parts])
+        ends = np.repeat(np.cumsum(known), added)
+        self._state = {name: np.insert(vector, ends, 0.0) for name, vector in self._state.items()}
         self._sizes = sizes
 
 
-def _names(place: int, constraint: ConstraintValues | Tensor) -> tuple[str, ...]:
+class _Plain:
+    """Values of a constraint that is no more than a tensor."""
+
+    def __init__(self, values: Tensor) -> None:
+        self.values = values.reshape(-1)
+        self.numbers = self.values.detach().to("cpu", torch.float64).numpy()
+
+    def weighted(self, weights: np.ndarray) -> Tensor:
+        return torch.from_numpy(weights).to(self.values) @ self.values
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return ()
+
+
+def _parts(constraints: Sequence[ConstraintValues | Tensor]) -> list[_Plain | ConstraintValues]:
+    """Values of every constraint, also of one that is no more than a tensor."""
+    return [_Plain(c) if isinstance(c, Tensor) else c for c in constraints]
+
+
+def _joined(parts: Sequence[_Plain | ConstraintValues]) -> np.ndarray:
+    """Values of all components; ndarray of shape (n_components,)."""
+    return parts[0].numbers if len(parts) == 1 else np.concatenate([part.numbers for part in parts])
+
+
+def _names(place: int, part: _Plain | ConstraintValues) -> tuple[str, ...]:
     """Names of the components of a constraint; their numbers where it has no names."""
-    if isinstance(constraint, Tensor):
-        return tuple(f"{place}[{k}]" for k in range(constraint.numel()))
-    return constraint.names
+    return part.names or tuple(f"{place}[{k}]" for k in range(part.numbers.size))

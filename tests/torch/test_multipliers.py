@@ -77,7 +77,7 @@ def test_lagrangians_are_those_of_the_formulas():
     for mode, value in expected.items():
         multipliers = Multipliers(mode, **({"penalty": 2.0} if mode == "augmented_lagrangian" else {}))
         multipliers.lagrangian(loss_of(x), *values_of(x))
-        multipliers._state["multipliers"] = known
+        multipliers._state["multipliers"] = known.numpy()
         torch.testing.assert_close(multipliers.lagrangian(loss_of(x), *values_of(x)), value)
         x.requires_grad_()
         assert torch.autograd.gradcheck(
@@ -86,7 +86,7 @@ def test_lagrangians_are_those_of_the_formulas():
         x = x.detach()
     plain = Multipliers(penalty=0.0)
     plain.lagrangian(loss_of(x), *values_of(x))
-    plain._state["multipliers"] = known
+    plain._state["multipliers"] = known.numpy()
     torch.testing.assert_close(plain.lagrangian(loss_of(x), *values_of(x)), expected["nupi"])
 
 
@@ -117,10 +117,13 @@ def test_moves_of_the_multipliers():
         for expected in (first, second):
             multipliers.lagrangian(loss, c)
             multipliers.step()
-            torch.testing.assert_close(multipliers.values, torch.tensor(expected))
+            torch.testing.assert_close(multipliers.values, torch.tensor(expected).double())
     ascent.lagrangian(loss, c)
     ascent.step(torch.tensor([-1.0, -1.0, -4.0]))  # values of other rows
-    torch.testing.assert_close(ascent.values, torch.tensor([0.0, 0.0, 0.0]))
+    assert ascent.values.tolist() == [0.0, 0.0, 0.0]
+    ascent.lagrangian(loss, c)
+    with pytest.raises(ValueError, match="step takes the 3 components of lagrangian, got 2"):
+        ascent.step(c[:2])
 
 
 def test_switching_follows_the_worst_component_where_it_is_violated():
