@@ -86,11 +86,16 @@ def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
 
 
 def head(setting: Setting) -> Iterator[Outcome]:
-    """A head on cross-fitted boosted trees; the path over kappa fits the trees once."""
+    """A head on cross-fitted boosted trees; the path over kappa fits the trees once.
+
+    It is linear in its features, or for loss parity the network of `LossParityClassifier`: equal losses of groups whose
+    scores have different errors need scores that do not rise everywhere.
+    """
     from fairconstrained.heads import FairHeadClassifier
 
-    model = FairHeadClassifier(Trees(), head=_bounded(setting.entry, 0.1), random_state=setting.seed)
-    return _path(setting, model, setting.split)
+    notion = setting.entry
+    own = LossParityClassifier(random_state=setting.seed) if notion.kind == "loss" else _bounded(notion, 0.1)
+    return _path(setting, FairHeadClassifier(Trees(), head=own, random_state=setting.seed), setting.split)
 
 
 def linear(setting: Setting) -> Iterator[Outcome]:
