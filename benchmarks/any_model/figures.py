@@ -23,15 +23,16 @@ from benchmarks.any_model.notions import NOTIONS
 #: Label, colour, marker and line of every method: ours are lines, those of other packages are broken lines.
 STYLES = {
     "head": ("head on the trees (ours)", "#0072B2", "o", "-"),
+    "head_groups": ("head that knows the group (ours)", "#0072B2", "o", (0, (2, 1))),
     "boosting": ("fair boosting (ours)", "#009E73", "s", "-"),
     "boosting_validation": ("fair boosting with validation rows (ours)", "#44AA66", "d", "-"),
     "linear": ("linear (ours)", "#56B4E9", "v", "-"),
-    "network": ("network (ours)", "#CC79A7", "P", "-"),
+    "network": ("network (ours)", "#999933", "P", "-"),
     "two_regressions": ("two regressions and a sweep", "#777777", "x", ":"),
     "exponentiated_gradient": ("Fairlearn, reduction (random)", "#D55E00", "D", "--"),
     "threshold_optimizer": ("Fairlearn, thresholds (uses the group, random)", "#E69F00", "^", "--"),
     "oxonfair_groups": ("OxonFair (uses the group)", "#882255", "<", "--"),
-    "oxonfair_inferred": ("OxonFair, inferred groups", "#AA4499", ">", "--"),
+    "oxonfair_inferred": ("OxonFair, inferred groups", "#CC79A7", ">", "--"),
     "fairgbm": ("FairGBM", "#000000", "*", "--"),
 }
 RATES = ("demographic_parity", "equal_opportunity", "equalized_odds")

@@ -11,8 +11,10 @@ from scipy.stats import t as student
 from benchmarks._runner import Row
 from benchmarks.any_model.notions import NOTIONS
 
-#: Method whose front is compared with all others.
+#: Method whose front is compared with all others, and with those that need the group of new rows.
 HEAD = "head"
+HEAD_WITH_GROUPS = "head_groups"
+NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
 POINT = ["data", "notion", "method", "kappa"]
 VALUES = ["train_gap", "promised", "test_gap", "floor", "accuracy", "auc", "log_loss", "seconds"]
 #: Probability of the intervals.
@@ -65,8 +67,10 @@ def _corner(front: pd.DataFrame, measure: str, gap: float) -> Corner:
     return Corner((kappas[left], kappas[right]), (gap - gaps[left]) / width, (heights[right] - heights[left]) / width)
 
 
-def compare(results: pd.DataFrame, against: str = HEAD) -> pd.DataFrame:
+def compare(results: pd.DataFrame) -> pd.DataFrame:
     """Compare every point of every method with the head's front at the same mean gap on new rows.
+
+    Methods that need the group of new rows are compared with the head that knows it, where there is one.
 
     ``difference`` is the mean over the splits that both have of the other method's performance minus that of the front,
     which is interpolated between its means; differences of gaps within a split count by the front's slope. The other
@@ -75,14 +79,18 @@ def compare(results: pd.DataFrame, against: str = HEAD) -> pd.DataFrame:
     lines: list[Row] = []
     for (data, notion), part in results.groupby(["data", "notion"], sort=False):
         measure = NOTIONS[str(notion)].performance
-        head = part[part.method == against]
-        for (method, kappa), rows in part[part.method != against].groupby(["method", "kappa"], sort=False):
+        heads = {name: part[part.method == name] for name in (HEAD, HEAD_WITH_GROUPS)}
+        for (method, kappa), rows in part[~part.method.isin(list(heads))].groupby(["method", "kappa"], sort=False):
+            knows = method in NEED_GROUPS and not heads[HEAD_WITH_GROUPS].empty
+            head = heads[HEAD_WITH_GROUPS if knows else HEAD]
             seeds = sorted(set(rows.seed) & set(head.seed))
             if seeds and np.isfinite(kappa) and rows[measure].notna().all():
                 line = _difference(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
-                lines.append({"data": data, "notion": notion, "method": method, "kappa": kappa} | line)
-    names = ["data", "notion", "method", "kappa", "splits", "gap", "difference", "half_width", "dominates"]
-    return pd.DataFrame(lines, columns=names)
+                against = head.method.iloc[0]
+                names = {"data": data, "notion": notion, "method": method, "against": against, "kappa": kappa}
+                lines.append(names | line)
+    columns = ["data", "notion", "method", "against", "kappa", "splits", "gap", "difference", "half_width", "dominates"]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def _difference(rows: pd.DataFrame, head: pd.DataFrame, measure: str) -> Row:

@@ -27,7 +27,7 @@ def wins(compared: pd.DataFrame) -> pd.DataFrame:
     known = compared[compared.dominates.notna()].copy()
     known["method_better"] = known.dominates.astype(bool)
     known["head_better"] = known.difference < -known.half_width
-    by = known.groupby(["notion", "method"], sort=False)
+    by = known.groupby(["notion", "method", "against"], sort=False)
     table = by.agg(
         points=("difference", "size"),
         method_better=("method_better", "sum"),
