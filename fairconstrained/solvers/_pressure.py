@@ -32,6 +32,8 @@ _STEP, _WIDEST = 0.5, 3.0
 #: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
 #: rows apart whose gap no tree can close.
 _MOST = 2.0
+#: Rounds that slopes of the constraints serve besides their own: a tree changes them little, and they take longer.
+_OLDEST = 1
 #: Share of a new difference of exact and smooth violation in the margins, and of the violation itself.
 _NEW, _DRIFT = 0.3, 0.2
 #: Share of a round in the mean of the multipliers that is reported.
@@ -89,9 +91,11 @@ class Pressure:
         self._margins = np.zeros(len(constraints))
         self._n_rounds, self._spread = 0, 1.0
         self._period = max(round(_PERIOD * n_rounds), 1)
+        self._next_change = self._period
         self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
         self._response, self._gain, self._last_worst = 0.0, 1.0, np.inf
         self._judged: np.ndarray | None = None
+        self._age, self._last = _OLDEST, (np.empty(0), np.empty(0))
         self._direction: np.ndarray | None = None
         self.worst = 0.0
 
@@ -152,6 +156,14 @@ class Pressure:
         slopes, curvature : ndarray of shape (n_samples,)
         """
         self._n_rounds += 1
+        moves = any(c.n_aux for c in self._terms.constraints)  # thresholds, say, that follow the scores
+        if self._judged is None and self._age < _OLDEST and not moves:
+            self._age += 1
+            return self._last
+        self._age, self._last = 0, self._new_slopes(scores, force)
+        return self._last
+
+    def _new_slopes(self, scores: np.ndarray, force: float) -> tuple[np.ndarray, np.ndarray]:
         point = self._terms.at_scores(torch.from_numpy(scores.copy()), self._terms.initial_aux(scores))
         excess = point.constraints
         self._set_margins(excess)
@@ -196,8 +208,9 @@ class Pressure:
         self._judged = None
 
     def _set_gain(self, excess: np.ndarray) -> None:
-        if self._n_rounds % self._period or not excess.size:
+        if self._n_rounds < self._next_change or not excess.size:
             return
+        self._next_change = self._n_rounds + self._period
         worst = float(excess.max())
         if worst > 0 and worst > 0.75 * self._last_worst:
             self._gain = min(2 * self._gain, _STRONGEST)
