@@ -91,6 +91,8 @@ class FairData:
         Numbers of what rows belong to, such as the queries of pairs; mini-batches then have whole clusters.
     n_ignored : int
         The last so many groups take part in the objective, but no constraint compares them.
+    is_sample : bool
+        Whether these are a mini-batch to train on, for models that differ in training.
     """
 
     X: Any
@@ -102,6 +104,7 @@ class FairData:
     unions: Unions | None = None
     clusters: np.ndarray | None = None
     n_ignored: int = 0
+    is_sample: bool = False
 
     @classmethod
     def from_arrays(
@@ -177,8 +180,13 @@ class FairData:
 
     @property
     def n_features(self) -> int:
-        """Number of columns of X."""
-        return self.X.shape[1]
+        """Number of columns of X, or of the numbers in a row of another shape."""
+        return int(np.prod(self.X.shape[1:]))
+
+    @property
+    def row_shape(self) -> int | tuple[int, ...]:
+        """Number of columns of X; the shape of a row where rows are no vectors."""
+        return self.n_features if self.X.ndim == 2 else tuple(self.X.shape[1:])
 
     @property
     def n_groups(self) -> int:
@@ -329,7 +337,7 @@ class FairData:
         of_batches = zip(every_y, every_weights, self.order[rows], every_codes, strict=True)
         for k, (y, shares, order, groups) in enumerate(of_batches):
             rows_of_batch = _rows(X, k * size, (k + 1) * size)
-            yield FairData(rows_of_batch, y, shares, labels, order, groups, n_ignored=self.n_ignored)
+            yield FairData(rows_of_batch, y, shares, labels, order, groups, n_ignored=self.n_ignored, is_sample=True)
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

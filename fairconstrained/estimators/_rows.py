@@ -33,7 +33,7 @@ def checked_rows(
 
     Returns
     -------
-    X : ndarray or CSR matrix of shape (n_samples, n_features)
+    X : ndarray or CSR matrix of shape (n_samples, n_features), or ndarray of another shape if ``allow_nd`` is an option
     y : ndarray of shape (n_samples,)
     sample_weight : ndarray of shape (n_samples,), or None if none are given
 
@@ -44,17 +44,17 @@ def checked_rows(
     """
     refuse_masked(X=X, y=y, sample_weight=sample_weight)
     X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, **options)
-    check_squares(X, "X", getattr(estimator, "feature_names_in_", None))
+    check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         check_squares(sample_weight, "sample_weight")
     return X, y, sample_weight
 
 
-def checked_features(estimator: Any, X: Any) -> Any:
+def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
     """Features of other rows, as `checked_rows` returns them."""
     refuse_masked(X=X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False)
+    return validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False, **options)
 
 
 def check_squares(values: Any, name: str, columns: Any = None) -> None:

@@ -20,7 +20,6 @@ from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint, constraint_name
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_regressor
-from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (
@@ -198,7 +197,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
 
     def _fit(self, X: Any, y: Any, *columns: Any) -> None:
         qid, sensitive_features = columns
-        X, y, _ = checked_rows(self, X, y, None, y_numeric=True)
+        X, y, _ = self._checked_rows(X, y, None, y_numeric=True)
         self._remember_rows(X)
         pairs = _Pairs.of(y, qid, sensitive_features)
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
@@ -230,7 +229,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
             For invalid data, without ``qid``, or if no query has two documents of different relevance.
         """
         check_is_fitted(self)
-        X, y, _ = checked_rows(self, X, y, None, y_numeric=True, reset=False)
+        X, y, _ = self._checked_rows(X, y, None, y_numeric=True, reset=False)
         problem = self._measuring()._pair_problem(X, y, _Pairs.of(y, qid, sensitive_features))
         scores = problem.scores(self._fitted.start.model_state)
         return {c.name: c.metric(scores) for c in problem.constraints}

@@ -13,13 +13,14 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from typing_extensions import override
 
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import class_codes
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._plain import plain_classifier, plain_regressor
-from fairconstrained.estimators._rows import check_squares
+from fairconstrained.estimators._rows import check_squares, checked_features
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.models import LinearModel, ParametricModel
 from fairconstrained.models.module import ACTIVATIONS, ModuleModel, ModuleSpec, mlp
@@ -66,7 +67,9 @@ class ModuleScores(LinearScores):
     module : torch.nn.Module or callable, default=None
         Module that computes the scores in place of a linear function. A callable, such as a class, takes
         ``(n_features, n_outputs)`` and returns a module; an instance is copied and starts from its parameters. It maps
-        rows of shape (n_rows, n_features) to (n_rows, n_outputs). Standardise the features.
+        rows of shape (n_rows, n_features) to (n_rows, n_outputs). With it, X may have any shape (n_samples, ...), such
+        as (n_samples, channels, height, width) for pictures; a callable then takes the shape of a row, a tuple, in
+        place of ``n_features``. Standardise the features.
     hidden_layer_sizes : sequence of int, default=None
         Widths of the hidden layers of a multilayer perceptron that is built as the module.
     activation : {"relu", "tanh", "logistic", "silu", "softplus"}, default="relu"
@@ -82,8 +85,29 @@ class ModuleScores(LinearScores):
     hidden_layer_sizes: Sequence[int] | None = parameter(None, ["array-like", None])
     activation: str = parameter("relu", [StrOptions(set(ACTIVATIONS))])
 
+    #: Shape of a row in `fit`.
+    _row_shape: tuple[int, ...] | None = None
+
+    @override
+    def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
+        shape_of_any = {"allow_nd": self.module is not None}
+        X, y, sample_weight = super()._checked_rows(X, y, sample_weight, **shape_of_any, **options)
+        if options.get("reset", True):
+            self._row_shape = X.shape[1:]
+        return self._of_known_shape(X), y, sample_weight
+
+    @override
+    def _checked_features(self, X: Any) -> Any:
+        return self._of_known_shape(checked_features(self, X, allow_nd=self.module is not None))
+
+    def _of_known_shape(self, X: Any) -> Any:
+        """Return X; raise ValueError if its rows have another shape than those of `fit`."""
+        if self._row_shape not in (None, X.shape[1:]):
+            raise ValueError(f"X has rows of shape {X.shape[1:]}, but those of fit have shape {self._row_shape}.")
+        return X
+
     def _model(self, data: FairData) -> ParametricModel:
-        size = data.n_features, self._n_heads(data), self.alpha
+        size = data.row_shape, self._n_heads(data), self.alpha
         if self.module is not None:
             if self.hidden_layer_sizes is not None:
                 raise ValueError("give module or hidden_layer_sizes, not both: the second one builds a module itself.")

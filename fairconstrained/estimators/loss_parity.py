@@ -199,7 +199,7 @@ class LossParityClassifier(
 
     def _model(self, data: FairData) -> ParametricModel:
         _check_device(self.device)
-        size: dict[str, Any] = {"n_features": data.n_features, "alpha": self.alpha, "device": self.device}
+        size: dict[str, Any] = {"n_features": data.row_shape, "alpha": self.alpha, "device": self.device}
         if self.module is not None:
             return ModuleModel(self.module, **size)
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)

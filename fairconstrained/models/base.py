@@ -169,6 +169,16 @@ class ParametricModel(Model):
         """Return `forward` of several mini-batches, for a model that can do them together at lower cost."""
         return [self.forward(params, data) for data in parts]
 
+    def after_step(self, params: np.ndarray) -> np.ndarray:
+        """Return the parameters with what a step on mini-batches changes besides, such as running statistics.
+
+        Parameters
+        ----------
+        params : ndarray of shape (n_variables,)
+            Parameters after the step, which other variables may follow.
+        """
+        return params
+
     @override
     def training_scores(self, state: np.ndarray, data: FairData) -> np.ndarray:
         return self.forward(state[: self.n_params], data)[0].numpy()

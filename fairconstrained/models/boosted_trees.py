@@ -156,7 +156,11 @@ class Growth:
         self._begin = begin
         self._n_sets = 1 + (others is not None)
         rows = lgb.Dataset(
-            _as_taken(data.X), data.y.numpy(), categorical_feature=columns, params=options, init_score=begin.scores(data.X)
+            _as_taken(data.X),
+            data.y.numpy(),
+            categorical_feature=columns,
+            params=options,
+            init_score=begin.scores(data.X),
         )
         self.booster = lgb.Booster(options, rows)
         # LightGBM leaves out features that no leaf of enough rows can be split by, and fails where none is left.

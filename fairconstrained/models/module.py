@@ -9,23 +9,22 @@ from functools import cached_property
 from itertools import pairwise
 from numbers import Integral
 from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from typing_extensions import override
 
-from fairconstrained.checks.messages import check_arguments, is_number
+from fairconstrained.checks.messages import is_number
 from fairconstrained.data import FairData
+from fairconstrained.models._training_mode import TrainingMode
 from fairconstrained.models.base import OutputModel, Pullback
+from fairconstrained.models.making import ModuleSpec, make_module
 from fairconstrained.models.parts import LastLayer
 
 __all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
-
-#: A module, or what makes one from the number of features and of outputs.
-ModuleSpec = nn.Module | Callable[[int, int], nn.Module]
 
 #: Activations of `mlp` by name; the names of scikit-learn where it has them.
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -42,12 +41,13 @@ class ModuleModel(OutputModel):
     """Scores ``h(x) = net(x)``, or ``net(x)_g`` for the rows of group ``g``, of a torch module.
 
     With one output per group the groups share all of the network but its last layer. The parameters that require a
-    gradient are the variables, as one flat vector in the order of ``named_parameters``; other parameters and all
-    buffers stay as they are.
+    gradient are the variables, as one flat vector in the order of ``named_parameters``, followed by the running
+    statistics of batch normalisation; other parameters and buffers stay as they are.
 
-    The module runs in evaluation mode, so that scores are a function of the parameters and of the row alone:
-    dropout does nothing, and batch normalisation uses the statistics that the module came with and does not update
-    them (a new network is better off with layer normalisation). Features should be standardised beforehand.
+    On the mini-batches of a solver, a module with dropout or batch normalisation runs in training mode, with what is
+    dropped determined by the rows, and `after_step` moves the running statistics. Everywhere else it is in evaluation
+    mode, so that scores are a function of the parameters and of the row alone. Features should be standardised
+    beforehand.
 
     Rows go through the network in chunks. The gradient computes every chunk again, this time with a graph, so that
     the memory needed does not grow with the number of rows; only the graph of a single chunk is kept. CSR rows are
@@ -58,10 +58,11 @@ class ModuleModel(OutputModel):
     module : nn.Module or callable
         A callable, such as a class, is called with ``(n_features, n_outputs)`` and returns the network; every
         `init` calls it anew. An instance is copied, and starts from the parameters that it has.
-        Its input is a tensor of shape (n_rows, n_features), its output one of shape (n_rows, n_outputs), or
-        (n_rows,) for one output. A module whose outputs end with the addition of one of its parameters may name
-        that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
-    n_features : int
+        Its input is a tensor of shape (n_rows, n_features), or (n_rows, *n_features) for a tuple, its output one of
+        shape (n_rows, n_outputs), or (n_rows,) for one output. A module whose outputs end with the addition of one of
+        its parameters may name that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
+    n_features : int or tuple of int
+        Number of the features, or the shape of a row.
     n_outputs : int
         1, the number of groups, or that of the outputs of every row, see `OutputModel`.
     alpha : float
@@ -86,7 +87,7 @@ class ModuleModel(OutputModel):
     name: ClassVar[str] = "module"
 
     module: ModuleSpec
-    n_features: int
+    n_features: int | tuple[int, ...]
     n_outputs: int = 1
     alpha: float = 0.0
     dtype: torch.dtype = torch.float64
@@ -107,13 +108,13 @@ class ModuleModel(OutputModel):
 
     @cached_property
     def n_params(self) -> int:
-        """Entries of all trainable parameters."""
-        return sum(shape.numel() for shape in self._shapes.values())
+        """Entries of all trainable parameters, and of the running statistics."""
+        return sum(shape.numel() for shape in self._all_shapes.values())
 
     @property
     @override
     def layout(self) -> Hashable:
-        return self.n_features, self.n_outputs, tuple(self._shapes.items())
+        return self.n_features, self.n_outputs, tuple(self._all_shapes.items())
 
     def init(self, rng: np.random.Generator) -> np.ndarray:
         """Parameters of a new network, drawn with ``rng``; those of the instance if there is one.
@@ -124,20 +125,26 @@ class ModuleModel(OutputModel):
 
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        return self._forward(params, data.X, data.codes)
+        return self._forward(params, data.X, data.codes, self._seed(data))
 
     @override
     def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        return self._forward(params, data.X, None)
+        return self._forward(params, data.X, None, self._seed(data))
 
-    def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
+    def _seed(self, data: FairData) -> int | None:
+        """Seed of what is dropped on a mini-batch; None where the module is in evaluation mode."""
+        return crc32(data.order.tobytes()) if data.is_sample and self._training_mode.differs else None
+
+    def _forward(
+        self, params: np.ndarray, X: Any, codes: np.ndarray | None, seed: int | None = None
+    ) -> tuple[Tensor, Pullback]:
         """Every row's output for its group, or all of its outputs, and their pullback."""
         flat = torch.tensor(params, dtype=self.dtype, device=self._device, requires_grad=True)
         chunks = self._chunks(X.shape[0])
 
         def run(rows: slice, graph: bool) -> Tensor:
             with torch.set_grad_enabled(graph):
-                return self._run(flat, X[rows], part_of(codes, rows))
+                return self._run(flat, X[rows], part_of(codes, rows), None if seed is None else seed + rows.start)
 
         outputs = [run(rows, graph=len(chunks) == 1) for rows in chunks]
 
@@ -152,6 +159,15 @@ class ModuleModel(OutputModel):
 
         return torch.cat([output.detach() for output in outputs]).to("cpu", torch.float64), pullback
 
+    @override
+    def after_step(self, params: np.ndarray) -> np.ndarray:
+        latest = self._latest.pop("statistics", None)
+        if latest is None:
+            return params
+        moved = params.copy()
+        moved[self.n_params - latest.size : self.n_params] = latest
+        return moved
+
     def placed(self, data: FairData) -> FairData:
         """Implement `Model.placed`; sparse features stay where they are, and become dense chunk by chunk."""
         if self._device.type == "cpu" or sp.issparse(data.X):
@@ -160,7 +176,8 @@ class ModuleModel(OutputModel):
 
     def row_features(self, data: FairData) -> Any:
         """Implement `Model.row_features`; rows that were placed elsewhere come back."""
-        return data.X.to("cpu", torch.float64).numpy() if isinstance(data.X, Tensor) else data.X
+        X = data.X.to("cpu", torch.float64).numpy() if isinstance(data.X, Tensor) else data.X
+        return X.reshape(X.shape[0], -1) if isinstance(self.n_features, tuple) else X
 
     @override
     def portable(self) -> ModuleModel:
@@ -232,9 +249,9 @@ class ModuleModel(OutputModel):
         """A copy of the module with these parameters, in evaluation mode and on the CPU."""
         module = copy.deepcopy(self._module).to("cpu")
         with torch.no_grad():
-            for name, parameter in module.named_parameters():
-                if name in self._shapes:
-                    parameter.copy_(torch.from_numpy(params[self._slices[name]]).view_as(parameter))
+            for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+                if name in self._all_shapes:
+                    tensor.copy_(torch.from_numpy(params[self._slices[name]]).view_as(tensor))
         return module
 
     @cached_property
@@ -253,14 +270,28 @@ class ModuleModel(OutputModel):
         return {name: p.shape for name, p in self._module.named_parameters() if p.requires_grad}
 
     @cached_property
+    def _all_shapes(self) -> dict[str, torch.Size]:
+        """Shape of every trainable parameter, and then of the running statistics."""
+        return self._shapes | self._training_mode.statistics
+
+    @cached_property
+    def _training_mode(self) -> TrainingMode:
+        return TrainingMode(self._module)
+
+    @cached_property
+    def _latest(self) -> dict[str, np.ndarray]:
+        """The running statistics after the last mini-batch, until `after_step` takes them."""
+        return {}
+
+    @cached_property
     def _slices(self) -> dict[str, slice]:
-        """Places of every trainable parameter in the flat vector."""
-        ends = np.cumsum([0] + [shape.numel() for shape in self._shapes.values()]).tolist()
-        return {name: slice(a, b) for name, (a, b) in zip(self._shapes, pairwise(ends), strict=True)}
+        """Places of every trainable parameter and statistic in the flat vector."""
+        ends = np.cumsum([0] + [shape.numel() for shape in self._all_shapes.values()]).tolist()
+        return {name: slice(a, b) for name, (a, b) in zip(self._all_shapes, pairwise(ends), strict=True)}
 
     @cached_property
     def _penalised(self) -> np.ndarray:
-        return np.concatenate([np.full(shape.numel(), len(shape) >= 2) for shape in self._shapes.values()])
+        return np.concatenate([np.full(shape.numel(), len(shape) >= 2) for shape in self._all_shapes.values()])
 
     @property
     def _bias(self) -> str:
@@ -271,18 +302,23 @@ class ModuleModel(OutputModel):
         return make_module(self.module, self.n_features, self.n_outputs, seed).to(self._device, self.dtype)
 
     def _flatten(self, module: nn.Module) -> np.ndarray:
-        parts = [p.detach().reshape(-1) for name, p in module.named_parameters() if name in self._shapes]
+        tensors = dict(module.named_parameters()) | dict(module.named_buffers())
+        parts = [tensors[name].detach().reshape(-1) for name in self._all_shapes]
         return torch.cat(parts).to("cpu", torch.float64).numpy()
 
     def _chunks(self, n_samples: int) -> list[slice]:
         return [slice(a, min(a + self.chunk_size, n_samples)) for a in range(0, n_samples, self.chunk_size)]
 
-    def _run(self, flat: Tensor, X: Any, codes: np.ndarray | None) -> Tensor:
+    def _run(self, flat: Tensor, X: Any, codes: np.ndarray | None, seed: int | None = None) -> Tensor:
         """Scores of rows, with whatever graph is being recorded; without codes all outputs, of shape (n_rows, ...)."""
         inputs = _as_tensor(X).to(self._device, self.dtype)
-        parts = flat.split([shape.numel() for shape in self._shapes.values()])
-        named = {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
-        outputs = functional_call(self._module, named, (inputs,))
+        parts = flat.split([shape.numel() for shape in self._all_shapes.values()])
+        named = {name: part.view(shape) for (name, shape), part in zip(self._all_shapes.items(), parts, strict=True)}
+        statistics = {name: named[name].detach().clone() for name in self._training_mode.statistics}
+        outputs = self._training_mode.outputs(named | statistics, inputs, seed)
+        if seed is not None and statistics:
+            moved = torch.cat([part.reshape(-1) for part in statistics.values()])
+            self._latest["statistics"] = moved.to("cpu", torch.float64).numpy()
         if codes is None:
             return outputs.reshape(-1, self.n_outputs)
         if self.n_outputs == 1:
@@ -293,55 +329,6 @@ class ModuleModel(OutputModel):
 def part_of(codes: np.ndarray | None, rows: slice) -> np.ndarray | None:
     """Return the groups of some rows; None where they do not matter."""
     return None if codes is None else codes[rows]
-
-
-def make_module(module: ModuleSpec, n_features: int, n_outputs: int = 1, seed: int = 0) -> nn.Module:
-    """Return a new network in evaluation mode; see `ModuleModel` for the parameters and errors.
-
-    Parameters
-    ----------
-    module : nn.Module or callable
-    n_features, n_outputs : int
-    seed : int
-        Seed of torch's global CPU generator for the callable; its state is put back afterwards.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.random.default_generator.manual_seed(seed)
-        # a callable may return one object again and again, so that what it returns is copied too
-        made = copy.deepcopy(module if isinstance(module, nn.Module) else _called(module, n_features, n_outputs))
-        _check_outputs(made.eval(), n_features, n_outputs)
-    return made
-
-
-def _called(factory: Callable[[int, int], nn.Module], n_features: int, n_outputs: int) -> nn.Module:
-    """Call a function that returns a module; raise TypeError if it takes other arguments or returns none."""
-    allowed = "module must be an nn.Module, or a callable that takes (n_features, n_outputs) and returns one"
-    check_arguments(factory, allowed, n_features, n_outputs)
-    made = factory(n_features, n_outputs)
-    if not isinstance(made, nn.Module):
-        raise TypeError(f"{allowed}; {factory!r} returned {made!r}.")
-    return made
-
-
-def _check_outputs(module: nn.Module, n_features: int, n_outputs: int) -> None:
-    """Raise ValueError unless the module maps two rows to two rows of ``n_outputs``."""
-    first = next(module.parameters(), torch.empty(0))
-    rows = torch.zeros((2, n_features), dtype=first.dtype, device=first.device)
-    try:
-        with torch.no_grad():
-            outputs = module(rows)
-    except Exception as error:  # whatever the user's forward may raise
-        raise ValueError(
-            f"module must map a tensor of shape (n_rows, {n_features}) to scores, but for 2 rows of {n_features} "
-            f"features its forward raised {type(error).__name__}: {error}"
-        ) from error
-    shapes = [(2, n_outputs)] + [(2,)] * (n_outputs == 1)
-    if isinstance(outputs, Tensor) and tuple(outputs.shape) in shapes and outputs.is_floating_point():
-        return
-    got = f"shape {tuple(outputs.shape)} of {outputs.dtype}" if isinstance(outputs, Tensor) else repr(outputs)
-    raise ValueError(
-        f"module must return a tensor of floats of shape (n_rows, {n_outputs}), but for 2 rows it returned {got}."
-    )
 
 
 class _Layers(nn.Sequential):

@@ -58,7 +58,9 @@ class Perceptron(ModuleModel):
     activation: str = "relu"
 
     @override
-    def _forward(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> tuple[Tensor, Pullback]:
+    def _forward(
+        self, params: np.ndarray, X: Any, codes: np.ndarray | None, seed: int | None = None
+    ) -> tuple[Tensor, Pullback]:
         if self._device.type != "cpu":
             return super()._forward(params, X, codes)
         layers, chunks = self._layers(params), self._chunks(X.shape[0])

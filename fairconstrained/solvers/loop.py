@@ -245,6 +245,9 @@ class Loop:
             self._step, last = step, method.z
             try:
                 method.step(source, self._problem)
+                moved = self._problem.parametric.after_step(method.z)
+                if moved is not method.z:
+                    method.z = moved
             except FloatingPointError:
                 self._diverge(last, "not finite")
                 return

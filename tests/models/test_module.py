@@ -162,23 +162,107 @@ def test_read_only_and_transposed_features(make_data):
 # --- what stays as it is
 
 
-def test_frozen_parameters_buffers_and_statistics_stay(make_data):
+def test_frozen_parameters_and_buffers_stay(make_data):
     data = make_data(counts=(9, 5))
     model = ModuleModel(Convolution, 3)
-    state = {name: value.clone() for name, value in model.fitted(draw(model)).state_dict().items()}
-    assert model.n_params == 8 + 4 + 4 + 4 + 8 + 1  # convolution, normalisation, last layer; not the frozen one
+    n_trained = 8 + 4 + 4 + 4 + 8 + 1  # convolution, normalisation, last layer; not the frozen one
+    assert model.n_params == n_trained + 4 + 4  # and the running statistics
     params = draw(model)
+    params[n_trained:] = [0.1, 0.2, 0.3, 0.4, 0.5, 1.0, 1.5, 2.0]
     scores, pullback = model.forward(params, data)
     expected, parameters = plain(model, params, data)
     np.testing.assert_allclose(scores.numpy(), expected.detach().numpy(), rtol=1e-12)
-    gradient = torch.autograd.grad(expected.sum(), parameters)
-    np.testing.assert_allclose(
-        pullback(torch.ones_like(scores)), torch.cat([g.reshape(-1) for g in gradient]).numpy(), atol=1e-12
-    )
+    gradient = torch.cat([g.reshape(-1) for g in torch.autograd.grad(expected.sum(), parameters)]).numpy()
+    np.testing.assert_allclose(pullback(torch.ones_like(scores)), np.append(gradient, np.zeros(8)), atol=1e-12)
     np.testing.assert_array_equal(model.forward(params, data)[0].numpy(), scores.numpy())  # no dropout
-    for name, value in model.fitted(params).state_dict().items():
-        torch.testing.assert_close(value, state[name], rtol=0, atol=0)
+    assert model.after_step(params) is params
+    state = model.fitted(params).state_dict()
+    assert state["frozen"] == torch.tensor([0.7]).double()
+    assert state["scale"] == 2
+    assert state["layers.1.running_mean"].tolist() == [0.1, 0.2, 0.3, 0.4]
+    assert state["layers.1.running_var"].tolist() == [0.5, 1.0, 1.5, 2.0]
     assert model.shift_directions(data).shape == (0, model.n_params)
+
+
+# --- training mode
+
+
+def batch_of(data):
+    return next(Sampler.of(data, 8).batches(np.random.default_rng(0), n_batches=1))
+
+
+def test_mini_batches_run_in_training_mode(make_data):
+    data = make_data(counts=(9, 5))
+    model = ModuleModel(Convolution, 3)
+    start, batch = model.init(np.random.default_rng(0)), batch_of(data)
+    state = torch.get_rng_state()
+    scores, pullback = model.forward(start, batch)
+    again, _ = model.forward(start, batch)
+    assert torch.equal(state, torch.get_rng_state())
+    np.testing.assert_array_equal(scores.numpy(), again.numpy())  # the same is dropped
+    evaluated = model.scores(start, batch.X)
+    assert abs(scores.numpy() - evaluated).max() > 1e-3
+    moved = model.after_step(start)
+    np.testing.assert_array_equal(moved[:-8], start[:-8])
+    net = model.fitted(start)
+    with torch.no_grad():
+        inner = net.layers[0](torch.from_numpy(batch.X)[:, None])
+    momentum = 0.1  # of torch
+    means = momentum * inner.mean(dim=(0, 2))
+    variances = (1 - momentum) + momentum * inner.transpose(0, 1).reshape(4, -1).var(dim=1)
+    np.testing.assert_allclose(moved[-8:], torch.cat([means, variances]).numpy(), rtol=1e-12)
+    assert model.after_step(moved) is moved
+    gradient = pullback(torch.ones_like(scores))
+    assert (gradient[-8:] == 0).all()
+    for k in range(0, start.size - 8, 5):
+        step = np.zeros(start.size)
+        step[k] = 1e-6
+        ends = [model.forward(start + sign * step, batch)[0].sum().item() for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(gradient[k], abs=1e-6)
+
+
+def test_the_gradient_of_chunks_drops_the_same(make_data):
+    batch = batch_of(make_data(counts=(9, 5)))
+    net = nn.Sequential(nn.Linear(3, 20), nn.Dropout(0.5), nn.Linear(20, 1))
+    model = ModuleModel(net, 3, chunk_size=3)
+    params = model.init(np.random.default_rng(0))
+    scores, pullback = model.forward(params, batch)
+    gradient = pullback(scores)
+    for k in (0, 70, 100):
+        step = np.zeros(params.size)
+        step[k] = 1e-6
+        ends = [(model.forward(params + sign * step, batch)[0] ** 2).sum().item() / 2 for sign in (1, -1)]
+        assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(gradient[k], abs=1e-6)
+
+
+def test_modules_without_noise_are_the_same_on_mini_batches(make_data):
+    batch = batch_of(make_data(counts=(9, 5)))
+    for net in (nn.Linear(3, 1), nn.Sequential(nn.LayerNorm(3), nn.Dropout(0.0), nn.Linear(3, 1))):
+        model = ModuleModel(net, 3)
+        params = model.init(np.random.default_rng(0))
+        np.testing.assert_array_equal(model.forward(params, batch)[0].numpy(), model.scores(params, batch.X))
+    attention = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.3, batch_first=True)
+    net = nn.Sequential(nn.Unflatten(1, (3, 1)), nn.Linear(1, 4), attention, nn.Flatten(), nn.Linear(12, 1))
+    model = ModuleModel(net, 3)
+    params = model.init(np.random.default_rng(0))
+    assert abs(model.forward(params, batch)[0].numpy() - model.scores(params, batch.X)).max() > 1e-3
+
+
+def test_rows_of_any_shape(make_data):
+    data = make_data(counts=(9, 5), n_features=8)
+    pictures = replace(data, X=data.X.reshape(-1, 2, 2, 2))
+    assert (pictures.row_shape, pictures.n_features, data.row_shape) == ((2, 2, 2), 8, 8)
+    net = nn.Sequential(nn.Conv2d(2, 3, 2), nn.Flatten(), nn.Linear(3, 1))
+    model = ModuleModel(net, (2, 2, 2))
+    params = draw(model)
+    scores, pullback = model.forward(params, pictures)
+    expected = copy.deepcopy(net).double()
+    nn.utils.vector_to_parameters(torch.from_numpy(params), expected.parameters())
+    np.testing.assert_allclose(scores.numpy(), expected(torch.from_numpy(pictures.X)).detach().numpy()[:, 0])
+    assert pullback(scores).shape == params.shape
+    assert model.row_features(pictures).shape == (14, 8)
+    with pytest.raises(ValueError, match=r"shape \(n_rows, 1, 2, 2\) to scores"):
+        ModuleModel(net, (1, 2, 2))
 
 
 def test_an_instance_is_copied_and_starts_where_it_is(make_data):
