@@ -125,6 +125,8 @@ class Problem(Terms):
         if self.domain is not None and not needs.accepts(self.domain):
             raise IncompatibleProblem(f"solver {name!r} does not take the domain {self.domain}. {self._advice}")
         self.check((needs.model, *needs.requires), solver=name)
+        if obstacle := needs.obstacle(self):
+            raise IncompatibleProblem(f"solver {name!r} needs {obstacle}. {self._advice}")
 
     def working_solvers(self) -> list[str]:
         """Names of the registered solvers that take the problem: its terms offer their views, they take its domain."""
@@ -133,6 +135,7 @@ class Problem(Terms):
             for name, needs in SOLVER_REQUIREMENTS.items()
             if (self.domain is None or needs.accepts(self.domain))
             and not any(self._missing((needs.model, *needs.requires)))
+            and not needs.obstacle(self)
         )
 
     def _missing(self, views: Sequence[type]) -> Iterator[str]:
@@ -417,6 +420,10 @@ class SolverRequirements(Protocol):
     @classmethod
     def accepts(cls, domain: Domain) -> bool:
         """Whether it keeps the parameters in this domain."""
+
+    @classmethod
+    def obstacle(cls, problem: Problem) -> str:
+        """Need of the solver that the problem does not meet, beside views and domain; empty where there is none."""
 
 
 #: Requirements of every registered solver, by the solver's name; filled by `fairconstrained.solvers`.

@@ -86,6 +86,7 @@ class _ComparedRows(BoundConstraint):
 
     renamed = _moved("renamed")
     stricter = _moved("stricter")
+    with_logistic_slopes = _moved("with_logistic_slopes")
     with_components = _moved("with_components")
     with_restoring_slopes = _moved("with_restoring_slopes")
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.surrogates import Surrogate
+from fairconstrained.surrogates import SURROGATES, Surrogate
 from fairconstrained.views import FullBatch
 
 __all__ = ["BoundSmoothed"]
@@ -56,6 +56,10 @@ class BoundSmoothed(BoundConstraint, FullBatch):
             surrogate = blurred(surrogate, scores, self.data.weights.numpy(), blur)
         refined = replace(self, surrogate=surrogate, margin=margin)
         return replace(refined, correction=refined._correction_at(scores))
+
+    @override
+    def with_logistic_slopes(self) -> Self:
+        return replace(self, surrogate=SURROGATES["logistic"].with_width(1.0), fixed_width=True)
 
     @abstractmethod
     def _correction_at(self, scores: np.ndarray) -> Tensor:

@@ -122,6 +122,13 @@ class BoundConstraint(Exact):
         """
         return self
 
+    def with_logistic_slopes(self) -> Self:
+        """Return the constraint with a logistic function of width 1 in place of another surrogate of a step.
+
+        Its slope at a score is the curvature of the logistic loss there.
+        """
+        return self
+
     def stricter(self) -> Self | None:
         """A constraint that implies this one and has fewer local optima, to begin with; None where there is none."""
         return None

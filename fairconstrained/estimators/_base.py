@@ -19,16 +19,16 @@ from fairconstrained.domains import Domain
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
-from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
+from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult, best_rescaled, make_solver, solver_class
+from fairconstrained.solvers import Solver, SolverResult, SpanSearch, best_rescaled, make_solver, solver_class
 
 #: Message where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = (
@@ -62,6 +62,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     _compares_all_groups: bool = False
     #: Whether no constraint of a fit had anything to compare.
     _compares_nothing: bool = False
+    #: Whether the features are functions of another model's scores, as those of a head are. Then a search in the few
+    #: directions that matter finds the best decisions, where decisions are what is bounded and counted.
+    _on_scores: bool = False
     #: For messages: the argument that asks for no fairness, and remedies where the bound is not kept.
     _unconstrained: ClassVar[str] = "kappa=None"
     _remedy: ClassVar[str] = "Raise kappa, give the model more freedom (group_interactions=True), or raise max_iter."
@@ -304,9 +307,20 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Name of the solver that "auto" stands for."""
         return self._default_solver
 
+    def _chosen_solver(self, problem: Problem) -> str:
+        """Name of the solver that "auto" stands for, also on the scores of another model."""
+        searches = self._on_scores and problem.constraints and not SpanSearch.obstacle(problem)
+        return SpanSearch.name if searches else self._auto_solver(problem)
+
+    def __sklearn_clone__(self) -> Self:
+        copied = super().__sklearn_clone__()
+        if self._on_scores:
+            copied._on_scores = True
+        return copied
+
     def _solver(self, problem: Problem, **special: Any) -> Solver:
         """The solver with the estimator's options, and with ``special`` ones as far as it has them."""
-        name = self._auto_solver(problem) if self.solver == "auto" else self.solver
+        name = self._chosen_solver(problem) if self.solver == "auto" else self.solver
         solver = solver_class(name)
         common = self._common_options(solver) | special
         known = {option.name for option in fields(solver)}

@@ -69,7 +69,7 @@ class ChoosesSolver(Reports):
         Options of the solver, see its class in `fairconstrained.solvers`.
     random_state : int, RandomState instance or None, default=None
         Seed of the first weights of a module, of mini-batches, and of the part of the rows with which
-        "augmented_lagrangian" begins where there are 150,000 or more. None is another seed every time; numpy's global
+        "augmented_lagrangian" begins where there are 60,000 or more. None is another seed every time; numpy's global
         generator is left alone.
     """
 

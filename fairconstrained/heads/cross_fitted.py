@@ -222,9 +222,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         validate_data(self, X, reset=False, skip_check_array=True)
-        scores, groups = (
-            np.mean(parts, axis=0) for parts in zip(*self._all_scores(X, sensitive_features), strict=True)
-        )
+        by_model = [_scored(models, self.groups_, X, sensitive_features) for models in self.models_]
+        scores, groups = (np.mean(parts, axis=0) for parts in zip(*by_model, strict=True))
         if self.use_groups and self.groups_.compares:
             if sensitive_features is None:
                 raise ValueError(

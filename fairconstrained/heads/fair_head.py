@@ -89,8 +89,11 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
     @property
     def _head(self) -> BaseFairEstimator:
         """The fitted head, or before `fit` the one that is to be fitted."""
-        fitted = vars(self).get("head_")
-        return fitted or self.head or self._default_head()
+        if "head_" in vars(self):
+            return self.head_
+        head = clone(self._default_head() if self.head is None else self.head)
+        head._on_scores = True
+        return head
 
     def own_steps(self) -> Steps:
         """Implement `HoldsPipeline.own_steps`: the scores and the head."""
@@ -162,7 +165,7 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
         if "X_constraint" in given:
             given["X_constraint"] = scores.transform(given["X_constraint"])
         taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
-        head = clone(head).fit(features, y, **taken)
+        head.fit(features, y, **taken)
         self.__dict__ = fitted.with_own_steps([("scores", scores), ("head", head)]).__dict__
         return self
 

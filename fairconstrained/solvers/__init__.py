@@ -43,6 +43,7 @@ from fairconstrained.solvers.published.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.published.stochastic_switching import StochasticSwitching
 from fairconstrained.solvers.published.switching_subgradient import SSG, SwitchingSubgradient
 from fairconstrained.solvers.quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "SeparateBatches",
     "Solver",
     "SolverResult",
+    "SpanSearch",
     "Stationarity",
     "Status",
     "StochasticALM",

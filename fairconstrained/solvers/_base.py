@@ -151,6 +151,11 @@ class Solver(ABC):
         return cls.projects
 
     @classmethod
+    def obstacle(cls, problem: Problem) -> str:
+        """Need of the solver that the problem does not meet, beside views and domain; empty where there is none."""
+        return ""
+
+    @classmethod
     def published(cls, problem: Problem) -> Mapping[str, Any]:
         """Options with which a paper ran its method on such a problem, where they are not the defaults."""
         return {}

@@ -75,7 +75,7 @@ class AugmentedLagrangian(IterativeSolver):
     penalty : float, default=10.0
         First :math:`\rho`, for up to 20 components per group and in inverse proportion to their number beyond. It
         doubles whenever the violation has not halved, up to 1000.
-    coarse_rows : int, default=50000
+    coarse_rows : int, default=20000
         Least number of rows to begin with, if there are many more. An evaluation on them counts in proportion.
 
     References
@@ -94,7 +94,7 @@ class AugmentedLagrangian(IterativeSolver):
     patience: Count = 3
     inner_iter: Count = 40
     penalty: Positive = 10.0
-    coarse_rows: Count = 50_000
+    coarse_rows: Count = 20_000
 
     @override
     def n_epochs(self, problem: Problem) -> int:

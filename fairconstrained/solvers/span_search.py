@@ -1,0 +1,281 @@
+"""Search in the few directions in which bounds on decisions move a linear model, with exact thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from scipy.optimize import minimize
+from scipy.special import expit
+from typing_extensions import override
+
+from fairconstrained.domains import Domain
+from fairconstrained.models import LinearModel
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
+from fairconstrained.solvers._options import Count
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["SpanSearch"]
+
+#: Steps along a direction that are tried at first, in standard deviations of the scores.
+_STEPS = 0.02 * 2.0 ** np.arange(7)
+#: Thresholds that are tried in the search; the last one of all is chosen among all rows.
+_CUTS = 400
+#: Error rates that count as much as an excess of one, in turn. With the first, the search stays near thresholds that
+#: classify well; with the last, no excess pays, as the error falls by less than a group's share per unit of its rates.
+_PRICES = (0.25, 0.5, 1.0, 2.0)
+#: Singular values of the directions, relative to the first one, below which a direction is left out.
+_RANK = 1e-3
+#: Standard deviation of a logistic distribution of scale 1.
+_LOGISTIC = np.pi / np.sqrt(3)
+#: Rounding of the metric that is no excess.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SpanSearch(Solver):
+    r"""Search in the span of the unconstrained model and the slopes of the bounded rates, by sorting.
+
+    With the coefficients :math:`w_0` of the logistic loss, its Hessian H there, and the slopes :math:`r_j` of the
+    bounded quantities in the scores :math:`s_0 = X w_0`, the errors are minimised over
+
+    .. math:: w = w_0 - \sum_j \lambda_j H^{-1} X^T r_j \quad \text{and a shift of all scores},
+
+    exactly over the shift: for given :math:`\lambda` the decisions change at the scores of the rows only, so that all
+    their rates come from one sorting. :math:`\lambda` is found by scans along the directions and by the method of
+    Nelder and Mead, on a part of the rows and then on all.
+
+    For bounds on rates the best classifier of all is of this form if the features hold the probabilities of label and
+    group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`. Few numbers are chosen, so
+    that the bound holds on new rows as well as sampling allows.
+
+    Takes objectives that count errors (``objective="zero_one"``), constraints on decisions, and linear scores with an
+    intercept, shared by all groups. There are no multipliers.
+
+    Parameters
+    ----------
+    max_iter : int, default=2
+        Scans along all directions, one after the other, with the first price; with every further one it is a scan less.
+    max_directions : int, default=8
+        Directions at most, those that move the scores most.
+    search_rows : int, default=20000
+        Rows on which the search begins where there are more.
+
+    References
+    ----------
+    Menon, Williamson, The cost of fairness in binary classification, FAT* 2018: proposition 4.
+    Xian, Zhao, A unified post-processing framework for group fairness in classification, arXiv:2405.04025.
+    """
+
+    name: ClassVar[str] = "span_search"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    projects: ClassVar[bool] = False
+    keeps_metric: ClassVar[bool] = True
+
+    max_iter: Count = 2
+    max_directions: Count = 8
+    search_rows: Count = 20_000
+
+    @classmethod
+    @override
+    def accepts(cls, domain: Domain) -> bool:
+        return False
+
+    @classmethod
+    @override
+    def obstacle(cls, problem: Problem) -> str:
+        model = problem.model
+        if not isinstance(model, LinearModel) or model.n_copies != 1 or not model.fit_intercept:
+            return "linear scores with an intercept, shared by all groups"
+        if not problem.objective.counts_errors:
+            return "an objective that counts errors, such as objective='zero_one'"
+        nothing = np.zeros(problem.data.n_samples)
+        for constraint in problem.constraints:
+            at_threshold = constraint.decision_threshold in (None, problem.threshold)
+            if not at_threshold or constraint.values_at_cuts(nothing, nothing[:1]) is None:
+                return f"bounds on decisions or on the order of scores, which {constraint.name!r} is not"
+        return ""
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Implement `Solver.solve`; a ``start`` is not used."""
+        free = self._unconstrained(problem, random_state)
+        recorder = Recorder(callback, self.verbose)
+        span = _Span.of(problem, free.model_state, self.max_directions)
+        rows = problem.data
+        if rows.n_samples > self.search_rows and problem.works_on_other_rows:
+            begin = span.on(rows.thinned(random_state, self.search_rows))
+        else:
+            begin = span
+        steps, n_sweeps = begin.searched(self.max_iter)
+        steps, n_more = span.refined(steps, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
+        state, value = span.finished(steps)
+        scores = problem.scores(state)
+        measured = problem.measured(scores)
+        recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=problem.objective_at(state, scores), error=value)
+        return SolverResult(
+            model_state=state,
+            status=Status.OPTIMAL if measured.excess <= 0 else Status.INFEASIBLE,
+            n_iter=1,
+            n_evaluations=free.n_evaluations + 2,
+            objective=problem.objective_at(state, scores),
+            constraint_values=measured.values,
+            surrogate_violation=float(measured.violations.max(initial=0.0)),
+            multipliers=None if problem.constraints else {},
+            history=tuple(recorder.records),
+            candidates=(free.model_state,),
+        )
+
+    @staticmethod
+    def _unconstrained(problem: Problem, rng: np.random.Generator) -> SolverResult:
+        """Minimise the first objective on the way to the one that counts errors, without constraints."""
+        smooth = problem.objective.loss.path()[0].bind(problem.data)
+        return AugmentedLagrangian().solve(replace(problem, objective=smooth, constraints=()), None, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class _Span:
+    """Scores of some rows as functions of the steps along the directions, and what their decisions are worth.
+
+    Attributes
+    ----------
+    terms : Terms
+    params : ndarray of shape (n_params,)
+        Coefficients and intercept of the unconstrained model.
+    directions : ndarray of shape (n_params, n_directions)
+    scores : ndarray of shape (n_samples,)
+        Scores of the unconstrained model.
+    moves : ndarray of shape (n_samples, n_directions)
+        Changes of the scores for a step along every direction.
+    """
+
+    terms: Problem
+    params: np.ndarray
+    directions: np.ndarray
+    scores: np.ndarray
+    moves: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, params: np.ndarray, most: int) -> _Span:
+        """Find the directions at the unconstrained model."""
+        X = _dense(problem.data.X)
+        rows = np.column_stack([X, np.ones(len(X))])
+        scores = rows @ params
+        slopes = _slopes(problem, scores)
+        curvature = problem.data.weights.numpy() * expit(scores) * expit(-scores)
+        hessian = (rows * curvature[:, None]).T @ rows
+        hessian[np.diag_indices_from(hessian)] += 1e-6 * (hessian.trace() / len(hessian) + 1e-12)
+        raw = np.linalg.solve(hessian, rows.T @ slopes)
+        # Directions that move the scores alike are one: the leading singular vectors of their moves.
+        left, sizes, _ = np.linalg.svd(np.linalg.cholesky(hessian).T @ raw, full_matrices=False)
+        kept = min(most, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+        directions = np.linalg.solve(np.linalg.cholesky(hessian).T, left[:, :kept])
+        moves = rows @ directions
+        deviation = moves.std(axis=0)
+        deviation = np.where(deviation > 0, deviation, 1.0) / (scores.std() or 1.0)
+        return cls(problem, params, directions / deviation, scores, moves / deviation)
+
+    def on(self, data: Any) -> _Span:
+        """The same directions on some of the rows."""
+        X = _dense(data.X)
+        rows = np.column_stack([X, np.ones(len(X))])
+        terms = self.terms.on(data)
+        return replace(self, terms=terms, scores=rows @ self.params, moves=rows @ self.directions)
+
+    @property
+    def n_directions(self) -> int:
+        return self.moves.shape[1]
+
+    def moved(self, steps: np.ndarray) -> np.ndarray:
+        """Scores after some steps; ndarray of shape (n_samples,)."""
+        return self.scores - self.moves @ steps
+
+    def searched(self, n_scans: int) -> tuple[np.ndarray, int]:
+        """Steps from scans along one direction after the other and refinement; with the number of sweeps."""
+        steps, n_sweeps = np.zeros(self.n_directions), 0
+        for place, price in enumerate(_PRICES):
+            scans = max(n_scans - place, 0)
+            for unit in np.tile(np.eye(self.n_directions), (scans, 1)):
+                tried = steps + np.concatenate([[0.0], _STEPS, -_STEPS])[:, None] * unit
+                values = [self.value(one, price) for one in tried]
+                n_sweeps += len(values)
+                steps = tried[int(np.argmin(values))]
+            steps, n_more = self.refined(steps, price, share=0.3, n_sweeps=15 + 10 * self.n_directions)
+            n_sweeps += n_more
+        return steps, n_sweeps
+
+    def refined(self, steps: np.ndarray, price: float, share: float, n_sweeps: int) -> tuple[np.ndarray, int]:
+        """Search around the steps by the method of Nelder and Mead; ``share`` of each is the first move."""
+        if not self.n_directions:
+            return steps, 0
+        moves = np.diag(np.maximum(share * np.abs(steps), 0.3 * _STEPS[0]))
+        options = {"initial_simplex": np.vstack([steps, steps + moves]), "maxfev": n_sweeps}
+        options |= {"xatol": 1e-4, "fatol": 1e-7}
+        found = minimize(self.value, steps, args=(price,), method="Nelder-Mead", options=options)
+        return found.x, found.nfev
+
+    def value(self, steps: np.ndarray, price: float) -> float:
+        """The least error, with the price of the excess, over thresholds at evenly spread ranks."""
+        scores = self.moved(steps)
+        ordered = np.sort(scores)
+        cuts = ordered[np.unique(np.linspace(0, ordered.size - 1, _CUTS).astype(int))]
+        return float(self._worth(scores, cuts, price).min())
+
+    def _worth(self, scores: np.ndarray, cuts: np.ndarray, price: float) -> np.ndarray:
+        """Error less that of predicting all rows negative, with the price of the excess; shape (n_cuts,)."""
+        gains = self.terms.objective.gains
+        assert gains is not None  # see `SpanSearch.obstacle`
+        above = np.bincount(np.searchsorted(cuts, scores), gains.numpy(), minlength=cuts.size + 1)
+        gained = np.cumsum(above[::-1])[::-1][1:]
+        return -gained + price * self._excess(scores, cuts)
+
+    def _excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """The largest excess over kappa at every threshold, at least 0; ndarray of shape (n_cuts,)."""
+        excess = np.zeros(cuts.size)
+        for constraint in self.terms.constraints:
+            values = constraint.values_at_cuts(scores, cuts)
+            assert values is not None
+            excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
+        return excess
+
+    def finished(self, steps: np.ndarray) -> tuple[np.ndarray, float]:
+        """Parameters with the best threshold of all that keep the bounds, and the error less that of no positives."""
+        scores = self.moved(steps)
+        levels = np.unique(scores)
+        beyond = 1e-6 * (1 + np.abs(levels[[0, -1]]))
+        ends = np.concatenate([levels[:1] - beyond[0], levels, levels[-1:] + beyond[1]])
+        cuts = (ends[1:] + ends[:-1]) / 2
+        excess = self._excess(scores, cuts)
+        worth = np.where(excess <= max(excess.min(), 0.0), self._worth(scores, cuts, 0.0), np.inf)
+        best = int(np.argmin(worth))
+        params = self.params - self.directions @ steps
+        params[-1] -= cuts[best] - self.terms.threshold
+        return params, float(worth[best])
+
+
+def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """Slopes of all components of the constraints in the scores; ndarray of shape (n_samples, n_components).
+
+    The surrogate is a logistic function of width 1. So the slopes are the curvature of the logistic loss times a
+    constant for every cell of rows, and the directions are regressions of the cells on the features.
+    """
+    blur = _LOGISTIC / (scores.std() or 1.0)
+    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
+    near = replace(problem, constraints=tuple(smooth))
+    point = near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
+    units = np.eye(point.constraints.size)
+    return np.column_stack([np.empty((scores.size, 0)), *(point.slopes(0.0, unit)[0].numpy() for unit in units)])
+
+
+def _dense(X: Any) -> np.ndarray:
+    return X.toarray() if sp.issparse(X) else X

@@ -1,0 +1,434 @@
+"""Heads keep their bounds on cross-fitted scores of any estimator, and behave as meta-estimators of scikit-learn do."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import is_classifier, is_regressor
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+
+from fairconstrained import (
+    AUCFairClassifier,
+    CertifiedFairClassifier,
+    FairHeadClassifier,
+    FairHeadRegressor,
+    FairnessPathCV,
+    FairnessWarning,
+    LossParityClassifier,
+    MinorityRateClassifier,
+    NeymanPearsonClassifier,
+    ParityPairClassifier,
+    PartialParityClassifier,
+    PartialParityClassifierCV,
+    PartialParityRegressor,
+    RateParityClassifier,
+    certify,
+    fairness_path,
+    fairness_report,
+)
+from fairconstrained.constraints import DemographicParity, EqualOpportunity
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import independence_gap
+from fairconstrained.model_selection import get_fairness_scorer
+
+BASE = GaussianNB()
+PARITY = PartialParityClassifier(0.05, constraint="demographic_parity")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_biased_classification(
+        1200, 4, group_proportions=(0.6, 0.4), group_shift=(0.8, 0.0), separation=(1.0, 2.0), random_state=0
+    )
+
+
+def fitted(rows, estimator=BASE, head=PARITY, **params):
+    X, y, groups = rows
+    return FairHeadClassifier(estimator, head, **{"random_state": 0, **params}).fit(X, y, sensitive_features=groups)
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    return fitted(rows)
+
+
+BASES = {
+    "forest": RandomForestClassifier(10, random_state=0),
+    "boosting": HistGradientBoostingClassifier(max_iter=10),
+    "neighbours": KNeighborsClassifier(20),
+    "margins": LinearSVC(),
+    "logistic": LogisticRegression(),
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_any_classifier_with_scores_keeps_the_bound_on_rows_that_it_has_not_seen(rows, name):
+    model = fitted(rows, BASES[name])
+    X, y, groups = rows
+    features = model.scores_.transform(X)
+    assert features.shape[1] == 13
+    assert model.status_ in ("optimal", "max_iter")
+    assert model.violation_ <= model.granularity_["demographic_parity"]
+    assert model.prices_["demographic_parity"] > 0
+    assert (model.predict(X) == y).mean() > 0.65
+
+
+def test_the_bound_is_about_the_cross_fitted_rows(rows):
+    X, y, groups = rows
+    model = FairHeadClassifier(BASES["forest"], PARITY, random_state=0)
+    (_, scores), (_, head) = model.own_steps()
+    features = scores.fit_transform(X, y, sensitive_features=groups)
+    head.fit(features, y, sensitive_features=groups)
+    model.fit(X, y, sensitive_features=groups)
+    np.testing.assert_array_equal(head.coef_, model.head_.coef_)
+    gap = independence_gap(head.predict(features), sensitive_features=groups)
+    assert model.constraint_values_ == {"demographic_parity": pytest.approx(gap, abs=1e-12)}
+    assert not np.allclose(features, model.scores_.transform(X))  # those of models that have seen the rows
+
+
+HEADS = {
+    "rates": (RateParityClassifier(0.05, constraint="equalized_odds"), "equalized_odds"),
+    "auc": (AUCFairClassifier(0.02), "inter_group"),
+    "losses": (LossParityClassifier(0.01, hidden_layer_sizes=(), solver="augmented_lagrangian"), "loss_parity"),
+    "share": (MinorityRateClassifier(), "majority_share"),
+    "pair": (ParityPairClassifier(), "parity_pair"),
+    "interval": (PartialParityClassifier(0.2, interval=(0.0, 0.4)), "statistical_parity"),
+    "two": (
+        PartialParityClassifier(constraint=[("rate", DemographicParity(0.1)), ("tpr", EqualOpportunity(0.1))]),
+        "rate",
+    ),
+    "chosen": (
+        PartialParityClassifierCV(bound=0.1, constraint="demographic_parity", kappas=[0.2, 0.1], cv=2),
+        "demographic_parity",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.filterwarnings("ignore::fairconstrained.FairnessWarning")  # smooth shares are not those of decisions
+def test_every_head_keeps_its_bound(rows, name):
+    head, constraint = HEADS[name]
+    model = fitted(rows, head=head)
+    X, y, groups = rows
+    assert constraint in model.constraint_values_
+    assert model.status_ in ("optimal", "max_iter", "completed")
+    assert model.violation_ <= max(model.granularity_.values())
+    values = model.constraint_values(X, y, sensitive_features=groups)
+    assert values.keys() == model.constraint_values_.keys()
+    assert model.decision_function(X).shape == y.shape
+
+
+def test_rates_of_single_classes_need_no_groups(rows):
+    X, y, _ = rows
+    y = np.array(["low", "middle", "high"])[y + (X[:, 0] > 1)]
+    model = FairHeadClassifier(BASE, NeymanPearsonClassifier(), random_state=0).fit(X, y)
+    assert model.classes_.tolist() == ["high", "low", "middle"]
+    assert model.predict_proba(X).shape == (1200, 3)
+    assert (model.predict(X) == y).mean() > 0.6
+
+
+def test_a_share_on_other_rows_is_bounded_on_their_scores(rows):
+    X, y, groups = rows
+    model = FairHeadClassifier(BASE, MinorityRateClassifier(rate="indicator"), random_state=0)
+    model.fit(X, y, sensitive_features=groups, X_constraint=X[:500], sensitive_features_constraint=groups[:500])
+    positive = model.predict(X[:500]) == 1
+    minority = groups[:500] == 1
+    assert positive[minority].sum() >= 0.2 * positive.sum() - 1
+
+
+def test_decisions_are_searched_exactly_where_errors_are_counted(rows):
+    X, y, groups = rows
+    head = PartialParityClassifier(0.03, constraint="equalized_odds", objective="zero_one")
+    model = fitted(rows, head=head)
+    assert "n_sweeps" in model.history_[-1]
+    assert model.multipliers_ is None
+    assert np.isnan(model.prices_["equalized_odds"])
+    features = model.own_steps()[0][1].basis_.features(*_cross_fitted(model, rows))
+    smooth = PartialParityClassifier(0.03, constraint="equalized_odds", objective="zero_one")
+    smooth.fit(features, y, sensitive_features=groups)
+    assert model.objective_ <= smooth.objective_ + 0.005
+    assert model.constraint_values_["equalized_odds"] <= 0.03 + model.granularity_["equalized_odds"]
+
+
+def _cross_fitted(model, rows):
+    """Scores and probabilities of the groups by which the head was fitted."""
+    X, y, groups = rows
+    scores = np.zeros((y.size, 1))
+    shares = np.zeros((y.size, 1))
+    from fairconstrained.model_selection.cell_folds import cell_folds
+
+    seed = sklearn.utils.check_random_state(0).randint(2**31)
+    for train, test in cell_folds(5, 2 * y + groups, seed):
+        odds = np.clip(GaussianNB().fit(X[train], y[train]).predict_proba(X[test])[:, [1]], 1e-5, 1 - 1e-5)
+        scores[test] = np.log(odds / (1 - odds))
+        shares[test] = GaussianNB().fit(X[train], groups[train]).predict_proba(X[test])[:, [1]]
+    return scores, shares
+
+
+def test_scores_and_groups_are_those_of_models_of_the_other_folds(rows, model):
+    features = model.scores_.basis_.features(*_cross_fitted(model, rows))
+    margins = features @ model.head_.coef_[0] + model.head_.intercept_[0]
+    gap = independence_gap(margins > 0, sensitive_features=rows[2])
+    assert model.constraint_values_["demographic_parity"] == pytest.approx(gap, abs=1e-9)
+    np.testing.assert_allclose(features.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(features.std(axis=0), 1)
+
+
+def test_scores_alone_and_with_groups_that_are_known(rows):
+    X, y, groups = rows
+    alone = fitted(rows, group_estimator=None)
+    assert alone.scores_.transform(X).shape[1] == 6
+    known = fitted(rows, use_groups=True)
+    with pytest.raises(ValueError, match="use_groups=True: predictions need the group of every row"):
+        known.predict(X)
+    decided = known.predict(X, sensitive_features=groups)
+    assert independence_gap(decided, sensitive_features=groups) <= 0.08
+    assert not np.array_equal(decided, known.predict(X, sensitive_features=1 - groups))
+    with pytest.raises(ValueError, match=r"groups that were not seen in fit: \[7\]"):
+        known.predict(X, sensitive_features=np.full(1200, 7))
+    # who knows the group need not give up more
+    assert known.objective_ <= alone.objective_
+
+
+def test_columns_for_the_model_of_the_group_can_be_chosen(rows):
+    X, y, groups = rows
+    some = make_pipeline(make_column_transformer(("passthrough", [0])), GaussianNB())
+    model = fitted(rows, group_estimator=some)
+    changed = X.copy()
+    changed[:, 1:] += 1.0
+    features = [model.scores_.transform(each)[:, 6] for each in (X, changed)]
+    np.testing.assert_array_equal(*features)
+
+
+def test_groups_that_overlap_and_several_columns(rows):
+    X, y, groups = rows
+    table = pd.DataFrame({"a": groups == 1, "b": X[:, 1] > 0})
+    model = FairHeadClassifier(BASE, RateParityClassifier(0.1), random_state=0).fit(X, y, sensitive_features=table)
+    assert model.scores_.transform(X).shape[1] == 6 + 2 + 12
+    known = FairHeadClassifier(BASE, RateParityClassifier(0.1), use_groups=True, random_state=0)
+    known.fit(X, y, sensitive_features=table)
+    assert known.predict(X, sensitive_features=table).shape == y.shape
+    with pytest.raises(ValueError, match="has 1 columns, in fit it had 2"):
+        known.predict(X, sensitive_features=table[["a"]])
+    combined = fitted((X, y, np.column_stack([groups, X[:, 1] > 0])))
+    assert combined.head_.groups_.shape == (4,)
+    assert combined.scores_.transform(X).shape[1] == 6 + 3 + 18
+
+
+def test_mean_of_the_models_of_the_folds(rows):
+    X, y, groups = rows
+    model = fitted(rows, ensemble=True)
+    assert len(model.scores_.models_) == 5
+    scores = np.mean([models.base.predict_proba(X)[:, 1] for models in model.scores_.models_], axis=0)
+    assert np.corrcoef(scores, fitted(rows).scores_.models_[0].base.predict_proba(X)[:, 1])[0, 1] > 0.99
+    np.testing.assert_array_equal(model.head_.coef_, fitted(rows).head_.coef_)  # the rows of the head are the same
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_a_finished_model_is_not_fitted_again(rows, wrapped):
+    X, y, groups = rows
+    base = GaussianNB().fit(X[:600], y[:600])
+    before = base.theta_.copy()
+    params = {"estimator": FrozenEstimator(base)} if wrapped else {"estimator": base, "cv": "prefit"}
+    model = fitted((X[600:], y[600:], groups[600:]), **params)
+    assert model.scores_.models_[0].base is params["estimator"]
+    np.testing.assert_array_equal(base.theta_, before)
+    assert model.violation_ <= model.granularity_["demographic_parity"]
+    alone = fitted((X[600:], y[600:], groups[600:]), **params, group_estimator=None)
+    np.testing.assert_array_equal(
+        alone.predict(X[600:]), alone.head_.predict(alone.scores_.transform(X[600:]))
+    )
+
+
+def test_frames_with_categories_and_missing_values(rows):
+    X, y, groups = rows
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    frame["a"] = frame["a"].mask(frame["a"] > 2)
+    frame["kind"] = pd.Categorical(np.where(X[:, 1] > 0, "left", "right"))
+    base = make_pipeline(
+        make_column_transformer((OneHotEncoder(), ["kind"]), remainder="passthrough"),
+        HistGradientBoostingClassifier(max_iter=10),
+    )
+    model = fitted((frame, y, groups), base)
+    assert model.feature_names_in_.tolist() == [*"abcd", "kind"]
+    assert model.predict(frame).shape == y.shape
+    with pytest.raises(ValueError, match="100% of the rows are among those that FairHeadClassifier was fitted on"):
+        certify(model, frame, y, sensitive_features=groups, metric="independence_gap", kappa=0.1)
+
+
+def test_a_path_fits_the_model_once(rows, monkeypatch):
+    X, y, groups = rows
+    fits = []
+    original = GaussianNB.fit
+    monkeypatch.setattr(GaussianNB, "fit", lambda self, *args, **more: fits.append(1) or original(self, *args, **more))
+    path = fairness_path(
+        FairHeadClassifier(BASE, PARITY, random_state=0), X, y, sensitive_features=groups, kappas=[None, 0.1, 0.02]
+    )
+    assert len(fits) == 12  # of the target and of the group, for five folds and all rows
+    assert path.table["gap"].is_monotonic_decreasing
+    for model, kappa in zip(path.models[1:], (0.1, 0.02), strict=True):
+        assert isinstance(model, FairHeadClassifier)
+        assert model.named_kappas() == {"demographic_parity": kappa}
+        assert model.scores_ is path.models[0].scores_
+        np.testing.assert_array_equal(model.predict(X), model.head_.predict(model.scores_.transform(X)))
+    alone = fitted(rows, head=PartialParityClassifier(0.1, constraint="demographic_parity"))
+    assert path.models[1].objective_ == pytest.approx(alone.objective_, rel=0.01)
+    path.forget_rows()
+    assert path.models[0]._rows_seen is None
+
+
+def test_choice_of_kappa_certificates_and_reports(rows):
+    X, y, groups = rows
+    train, test = np.arange(900), np.arange(900, 1200)
+    head = FairHeadClassifier(BASE, PARITY, cv=2, random_state=0)
+    chosen = FairnessPathCV(head, bound=0.1, kappas=[0.2, 0.05], cv=2)
+    chosen.fit(X[train], y[train], sensitive_features=groups[train])
+    model = chosen.best_estimator_
+    assert isinstance(model, FairHeadClassifier)
+    assert chosen.score(X[test], y[test]) == pytest.approx((model.predict(X[test]) == y[test]).mean())
+    certificate = certify(
+        model, X[test], y[test], sensitive_features=groups[test], metric="independence_gap", kappa=0.5
+    )
+    assert certificate.passed
+    with pytest.raises(ValueError, match="are among those that FairHeadClassifier was fitted on"):
+        certify(model, X[train], y[train], sensitive_features=groups[train], metric="independence_gap", kappa=0.5)
+    report = fairness_report(y[test], model=model, X=X[test], sensitive_features=groups[test], n_resamples=0)
+    assert "demographic_parity" in str(report.to_dict())
+    certified = CertifiedFairClassifier(head, kappa=0.4, metric="independence_gap", kappas=[0.2], random_state=0)
+    certified.fit(X, y, sensitive_features=groups)
+    assert certified.status_ == "certified"
+    assert isinstance(certified.estimator_, FairHeadClassifier)
+
+
+def test_search_over_kappa_with_routing(rows):
+    X, y, groups = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            FairHeadClassifier(BASE, PARITY, cv=2, random_state=0),
+            {"head__kappa": [0.3, 0.05]},
+            scoring={"accuracy": "accuracy", "gap": get_fairness_scorer("neg_independence_gap")},
+            refit="gap",
+            cv=2,
+        )
+        search.fit(X, y, sensitive_features=groups)
+    assert search.best_params_ == {"head__kappa": 0.05}
+    assert search.cv_results_["mean_test_gap"][1] > search.cv_results_["mean_test_gap"][0]
+
+
+def test_regressors(rows):
+    X, _, groups = rows
+    y = X @ [1.0, 2.0, 0.0, 1.0] + groups
+    params = {"group_estimator": GaussianNB(), "random_state": 0}
+    model = FairHeadRegressor(LinearRegression(), PartialParityRegressor(0.2), **params)
+    assert is_regressor(model)
+    assert not is_classifier(model)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.violation_ <= model.granularity_["statistical_parity"]
+    assert model.score(X, y) > 0.3
+    assert not hasattr(model, "predict_proba")
+    assert FairHeadRegressor(LinearRegression())._head.get_params()["kappa"] == 0.02
+    assert FairHeadRegressor(LinearRegression(), random_state=0).fit(X, y, sensitive_features=groups).violation_ <= 0.01
+
+
+def test_weights_are_repeated_rows_for_the_head(rows):
+    X, y, groups = rows
+    base = GaussianNB().fit(X, y)
+    weights = np.random.default_rng(0).integers(1, 3, y.size)
+    weighted = FairHeadClassifier(base, PARITY, cv="prefit", group_estimator=None)
+    weighted.fit(X, y, sensitive_features=groups, sample_weight=weights)
+    again = np.repeat(np.arange(y.size), weights)
+    decided = weighted.predict(X[again])
+    gap = independence_gap(decided, sensitive_features=groups[again])
+    assert weighted.constraint_values_["demographic_parity"] == pytest.approx(gap, abs=1e-9)
+    assert fitted(rows, KNeighborsClassifier(5), cv=2).status_
+    with pytest.warns(UserWarning, match="KNeighborsClassifier does not take sample_weight"):
+        FairHeadClassifier(KNeighborsClassifier(5), PARITY, cv=2, group_estimator=None, random_state=0).fit(
+            X, y, sensitive_features=groups, sample_weight=weights
+        )
+
+
+def test_pickles_and_repeats(rows, model):
+    X = rows[0]
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(fitted(rows).decision_function(X), model.decision_function(X))
+    np.testing.assert_array_equal(fitted(rows, n_jobs=2).decision_function(X), model.decision_function(X))
+
+
+def test_the_default_head_and_no_groups(rows):
+    X, y, groups = rows
+    model = FairHeadClassifier(BASE, random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.named_kappas() == {"demographic_parity": 0.02}
+    with pytest.warns(FairnessWarning, match="sensitive_features"):
+        free = FairHeadClassifier(BASE, random_state=0).fit(X, y)
+    assert free.status_ == "unconstrained"
+    assert free.scores_.transform(X).shape[1] == 6
+
+
+class NoScores(LogisticRegression):
+    decision_function = predict_proba = predict_log_proba = property()
+
+
+ERRORS = {
+    "no scores": ({"estimator": NoScores()}, TypeError, "NoScores has neither decision_function nor predict_proba"),
+    "class": ({"estimator": GaussianNB}, TypeError, "must be an instance"),
+    "not fitted": ({"cv": "prefit"}, sklearn.exceptions.NotFittedError, "GaussianNB instance is not fitted yet"),
+    "overlap": ({"cv": ShuffleSplit(3, random_state=0)}, ValueError, "every row must be in exactly one"),
+    "cv": ({"cv": "many"}, ValueError, "'cv' parameter"),
+    "head": ({"head": LogisticRegression()}, ValueError, "'head' parameter"),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_what_cannot_be_fitted_is_refused(rows, name):
+    params, error, words = ERRORS[name]
+    X, y, groups = rows
+    model = FairHeadClassifier(**{"estimator": BASE, "head": PARITY, **params})
+    with pytest.raises(error, match=words):
+        model.fit(X, y, sensitive_features=groups)
+    assert not hasattr(model, "status_")
+
+
+def test_folds_that_lack_a_group_or_a_class_are_refused(rows):
+    X, y, groups = rows
+    order = np.argsort(groups)
+    with pytest.raises(ValueError, match="the training rows of fold 2 of 2 lack 1 of 2 groups"):
+        fitted((X[order], y[order], groups[order] * (np.arange(1200) >= 600)), cv=KFold(2))
+    order = np.argsort(y, kind="stable")
+    labels = np.arange(1200) >= 600
+    with pytest.raises(ValueError, match="lack 1 of 2 classes"):
+        fitted((X[order], labels.astype(int), groups[order]), cv=KFold(2), group_estimator=None)
+
+
+def test_missing_values_that_the_base_refuses(rows):
+    X, y, groups = rows
+    X = np.where(X > 2, np.nan, X)
+    with pytest.raises(ValueError, match="NaN"):
+        fitted((X, y, groups))
+
+
+def test_arguments_of_fit_that_the_head_does_not_take(rows):
+    X, y, groups = rows
+    with pytest.raises(TypeError, match="PartialParityClassifier, the head, does not take qid in fit"):
+        FairHeadClassifier(BASE, PARITY).fit(X, y, sensitive_features=groups, qid=groups)
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(rows):
+    X, y, groups = rows
+    model = fitted(rows)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.full_like(X, np.nan), y, sensitive_features=groups)
+    np.testing.assert_array_equal(model.decision_function(X), before)
