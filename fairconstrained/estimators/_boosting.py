@@ -95,8 +95,8 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
         ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best there.
         None: all of this refers to the training rows, which trees can learn by heart.
     early_stopping_rounds : int or None, default=None
-        End when the objective on the validation rows, within the bounds, has not improved for so many trees. Needs
-        ``validation_fraction``.
+        End when the objective on the validation rows, within the bounds, has not improved for so many trees. Those of
+        the first half do not count, as the bounds may not hold there yet. Needs ``validation_fraction``.
     callbacks : sequence of callable, optional
         Functions that are called with the record of every fifth tree, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None

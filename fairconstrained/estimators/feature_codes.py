@@ -69,11 +69,10 @@ class FeatureCodes:
         for number, known in self.categories.items():
             if number >= frame.shape[1]:
                 break  # the number of columns is wrong, which is found out later
-            codes = pd.Categorical(frame.iloc[:, number], categories=known).codes.astype(float)
-            name = frame.columns[number]
-            frame = frame.assign(**{name: np.where(codes < 0, np.nan, codes)}) if isinstance(name, str) else frame
-            if not isinstance(name, str):
-                frame[name] = np.where(codes < 0, np.nan, codes)
+            own = frame.iloc[:, number].astype("category").cat
+            places = np.append(known.get_indexer(own.categories), -1).astype(float)  # the last one: missing
+            places[places < 0] = np.nan
+            frame[frame.columns[number]] = places[own.codes]
         _refuse_strings(frame)
         return frame
 

@@ -202,8 +202,9 @@ class Pressure:
                 for c, part in zip(self._terms.constraints, self._parts, strict=True)
             ]
         )
-        missing = np.where(np.isfinite(smooth), self._judged - smooth, 0.0)
-        self._margins = self._margins + _NEW * missing + _DRIFT * np.where(np.isfinite(smooth), self._judged, 0.0)
+        bounded = np.isfinite(smooth)  # of the others, kappa is infinite
+        judged, smooth = self._judged[bounded], smooth[bounded]
+        self._margins[bounded] += _NEW * (judged - smooth) + _DRIFT * judged
         self._margins = self._margins.clip(-self._kappas, self._kappas)
         self._judged = None
 

@@ -58,8 +58,8 @@ class NewtonBoosting(Solver, is_registered=False):
     measure_every : int, optional
         Trees after which the exact metrics are measured, which costs about as much as a tree. None: a 60th of all.
     patience : int, optional
-        End when for so many trees no prefix within the bounds has been better than all before, and the objective, whether
-        within the bounds or not, has had no new least value. None: never.
+        End when for so many trees no prefix within the bounds has been better than all before. The trees of the first
+        half do not count: the multipliers find their values there. None: never.
 
     References
     ----------
@@ -159,7 +159,6 @@ class _Run:
     n_grown: int = 0
     measured_at: int = -1
     best: _Prefix | None = None
-    least: float = np.inf
     improved_at: int = 0
     began: float = field(default_factory=time.perf_counter)
 
@@ -188,7 +187,8 @@ class _Run:
         if self.n_grown % self.every == 0:
             self.measure()
         patience = self.solver.patience
-        is_late = patience is not None and self.n_grown - self.improved_at >= patience
+        begin = max(self.improved_at, self.n_planned // 2)
+        is_late = patience is not None and self.n_grown - begin >= patience
         return self.n_grown < self.n_planned and not is_late
 
     def grow(self) -> bool:
@@ -224,8 +224,6 @@ class _Run:
             is_first = self.best is None or not self.best.state.n_trees
             if self.best is None or is_first or prefix.merit < self.best.merit:
                 self.best, self.improved_at = prefix, self.n_grown
-        if objective < self.least:  # the first trees may be within the bounds, and many later ones not yet
-            self.least, self.improved_at = objective, self.n_grown
         if self.problem.constraints:
             self.pressure.refine(self.own, measured.violations)
         self.recorder.add(
