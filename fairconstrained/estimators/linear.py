@@ -85,9 +85,6 @@ class ModuleScores(LinearScores):
     hidden_layer_sizes: Sequence[int] | None = parameter(None, ["array-like", None])
     activation: str = parameter("relu", [StrOptions(set(ACTIVATIONS))])
 
-    #: Shape of a row in `fit`.
-    _row_shape: tuple[int, ...] | None = None
-
     @override
     def _checked_rows(self, X: Any, y: Any, sample_weight: Any, **options: Any) -> tuple[Any, np.ndarray, Any]:
         shape_of_any = {"allow_nd": self.module is not None}
@@ -102,8 +99,9 @@ class ModuleScores(LinearScores):
 
     def _of_known_shape(self, X: Any) -> Any:
         """Return X; raise ValueError if its rows have another shape than those of `fit`."""
-        if self._row_shape not in (None, X.shape[1:]):
-            raise ValueError(f"X has rows of shape {X.shape[1:]}, but those of fit have shape {self._row_shape}.")
+        known = getattr(self, "_row_shape", X.shape[1:])  # a model that was saved by an earlier version has none
+        if X.shape[1:] != known:
+            raise ValueError(f"X has rows of shape {X.shape[1:]}, but those of fit have shape {known}.")
         return X
 
     def _model(self, data: FairData) -> ParametricModel:
