@@ -24,9 +24,11 @@ from benchmarks.any_model.notions import NOTIONS
 STYLES = {
     "head": ("head on the trees (ours)", "#0072B2", "o", "-"),
     "head_groups": ("head that knows the group (ours)", "#0072B2", "o", (0, (2, 1))),
+    "head_logistic": ("head of least log loss (ours)", "#56B4E9", ".", "-"),
+    "head_network": ("network as the head (ours)", "#56B4E9", "P", "-"),
     "boosting": ("fair boosting (ours)", "#009E73", "s", "-"),
     "boosting_validation": ("fair boosting with validation rows (ours)", "#44AA66", "d", "-"),
-    "linear": ("linear (ours)", "#56B4E9", "v", "-"),
+    "linear": ("linear (ours)", "#DDAA33", "v", "-"),
     "network": ("network (ours)", "#999933", "P", "-"),
     "two_regressions": ("two regressions and a sweep", "#777777", "x", ":"),
     "exponentiated_gradient": ("Fairlearn, reduction (random)", "#D55E00", "D", "--"),

@@ -86,26 +86,37 @@ def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
 
 
 def head(setting: Setting) -> Iterator[Outcome]:
-    """A head on cross-fitted boosted trees; the path over kappa fits the trees once.
+    """A head that is linear in its features, on cross-fitted boosted trees; the path over kappa fits the trees once.
 
-    It is linear in its features, or for loss parity the network of `LossParityClassifier`: equal losses of groups whose
-    scores have different errors need scores that do not rise everywhere.
+    For rates of decisions it has the fewest errors, by an exact search; for other notions the least log loss.
     """
-    return _head(setting)
+    return _head(setting, _bounded(setting.entry, 0.1, **_errors(setting.entry)))
 
 
 def head_groups(setting: Setting) -> Iterator[Outcome]:
     """A head that knows the group of new rows, for comparison with methods that need it."""
-    return _head(setting, use_groups=True)
+    return _head(setting, _bounded(setting.entry, 0.1, **_errors(setting.entry)), use_groups=True)
 
 
-def _head(setting: Setting, use_groups: bool = False) -> Iterator[Outcome]:
+def head_logistic(setting: Setting) -> Iterator[Outcome]:
+    """A head of least log loss for rates of decisions."""
+    return _head(setting, _bounded(setting.entry, 0.1))
+
+
+def _errors(notion: Notion) -> dict[str, Any]:
+    return {"objective": "zero_one"} if notion.kind == "rate" else {}
+
+
+def head_network(setting: Setting) -> Iterator[Outcome]:
+    """A head that is the network of `LossParityClassifier`; every bound is a fit from the start."""
+    return _head(setting, LossParityClassifier(random_state=setting.seed), warm_start=False)
+
+
+def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
     from fairconstrained.heads import FairHeadClassifier
 
-    notion, seed = setting.entry, setting.seed
-    own = LossParityClassifier(random_state=seed) if notion.kind == "loss" else _bounded(notion, 0.1)
-    model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, random_state=seed)
-    return _path(setting, model, setting.split)
+    model = FairHeadClassifier(Trees(), head=own, use_groups=use_groups, random_state=setting.seed)
+    return _path(setting, model, setting.split, warm_start)
 
 
 def linear(setting: Setting) -> Iterator[Outcome]:
@@ -118,10 +129,11 @@ def _linear_split(split: Split) -> Split:
     return Split(*(part._replace(X=features.transform(part.X)) for part in split))
 
 
-def _path(setting: Setting, model: Any, split: Split) -> Iterator[Outcome]:
+def _path(setting: Setting, model: Any, split: Split, warm_start: bool = True) -> Iterator[Outcome]:
     kappas, train, seconds = sorted(setting.kappas, reverse=True), split.train, Seconds()
+    given = {"sensitive_features": train.groups, "kappas": kappas, "warm_start": warm_start}
     with seconds.count(), quiet():
-        path = fairness_path(model, train.X, train.y, sensitive_features=train.groups, kappas=kappas)
+        path = fairness_path(model, train.X, train.y, **given)
     return _outcomes(zip(kappas, path.models, strict=True), split, seconds)
 
 
@@ -227,15 +239,20 @@ METHODS: dict[str, Method] = {
     "trees": plain,
     "head": head,
     "head_groups": head_groups,
+    "head_logistic": head_logistic,
+    "head_network": head_network,
     "boosting": boosting,
     "boosting_validation": boosting_validation,
     "linear": linear,
     "network": network,
     "two_regressions": two_regressions,
 }
+RATES = tuple(name for name, notion in NOTIONS.items() if notion.kind == "rate")
 #: Notions of the methods that are not for all of them.
 ONLY_FOR = {
-    "head_groups": tuple(name for name, notion in NOTIONS.items() if notion.kind == "rate"),
+    "head_groups": RATES,
+    "head_logistic": RATES,
+    "head_network": ("loss_parity",),
     "network": ("loss_parity",),
     "two_regressions": ("demographic_parity",),
 }
