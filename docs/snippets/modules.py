@@ -5,7 +5,7 @@ import torch
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fairconstrained import PartialParityClassifier
+from fairconstrained import LossParityClassifier, PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
 
 sklearn.set_config(enable_metadata_routing=True)
@@ -53,6 +53,29 @@ looser.fit(X, y, sensitive_features=group)
 # end of the instance
 assert looser.constraint_values_["demographic_parity"] <= 0.15 + 0.01
 assert looser.module_ is not trained
+
+# pictures
+pictures = X[:, [0, 1, 2, 3, 4, 0, 1, 2, 3]].reshape(-1, 1, 3, 3)
+
+
+def convolutional(row_shape, n_outputs):
+    channels, height, width = row_shape
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(channels, 8, 2),
+        torch.nn.BatchNorm2d(8),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(8 * (height - 1) * (width - 1), n_outputs),
+    )
+
+
+seeing = LossParityClassifier(kappa=0.02, module=convolutional, max_epochs=5, random_state=0)
+seeing.fit(pictures, y, sensitive_features=group)
+# end of pictures
+assert seeing.constraint_values_["loss_parity"] <= 0.02 + 1e-6
+assert not seeing.module_.training
+assert (seeing.module_[1].running_mean != 0).all()
 
 # an output for each group
 heads = PartialParityClassifier(
