@@ -155,6 +155,19 @@ BAD_MASKS = [
     lambda positive, groups: [positive, positive, positive, groups],
     lambda positive: MASKS,
 ]
+#: Bad values of parameters of trees.
+TREES: dict[str, list[Any]] = {
+    "n_estimators": COUNT,
+    "learning_rate": POSITIVE,
+    "num_leaves": [1, *COUNT],
+    "lgbm_params": ["fast", 3, {"objective": "binary"}, {"boosting": "dart"}, {"linear_tree": True}],
+    "categorical_features": ["other", 3, [9], ["a"], [True], [2.5]],
+    "monotonic_cst": ["up", 3, [1], [2, 0, 0], {"a": 1}],
+    "validation_fraction": [*FRACTION, 1e-9, 0.9999999],
+    "early_stopping_rounds": [5, *COUNT],
+    "callbacks": ["x", 3, [3], [None], print],
+    "n_jobs": ["x", 0],
+}
 #: Estimators that are tried with all that is bad for any of their parameters.
 ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
     (fc.PartialParityClassifier, {"constraint": CONSTRAINTS}),
@@ -184,6 +197,8 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
         },
     ),
     (fc.FairRanker, {"constraint": CONSTRAINTS, "batches": NAME}),
+    (fc.FairBoostingClassifier, {"constraint": CONSTRAINTS} | TREES),
+    (fc.FairBoostingRegressor, {"constraint": CONSTRAINTS} | TREES),
     (
         fc.AUCFairClassifier,
         {

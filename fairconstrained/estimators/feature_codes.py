@@ -23,10 +23,10 @@ class FeatureCodes:
     Attributes
     ----------
     categories : dict
-        Categories, an Index, by the number of the column.
+        Categories, an ndarray of shape (n_categories,), by the number of the column.
     """
 
-    categories: dict[int, pd.Index]
+    categories: dict[int, np.ndarray]
 
     @classmethod
     def of(cls, X: Any, chosen: Any) -> Self:
@@ -49,9 +49,8 @@ class FeatureCodes:
         if sp.issparse(X):
             raise ValueError("categorical_features needs a DataFrame or an array; X is sparse, and has numbers only.")
         frame = _as_frame(X)
-        return cls(
-            {number: pd.Categorical(frame.iloc[:, number]).remove_unused_categories().categories for number in numbers}
-        )
+        columns = {number: frame.iloc[:, number].astype("category").cat for number in numbers}
+        return cls({n: cat.remove_unused_categories().cat.categories.to_numpy() for n, cat in columns.items()})
 
     def coded(self, X: Any) -> Any:
         """Rows whose categories are codes; NaN for those that are missing or were not there in `of`.
@@ -70,7 +69,7 @@ class FeatureCodes:
             if number >= frame.shape[1]:
                 break  # the number of columns is wrong, which is found out later
             own = frame.iloc[:, number].astype("category").cat
-            places = np.append(known.get_indexer(own.categories), -1).astype(float)  # the last one: missing
+            places = np.append(pd.Index(known).get_indexer(own.categories), -1).astype(float)  # the last one: missing
             places[places < 0] = np.nan
             frame[frame.columns[number]] = places[own.codes]
         _refuse_strings(frame)

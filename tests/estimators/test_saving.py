@@ -52,6 +52,11 @@ MODELS = {
         fc.PartialParityRegressor,
         lambda kind: kind(0.3).fit(X_NUMBERS, Y_NUMBERS, sensitive_features=GROUPS_NUMBERS),
     ),
+    "trees": (fc.FairBoostingClassifier, lambda kind: classifier(kind(0.3, n_estimators=5))),
+    "trees of numbers": (
+        fc.FairBoostingRegressor,
+        lambda kind: kind(0.5, n_estimators=5).fit(X_NUMBERS, Y_NUMBERS, sensitive_features=GROUPS_NUMBERS),
+    ),
     "rates": (fc.RateParityClassifier, lambda kind: classifier(kind(0.2))),
     "memberships": (fc.RateParityClassifier, lambda kind: kind(0.5).fit(X, Y, sensitive_features=MEMBERS)),
     "losses": (fc.LossParityClassifier, lambda kind: classifier(kind(0.5, hidden_layer_sizes=(3,), max_epochs=3))),
@@ -94,7 +99,7 @@ def by_skops(model):
 
 
 #: Features of models that are not of the classes' rows.
-FEATURES = {fc.PartialParityRegressor: X_NUMBERS, fc.FairRanker: DOCUMENTS}
+FEATURES = {fc.PartialParityRegressor: X_NUMBERS, fc.FairBoostingRegressor: X_NUMBERS, fc.FairRanker: DOCUMENTS}
 WITHOUT_GROUPS = (fc.NeymanPearsonClassifier, fc.FairRanker, fc.RateParityClassifier)
 
 
