@@ -1,4 +1,4 @@
-"""What a torch module does differently in training: dropout, and normalisation by the statistics of mini-batches."""
+"""Differences of a torch module in training: dropout, and normalisation by the statistics of mini-batches."""
 
 from __future__ import annotations
 
