@@ -144,6 +144,19 @@ def test_objectives(natural):
     torch.testing.assert_close(first, errors[natural.groups == 0].sum() / 400)
 
 
+def test_real_targets_are_those_of_a_regression(natural):
+    targets, groups = natural.X[:, 1], natural.groups
+    part = np.random.default_rng(1).permutation(400)[:180]
+    constraint = bind(StatisticalParity(0.1, n_levels=3), targets, groups)
+    c = constraint(natural.scores[part], targets[part], groups[part])
+    expected = metrics.statistical_parity_gap(None, natural.scores[part].numpy(), sensitive_features=groups[part])
+    assert c.gap == pytest.approx(expected, abs=1e-14)
+    same = bind(StatisticalParity(0.1, n_levels=3), natural.y, groups)  # the labels do not matter
+    torch.testing.assert_close(c.values, same(natural.scores[part], natural.y[part], groups[part]).values)
+    with pytest.raises(ValueError, match="y holds values that are not finite"):
+        constraint(natural.scores, targets / 0, groups)
+
+
 @pytest.mark.parametrize("name", ["rate", "partial", "auc", "opportunity"])
 def test_a_refined_surrogate_has_the_exact_values(natural, name):
     constraint = bind(CONSTRAINTS[name], natural.y, natural.groups)
