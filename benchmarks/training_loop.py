@@ -2,9 +2,10 @@
 
 ``python -m benchmarks.training_loop [--quick] [--docs]`` writes a CSV. Rows, network (two hidden layers), optimiser
 (SGD) and size of mini-batches are the same, in turns in one process with one thread; microseconds of processor time,
-medians. Column "loader": with the sampler of each package in torch's loader; otherwise mini-batches that were drawn
-beforehand. The package's loop is that of its README, for the gap of mean losses. ``times_package`` is the time of its
-step over that of the line, SSL-ALM with SSL-ALM: above 1 the line is faster.
+medians. Column "rows": each with its own sampler, in torch's loader as in the package's README, or by indices of the
+tensors as in our guide; or mini-batches that were drawn beforehand. The package's loop is that of its README, for the
+gap of mean losses. ``times_package`` is the time of its step over that of the line, SSL-ALM with SSL-ALM: above 1 the
+line is faster.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ OURS: dict[str, tuple[Constraint, bool]] = {
     "rates on an interval": (DemographicParity(0.1, interval=(0.0, 0.5)), False),
     "AUCs": (AUCGap(KAPPA), False),
 }
+#: Ways by which mini-batches come: torch's loader, indices of the tensors, or all from a list.
+WAYS = ("loader", "indexed", "drawn beforehand")
 #: Features, labels and groups of a mini-batch, or their memberships.
 Batch = list[Tensor]
 #: The package's loops, by whether there is a centre.
@@ -79,7 +82,7 @@ def plain_steps(network: nn.Module, batches: Iterator[Batch]) -> Iterator[None]:
     """Updates without any constraint."""
     optimizer = torch.optim.SGD(network.parameters(), lr=RATE)
     for X, y, _ in batches:
-        optimizer.zero_grad()
+        network.zero_grad()
         binary_cross_entropy_with_logits(network(X).squeeze(1), y).backward()
         optimizer.step()
         yield
@@ -115,42 +118,49 @@ def own_steps(
     for X, y, groups in batches:
         scores = network(X).squeeze(1)
         c = bound(scores, y, groups)
-        optimizer.zero_grad()
+        network.zero_grad()
         multipliers.lagrangian(binary_cross_entropy_with_logits(scores, y), c).backward()
         optimizer.step()
         multipliers.step()
         yield
 
 
+def batches_of(loader: DataLoader, way: str, calls: int) -> Iterator[Batch]:
+    """Endless mini-batches of a loader's sampler."""
+    columns = loader.dataset.tensors
+    if way == "indexed":
+        return (
+            [column[numbers] for column in columns] for numbers in chain.from_iterable(repeat(loader.batch_sampler))
+        )
+    loaded = chain.from_iterable(repeat(loader))
+    return loaded if way == "loader" else cycle(list(islice(loaded, calls)))
+
+
 def measure(n_samples: int, batch_size: int, calls: int, repeats: int) -> list[dict[str, Any]]:
     """Times of all loops at one size of mini-batches."""
     rows = Rows.generated(n_samples)
-    loaders = {True: package_loader(rows, batch_size), False: own_loader(rows, batch_size)}
-
-    def batches(of_package: bool, with_loader: bool) -> Iterator[Batch]:
-        drawn = chain.from_iterable(repeat(loaders[of_package]))
-        return drawn if with_loader else cycle(list(islice(drawn, calls)))
-
-    functions: dict[tuple[str, bool], Callable[[], Any]] = {}
-    for with_loader in (True, False):
-        steps = {"no constraint": plain_steps(new_network(N_FEATURES, 0), batches(False, with_loader))}
+    ours, package = own_loader(rows, batch_size), package_loader(rows, batch_size)
+    functions: dict[tuple[str, str], Callable[[], Any]] = {}
+    for way in WAYS:
+        steps = {"no constraint": plain_steps(new_network(N_FEATURES, 0), batches_of(ours, way, calls))}
         for smooth, name in PACKAGE.items():
-            steps[name] = package_steps(new_network(N_FEATURES, 0), batches(True, with_loader), rows, smooth)
+            drawn = batches_of(package, way, calls)
+            steps[name] = package_steps(new_network(N_FEATURES, 0), drawn, rows, smooth)
         for name, (constraint, smooth) in OURS.items():
-            drawn = batches(False, with_loader)
+            drawn = batches_of(ours, way, calls)
             steps[f"ours, {name}"] = own_steps(new_network(N_FEATURES, 0), drawn, rows, constraint, smooth)
-        functions |= {(name, with_loader): partial(next, step) for name, step in steps.items()}
+        functions |= {(name, way): partial(next, step) for name, step in steps.items()}
     seconds = dict(zip(functions, side_by_side(list(functions.values()), calls, repeats), strict=True))
     return [
         {
             "batch": batch_size,
-            "loader": with_loader,
+            "rows": way,
             "loop": name,
             "microseconds": 1e6 * value,
-            "times_plain": value / seconds["no constraint", with_loader],
-            "times_package": seconds[PACKAGE["SSL-ALM" in name], with_loader] / value,
+            "times_plain": value / seconds["no constraint", way],
+            "times_package": seconds[PACKAGE["SSL-ALM" in name], way] / value,
         }
-        for (name, with_loader), value in seconds.items()
+        for (name, way), value in seconds.items()
     ]
 
 

@@ -58,7 +58,7 @@ class ModuleModel(OutputModel):
     module : nn.Module or callable
         A callable, such as a class, is called with ``(n_features, n_outputs)`` and returns the network; every
         `init` calls it anew. An instance is copied, and starts from the parameters that it has.
-        Its input is a tensor of shape (n_rows, n_features), or (n_rows, *n_features) for a tuple, its output one of
+        Its input is a tensor of shape (n_rows, n_features), or (n_rows, ...) for a tuple, its output one of
         shape (n_rows, n_outputs), or (n_rows,) for one output. A module whose outputs end with the addition of one of
         its parameters may name that parameter in an attribute ``output_bias_name``; it then serves as the intercepts.
     n_features : int or tuple of int

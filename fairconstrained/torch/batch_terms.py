@@ -224,9 +224,9 @@ class ConstraintValues:
         """Surrogate values of the components."""
         return values_of(self._given, self._point)
 
-    def weighted(self, weights: np.ndarray) -> Tensor:
-        """Return ``weights @ values`` for weights without a graph, in less time; Tensor of shape ()."""
-        return weighted_values(self._given, self._point, weights)
+    def weighted(self, weights: np.ndarray, constant: float = 0.0) -> Tensor:
+        """Return ``weights @ values + constant`` for weights without a graph, in less time; Tensor of shape ()."""
+        return weighted_values(self._given, self._point, weights, constant)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from fairconstrained.torch._graph import half_squared_distance
 from fairconstrained.torch._modes import AugmentedLagrangian, Mode, NuPI, SmoothedLagrangian, State, Switching
 from fairconstrained.torch.batch_terms import ConstraintValues
 
@@ -96,8 +95,7 @@ class Multipliers:
                 "mode 'ssl_alm' needs the parameters of the network, which no other mode takes: "
                 "Multipliers('ssl_alm', network.parameters())."
             )
-        self._centre = [p.detach().clone() for p in self._parameters]
-        self._away: list[Tensor] = []
+        self._centre = self._away = _vector(self._parameters).detach()
         self._sizes: list[int] = []
         self._state: State = {name: np.empty(0) for name in self._rule.vectors}
         self._names: tuple[str, ...] = ()
@@ -134,14 +132,13 @@ class Multipliers:
         weights, constant, with_loss = self._rule.combined(self._last, self._state, self._n_steps)
         combined, first = loss if with_loss else torch.zeros_like(loss), 0
         for part, size in zip(parts, sizes, strict=True):
-            combined = combined + part.weighted(weights[first : first + size])
-            first += size
-        if constant:
-            combined = combined + constant
+            combined = combined + part.weighted(weights[first : first + size], constant)
+            first, constant = first + size, 0.0
         if not self._parameters:
             return combined
-        self._away = list(torch._foreach_sub([p.detach() for p in self._parameters], self._centre))
-        return combined + half_squared_distance(self._rule.envelope[0], self._away, self._parameters)
+        away = _vector(self._parameters) - self._centre
+        self._away = away.detach()
+        return combined + away.dot(away) * (self._rule.envelope[0] / 2)
 
     @torch.no_grad()
     def step(self, *constraints: ConstraintValues | Tensor) -> None:
@@ -166,8 +163,8 @@ class Multipliers:
         if values.size != self._last.size:
             raise ValueError(f"step takes the {self._last.size} components of lagrangian, got {values.size}.")
         self._state = self._rule.moved(values, self._state)
-        if self._centre:
-            torch._foreach_add_(self._centre, self._away, alpha=self._rule.envelope[1])
+        if self._parameters:
+            self._centre.add_(self._away, alpha=self._rule.envelope[1])
         self._n_steps, self._last = self._n_steps + 1, None
 
     @property
@@ -188,7 +185,7 @@ class Multipliers:
             "sizes": list(self._sizes),
             "names": self._names,
             "vectors": {name: torch.from_numpy(vector.copy()) for name, vector in self._state.items()},
-            "centre": [z.clone() for z in self._centre],
+            "centre": self._centre.clone(),
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -197,19 +194,18 @@ class Multipliers:
         Raises
         ------
         ValueError
-            If the mode is another one, or the parameters have other shapes.
+            If the mode is another one, or the network has another number of parameters.
         """
-        shapes = [z.shape for z in state_dict["centre"]]
-        if state_dict["mode"] != self.mode or shapes != [z.shape for z in self._centre]:
+        n_parameters = state_dict["centre"].numel()
+        if state_dict["mode"] != self.mode or n_parameters != self._centre.numel():
             raise ValueError(
-                f"the state is one of mode {state_dict['mode']!r} with parameters of shapes {shapes}; here the mode is "
-                f"{self.mode!r}, and the shapes are {[z.shape for z in self._centre]}."
+                f"the state is one of mode {state_dict['mode']!r} and {n_parameters} parameters; here the mode is "
+                f"{self.mode!r}, with {self._centre.numel()} parameters."
             )
         self._n_steps, self._sizes = state_dict["n_steps"], list(state_dict["sizes"])
         self._names = tuple(state_dict["names"])
         self._state = {name: vector.cpu().numpy().copy() for name, vector in state_dict["vectors"].items()}
-        for z, known in zip(self._centre, state_dict["centre"], strict=True):
-            z.copy_(known)
+        self._centre = state_dict["centre"].to(self._centre, copy=True)
         self._last = None
 
     def _resize(self, sizes: list[int]) -> None:
@@ -233,12 +229,17 @@ class _Plain:
         self.values = values.reshape(-1)
         self.numbers = self.values.detach().to("cpu", torch.float64).numpy()
 
-    def weighted(self, weights: np.ndarray) -> Tensor:
-        return torch.from_numpy(weights).to(self.values) @ self.values
+    def weighted(self, weights: np.ndarray, constant: float) -> Tensor:
+        return torch.from_numpy(weights).to(self.values) @ self.values + constant
 
     @property
     def names(self) -> tuple[str, ...]:
         return ()
+
+
+def _vector(parameters: Sequence[Tensor]) -> Tensor:
+    """All parameters as one vector, with their graph; empty for none."""
+    return nn.utils.parameters_to_vector(parameters) if parameters else torch.empty(0)
 
 
 def _parts(constraints: Sequence[ConstraintValues | Tensor]) -> list[_Plain | ConstraintValues]:

@@ -90,6 +90,22 @@ def test_lagrangians_are_those_of_the_formulas():
     torch.testing.assert_close(plain.lagrangian(loss_of(x), *values_of(x)), expected["nupi"])
 
 
+def test_constraints_of_the_package_and_plain_values_make_one_lagrangian(natural):
+    rows = (natural.y, natural.groups)
+    constraint, none = (bind(RateGap(kappa), *rows) for kappa in (0.05, None))
+    results = []
+    for plain in (False, True):
+        scores = natural.scores.clone().requires_grad_()
+        multipliers, parts = Multipliers(dual_rate=1.0), [none(scores, *rows), constraint(scores, *rows)]
+        parts = [c.values for c in parts] if plain else parts
+        multipliers.lagrangian(scores.mean(), *parts, scores[:1])
+        multipliers.step()
+        value = multipliers.lagrangian(3 * scores.mean(), *parts, scores[:1])
+        assert multipliers.values.max() > 0.01
+        results.append((value.detach(), torch.autograd.grad(2 * value, scores)[0]))
+    torch.testing.assert_close(*results)
+
+
 def test_the_centre_adds_half_the_squared_distance():
     x = torch.tensor([1.4, 0.6], dtype=torch.float64, requires_grad=True)
     smoothed, plain = Multipliers("ssl_alm", [x], smoothing=3.0, averaging=0.25), Multipliers()
@@ -102,7 +118,7 @@ def test_the_centre_adds_half_the_squared_distance():
     with torch.no_grad():
         x += 5.0  # the optimiser's step does not move the centre
     smoothed.step()
-    torch.testing.assert_close(smoothed.state_dict()["centre"][0], torch.tensor([1.65, 0.85]).double())
+    torch.testing.assert_close(smoothed.state_dict()["centre"], torch.tensor([1.65, 0.85]).double())
 
 
 def test_moves_of_the_multipliers():
