@@ -15,11 +15,14 @@ import scipy.sparse as sp
 from pandas.util import hash_pandas_object
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone, is_classifier
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, check_random_state, column_or_1d, indexable
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, column_or_1d, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
@@ -46,9 +49,9 @@ class CrossFits:
         fitted already; then the rows given to `fit` must not be those that it was fitted on.
     group_estimator : estimator, "auto" or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
-        "auto" is a copy of ``estimator`` if that is a classifier. Give a pipeline that selects columns where only some
-        may be used for it. None: the scores of ``estimator`` are all that there is, for those who may not model the
-        sensitive attribute.
+        "auto" is a copy of ``estimator`` or, if that is a regressor, `HistGradientBoostingClassifier` after the
+        transformers of its pipeline. Give a pipeline that selects columns where only some may be used for it. None: the
+        scores of ``estimator`` are all that there is, for those who may not model the sensitive attribute.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
@@ -188,7 +191,12 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         ValueError
             For invalid data, and for folds that lack a class or a group that the models need.
         """
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
         X, y = indexable(X, column_or_1d(y, warn=True))
+        assert_all_finite(y, input_name="y")
+        if is_classifier(self.estimator):
+            check_classification_targets(y)
         validate_data(self, X, skip_check_array=True)
         self._remember_rows(self._as_remembered(X))
         if sample_weight is not None:
@@ -221,6 +229,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             If groups are needed and not given, or were not seen in `fit`.
         """
         check_is_fitted(self)
+        if getattr(X, "ndim", 2) == 1:
+            raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(1, -1) is one row.")
         validate_data(self, X, reset=False, skip_check_array=True)
         by_model = [_scored(models, self.groups_, X, sensitive_features) for models in self.models_]
         scores, groups = (np.mean(parts, axis=0) for parts in zip(*by_model, strict=True))
@@ -255,12 +265,14 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if not isinstance(self.group_estimator, str):
             return self.group_estimator
         base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
-        return base if is_classifier(base) else None
+        if is_classifier(base):
+            return base
+        before = base.steps[:-1] if isinstance(base, Pipeline) else []
+        seed = check_random_state(self.random_state).randint(2**31)
+        return Pipeline([*before, ("groups", HistGradientBoostingClassifier(random_state=seed))])
 
     def _check_estimators(self, columns: Columns) -> None:
         """Raise or warn about what an estimator cannot do."""
-        if isinstance(self.estimator, type):
-            raise TypeError(f"estimator must be an instance, such as {self.estimator.__name__}(); got the class.")
         if self._is_prefit:
             base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
             with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show

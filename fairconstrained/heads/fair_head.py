@@ -411,9 +411,6 @@ class FairHeadRegressor(FairHead):
 
     Parameters
     ----------
-    group_estimator : estimator, "auto" or None, default="auto"
-        Classifier that estimates the group of a row from its features, see `FairHeadClassifier`. "auto" is none, as a
-        regressor does not estimate groups.
     head : estimator, default=None
         Regressor of this package, or `FairRanker`. None is ``PartialParityRegressor(0.02)``.
 
@@ -421,17 +418,12 @@ class FairHeadRegressor(FairHead):
     --------
     >>> import numpy as np
     >>> from fairconstrained import FairHeadRegressor, PartialParityRegressor
-    >>> from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
     >>> rng = np.random.default_rng(0)
     >>> group = rng.integers(0, 2, 1000)
     >>> X = rng.normal(size=(1000, 3)) + group[:, None]
     >>> y = np.abs(X[:, 0]) + X[:, 1] + rng.normal(size=1000)
-    >>> model = FairHeadRegressor(
-    ...     HistGradientBoostingRegressor(),
-    ...     PartialParityRegressor(0.1),
-    ...     group_estimator=HistGradientBoostingClassifier(),
-    ...     random_state=0,
-    ... )
+    >>> model = FairHeadRegressor(HistGradientBoostingRegressor(), PartialParityRegressor(0.1), random_state=0)
     >>> model.fit(X, y, sensitive_features=group).violation_ <= 0.01
     True
     """

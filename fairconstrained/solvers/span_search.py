@@ -31,6 +31,8 @@ _CUTS = 400
 _PRICES = (0.25, 0.5, 1.0, 2.0)
 #: Singular values of the directions, relative to the first one, below which a direction is left out.
 _RANK = 1e-3
+#: Prices with which the search scans along the directions.
+_N_SCANNED = 2
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
 #: Rounding of the metric that is no excess.
@@ -59,8 +61,8 @@ class SpanSearch(Solver):
 
     Parameters
     ----------
-    max_iter : int, default=2
-        Scans along all directions, one after the other, with the first price; with every further one it is a scan less.
+    max_iter : int, default=1
+        Scans along all directions, one after the other, for each of the first prices of an excess.
     max_directions : int, default=8
         Directions at most, those that move the scores most.
     search_rows : int, default=20000
@@ -77,7 +79,7 @@ class SpanSearch(Solver):
     projects: ClassVar[bool] = False
     keeps_metric: ClassVar[bool] = True
 
-    max_iter: Count = 2
+    max_iter: Count = 1
     max_directions: Count = 8
     search_rows: Count = 20_000
 
@@ -117,9 +119,10 @@ class SpanSearch(Solver):
             begin = span.on(rows.thinned(random_state, self.search_rows))
         else:
             begin = span
-        steps, n_sweeps = begin.searched(self.max_iter)
-        steps, n_more = span.refined(steps, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
-        state, value = span.finished(steps)
+        found, n_sweeps = begin.searched(self.max_iter, random_state)
+        best = min(found, key=lambda steps: span.finished(steps)[1])
+        steps, n_more = span.refined(best, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
+        state, value = min((span.finished(each) for each in (best, steps)), key=lambda end: end[1])
         scores = problem.scores(state)
         measured = problem.measured(scores)
         recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=problem.objective_at(state, scores), error=value)
@@ -200,11 +203,22 @@ class _Span:
         """Scores after some steps; ndarray of shape (n_samples,)."""
         return self.scores - self.moves @ steps
 
-    def searched(self, n_scans: int) -> tuple[np.ndarray, int]:
-        """Steps from scans along one direction after the other and refinement; with the number of sweeps."""
+    def searched(self, n_scans: int, rng: np.random.Generator) -> tuple[list[np.ndarray], int]:
+        """Steps that may be good ones, and the number of evaluations that they took."""
+        steps, n_evaluations = self._scanned(n_scans)
+        found = [steps]
+        if self.n_directions > 1:  # along one direction after the other the largest of several gaps may be stuck
+            start, n_smooth = self._smooth_solution(rng)
+            steps, n_sweeps = self.refined(start, _PRICES[-1], share=0.3, n_sweeps=15 + 10 * self.n_directions)
+            found += [start, steps]
+            n_evaluations += n_smooth + n_sweeps
+        return found, n_evaluations
+
+    def _scanned(self, n_scans: int) -> tuple[np.ndarray, int]:
+        """Steps from scans along one direction after the other and refinement, with one price after the other."""
         steps, n_sweeps = np.zeros(self.n_directions), 0
         for place, price in enumerate(_PRICES):
-            scans = max(n_scans - place, 0)
+            scans = n_scans if place < _N_SCANNED else 0
             for unit in np.tile(np.eye(self.n_directions), (scans, 1)):
                 tried = steps + np.concatenate([[0.0], _STEPS, -_STEPS])[:, None] * unit
                 values = [self.value(one, price) for one in tried]
@@ -213,6 +227,14 @@ class _Span:
             steps, n_more = self.refined(steps, price, share=0.3, n_sweeps=15 + 10 * self.n_directions)
             n_sweeps += n_more
         return steps, n_sweeps
+
+    def _smooth_solution(self, rng: np.random.Generator) -> tuple[np.ndarray, int]:
+        """Steps of the augmented Lagrangian's solution in the span, none if it leads nowhere; with the evaluations."""
+        data = replace(self.terms.data, X=np.column_stack([self.scores, self.moves]))
+        model = LinearModel(1 + self.n_directions)
+        found = AugmentedLagrangian().solve(replace(self.terms, data=data, model=model), None, rng)
+        own, *others = found.model_state[:-1]
+        return -np.array(others) / own if own > 0 else np.zeros(self.n_directions), found.n_evaluations
 
     def refined(self, steps: np.ndarray, price: float, share: float, n_sweeps: int) -> tuple[np.ndarray, int]:
         """Search around the steps by the method of Nelder and Mead; ``share`` of each is the first move."""

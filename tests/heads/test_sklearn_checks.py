@@ -17,4 +17,8 @@ from fairconstrained import FairHeadClassifier, FairHeadRegressor, PartialParity
     ]
 )
 def test_estimator_check(estimator, check):
+    if check.func.__name__.startswith("check_sample_weight_equivalence"):
+        pytest.skip(
+            "rows that are repeated are in other folds than one row with a weight, as in CalibratedClassifierCV"
+        )
     check(estimator)

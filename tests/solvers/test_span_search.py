@@ -1,0 +1,118 @@
+"""Span search: optima that a brute-force search confirms, and the problems that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained.constraints import DemographicParity, EqualizedOdds, StatisticalParity
+from fairconstrained.exceptions import IncompatibleProblem
+from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Features are the log-odds of the label, those of the group, and their product."""
+    rng = np.random.default_rng(3)
+    groups = rng.random(1500) < 0.4
+    z = rng.normal(size=1500) + groups
+    y = rng.random(1500) < expit(1.5 * rng.normal(size=1500) * 0.5 + 1.5 * z - 1)
+    share = expit(z + rng.normal(size=1500) - 0.5)
+    X = np.column_stack([1.5 * z - 1, share, z * share])
+    return X, y.astype(int), groups.astype(int)
+
+
+def fitted(rows, kappa=0.05, **params):
+    X, y, groups = rows
+    params = {"objective": "zero_one", "solver": "span_search", "random_state": 0, "alpha": 0.0} | params
+    return PartialParityClassifier(kappa, **params).fit(X, y, sensitive_features=groups)
+
+
+METRICS = {
+    "demographic_parity": independence_gap,
+    "equal_opportunity": equal_opportunity_gap,
+    "equalized_odds": lambda *args, **more: separation_gap(*args, agg_labels="max", **more),
+}
+
+
+@pytest.mark.parametrize("constraint", METRICS)
+def test_bounds_hold_and_errors_are_as_few_as_those_of_a_dense_search(rows, constraint):
+    X, y, groups = rows
+    model = fitted(rows, constraint=constraint)
+    metric = METRICS[constraint]
+    assert metric(y, model.predict(X), sensitive_features=groups) <= 0.05 + 1e-9
+    assert model.constraint_values_[constraint] <= 0.05
+    assert model.multipliers_ is None
+    free = fitted(rows, kappa=None, solver="augmented_lagrangian")
+    best = 1.0
+    for first in np.linspace(-3, 3, 25):
+        for second in np.linspace(-2, 2, 9):
+            scores = free.decision_function(X) + first * X[:, 1] + second * X[:, 2]
+            for cut in np.quantile(scores, np.linspace(0.02, 0.98, 49)):
+                if metric(y, scores > cut, sensitive_features=groups) <= 0.05:
+                    best = min(best, np.mean((scores > cut) != y))
+    assert np.mean(model.predict(X) != y) <= best + 0.006  # of 1,500 rows: nine
+
+
+def test_of_one_direction_the_threshold_is_exact():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 1))
+    y, groups = (X[:, 0] + rng.normal(size=400) > 0).astype(int), (X[:, 0] > rng.normal(size=400)).astype(int)
+    model = fitted((X, y, groups), kappa=0.2, constraint="demographic_parity")
+    cuts = np.append(X[:, 0], [-9, 9])
+    errors = [
+        np.mean((X[:, 0] > cut) != y)
+        for cut in cuts
+        if independence_gap(y, X[:, 0] > cut, sensitive_features=groups) <= 0.2
+    ]
+    assert np.mean(model.predict(X) != y) == pytest.approx(min(errors))
+
+
+def test_bounds_on_the_order_of_scores_and_several_at_once(rows):
+    X, y, groups = rows
+    both = [("order", StatisticalParity(0.1)), ("odds", EqualizedOdds(0.1))]
+    model = fitted(rows, constraint=both)
+    assert model.constraint_values_["order"] <= 0.1 + model.granularity_["order"]
+    assert model.constraint_values_["odds"] <= 0.1
+    assert np.mean(model.predict(X) == y) > 0.7
+
+
+def test_many_rows_begin_with_a_part(rows):
+    X, y, groups = rows
+    whole, part = (fitted(rows, solver_options={"search_rows": size}) for size in (10**6, 300))
+    assert part.constraint_values_["statistical_parity"] <= 0.05 + part.granularity_["statistical_parity"]
+    gaps = [fitted(rows, constraint="demographic_parity", solver_options={"search_rows": n}) for n in (10**6, 300)]
+    assert gaps[1].objective_ == pytest.approx(gaps[0].objective_, abs=0.01)
+    assert whole.status_ == part.status_ == "optimal"
+
+
+def test_groups_that_overlap(rows):
+    X, y, groups = rows
+    table = np.column_stack([groups == 1, X[:, 0] > 0]).astype(bool)
+    model = RateParityClassifier(0.1, objective="zero_one", solver="span_search", random_state=0)
+    model.fit(X, y, sensitive_features=table)
+    assert model.constraint_values_["demographic_parity"] <= 0.1
+
+
+def test_constant_features(rows):
+    _, y, groups = rows
+    model = fitted((np.ones((1500, 2)), y, groups), constraint="demographic_parity")
+    assert model.constraint_values_ == {"demographic_parity": 0.0}
+    assert np.mean(model.predict(np.ones((1500, 2))) == y) == max(y.mean(), 1 - y.mean())
+
+
+@pytest.mark.parametrize(
+    ("params", "needs"),
+    [
+        ({"objective": "logistic"}, "an objective that counts errors"),
+        ({"fit_intercept": False}, "linear scores with an intercept"),
+        ({"group_interactions": True}, "shared by all groups"),
+        ({"hidden_layer_sizes": (3,)}, "linear scores with an intercept"),
+        ({"constraint": DemographicParity(0.05, threshold=1.0)}, "bounds on decisions or on the order of scores"),
+    ],
+)
+def test_other_problems_are_refused(rows, params, needs):
+    with pytest.raises(IncompatibleProblem, match=f"solver 'span_search' needs .*{needs}.*'augmented_lagrangian'"):
+        fitted(rows, **{"constraint": "demographic_parity", **params})
