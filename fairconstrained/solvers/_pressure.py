@@ -24,14 +24,14 @@ _PERIOD = 1 / 15
 #: Change of the multipliers for a violation: the part that follows the present violation, in units of what the next
 #: tree would need to resolve it, and the share of it by which the lasting part moves in a round.
 _PROPORTIONAL, _LASTING, _FASTEST = 2.0, 0.1, 0.3
-#: Largest reaction. It is doubled where the violation has not fallen by a quarter within a period, and halved where it
-#: has changed sign.
-_STRONGEST = 100.0
+#: Largest reactions to a violation, and to the slack of a constraint that has a multiplier. They are doubled where this
+#: has not fallen by a quarter within a period, and halved where it has changed sign.
+_STRONGEST, _STRONGEST_OF_SLACK = 100.0, 4.0
 #: Length of the step of a row in standard deviations of the scores (of at most 3) that the constraints alone can cause.
-_STEP, _WIDEST = 0.5, 3.0
+_STEP, _WIDEST = 0.6, 3.0
 #: Largest sum of the absolute slopes of the constraints, in multiples of that of the objective. More would only push
 #: rows apart whose gap no tree can close.
-_MOST = 2.0
+_MOST = 3.0
 #: Rounds that slopes of the constraints serve besides their own: a tree changes them little, and they take longer.
 _OLDEST = 1
 #: Share of a new difference of exact and smooth violation in the margins, and of the violation itself.
@@ -93,7 +93,7 @@ class Pressure:
         self._period = max(round(_PERIOD * n_rounds), 1)
         self._next_change = self._period
         self._lasting_share = max(_LASTING, min(_FASTEST, 1.5 / self._period))
-        self._response, self._gain, self._last_worst = 0.0, 1.0, np.inf
+        self._response, self._gain, self._last_worst = 0.0, 1.0, 0.0
         self._judged: np.ndarray | None = None
         self._age, self._last = _OLDEST, (np.empty(0), np.empty(0))
         self._direction: np.ndarray | None = None
@@ -212,11 +212,13 @@ class Pressure:
         if self._n_rounds < self._next_change or not excess.size:
             return
         self._next_change = self._n_rounds + self._period
-        worst = float(excess.max())
-        if worst > 0 and worst > 0.75 * self._last_worst:
-            self._gain = min(2 * self._gain, _STRONGEST)
-        elif worst < 0 < self._last_worst:
+        active = excess[(excess > 0) | (self._lasting > 0)]  # violated, or slack although something is paid for it
+        worst = float(active[np.abs(active).argmax()]) if active.size else 0.0
+        if worst * self._last_worst < 0:
             self._gain = max(self._gain / 2, 1.0)
+        elif abs(worst) > 0.75 * abs(self._last_worst) > 0:
+            most = _STRONGEST if worst > 0 else max(self._gain, _STRONGEST_OF_SLACK)
+            self._gain = min(2 * self._gain, most)
         self._last_worst = worst
 
     def observe(self, change: np.ndarray, curvature: np.ndarray) -> None:
@@ -237,4 +239,4 @@ class Pressure:
         of_rows = float((direction * direction / curvature).sum())
         found = np.sqrt(of_tree * of_rows)
         if found > 0:
-            self._response = self._response**0.7 * found**0.3 if self._response else float(found)
+            self._response = np.sqrt(self._response * found) if self._response else float(found)

@@ -22,7 +22,7 @@ from fairconstrained.views import Exact, FullBatch
 __all__ = ["NewtonBoosting"]
 
 #: Multiples of ``measure_every`` after which the response to the multipliers is estimated anew.
-_OBSERVED = 2
+_OBSERVED = 4
 #: Message where every prefix with a tree is outside of the bounds.
 _NONE_WITHIN = "no number of trees kept the bound"
 
@@ -169,6 +169,7 @@ class _Run:
         self.n_planned = self.solver.n_trees - begin.n_trees
         self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
         self.model = cast(BoostedTrees, self.problem.model)
+        self.free = self.problem.without_constraints()
         self.pressure = Pressure(self.problem, start, max(self.n_planned, 1))
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
@@ -195,7 +196,7 @@ class _Run:
         """Add a tree; returns whether there was one to add."""
         problem, before = self.problem, self.own
         at = torch.from_numpy(before.copy())
-        slopes = problem.without_constraints().at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
+        slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
         curvature = problem.objective.curvature(at).numpy()
         total, bend = slopes, curvature
         if problem.constraints:
