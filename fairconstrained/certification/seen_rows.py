@@ -124,8 +124,8 @@ def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
 
 
 def _numbers(X: Any) -> Any:
-    """Rows of finite numbers; ndarray or CSR matrix of shape (n_samples, n_features)."""
-    return check_array(X, accept_sparse="csr", dtype=np.float64)
+    """Rows of finite numbers; CSR matrix of shape (n_samples, n_features), or ndarray of shape (n_samples, ...)."""
+    return check_array(X, accept_sparse="csr", dtype=np.float64, allow_nd=True)
 
 
 def _noticeable(n_rows: int, n_needed: int, share: float) -> int | None:

@@ -300,7 +300,8 @@ def bind(
     ValueError
         If a parameter is out of range, or a compared cell has too few rows for ``kappa``.
     IncompatibleProblem
-        If the term cannot be evaluated on mini-batches, such as `GroupAUC` on an interval and `PairwiseAUC`.
+        If the term cannot be evaluated on mini-batches: `GroupAUC` on an interval, `QuadraticAUCGap`, `PairwiseAUC`,
+        `CorrelationPenalty`.
     """
     coder = RowCoder(y, groups, sample_weight)
     bound = term.bind(coder.data)

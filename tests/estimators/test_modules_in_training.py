@@ -10,7 +10,7 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from fairconstrained import LossParityClassifier, PartialParityClassifier, RateParityClassifier
+from fairconstrained import LossParityClassifier, PartialParityClassifier, RateParityClassifier, certify
 from fairconstrained.metrics import loss_parity_gap
 
 
@@ -119,6 +119,14 @@ def test_warm_start_and_parts_of_a_stream_go_on_with_the_statistics():
         stream.partial_fit(X[part], y[part], classes=[0, 1], sensitive_features=groups[part])
     assert (stream.module_[1].running_mean != 0).any()
     assert stream.decision_function(X).shape == (400,)
+
+
+def test_pictures_are_certified(fitted):
+    X, y, groups = pictures(3000, seed=1)
+    certificate = certify(fitted, X, y, sensitive_features=groups, metric="independence_gap")
+    assert 0 < certificate.upper_bound < 0.5
+    with pytest.raises(ValueError, match="was fitted on"):
+        certify(fitted, *pictures()[:2], sensitive_features=pictures()[2], metric="independence_gap")
 
 
 def test_shapes_are_checked(fitted):

@@ -16,12 +16,13 @@ from fairconstrained.constraints import (
     GroupAUC,
     LossParity,
     MinorityShare,
+    QuadraticAUCGap,
     RateGap,
     StatisticalParity,
 )
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
-from fairconstrained.objectives import GroupLoss, Logistic, PairwiseAUC, Squared
+from fairconstrained.objectives import CorrelationPenalty, GroupLoss, Logistic, PairwiseAUC, Squared
 from fairconstrained.torch import bind
 
 CONSTRAINTS = {
@@ -238,6 +239,6 @@ def test_wrong_training_rows_are_refused(natural):
     ]:
         with pytest.raises(ValueError, match=message):
             bind(RateGap(0.05), *arguments)
-    for term in (PairwiseAUC(), GroupAUC(0.1, interval=(0.0, 0.5))):
+    for term in (PairwiseAUC(), CorrelationPenalty(), GroupAUC(0.1, interval=(0.0, 0.5)), QuadraticAUCGap(0.1)):
         with pytest.raises(IncompatibleProblem, match="cannot be evaluated on mini-batches"):
             bind(term, y, groups)
