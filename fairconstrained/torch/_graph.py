@@ -14,25 +14,16 @@ __all__ = ["values_of", "weighted_values"]
 
 
 class _Values(torch.autograd.Function):
-    """Values of a point as a function of the scores, or a number with slopes that are known."""
-
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, point: Point, weights: np.ndarray | None, constant: float) -> Tensor:
-        ctx.point, ctx.weights, ctx.like = point, weights, (scores.shape, scores.dtype, scores.device)
-        # half precision would round values of the size of kappa
-        dtype = torch.promote_types(scores.dtype, torch.float32)
-        if weights is None:
-            return torch.from_numpy(point.values).to(scores.device, dtype)
-        return torch.tensor(float(weights @ point.values) + constant, dtype=dtype, device=scores.device)
+    def forward(ctx: Any, scores: Tensor, point: Point) -> Tensor:
+        ctx.point, ctx.like = point, (scores.shape, scores.dtype, scores.device)
+        return torch.from_numpy(point.values).to(scores.device, _precision(scores))
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         shape, dtype, device = ctx.like
-        if ctx.weights is None:
-            slopes = ctx.point.slopes(gradients[0].to("cpu", torch.float64).numpy())
-        else:
-            slopes = ctx.point.slopes(ctx.weights) * gradients[0].item()
-        return torch.from_numpy(slopes).to(device, dtype).view(shape), None, None, None
+        slopes = ctx.point.slopes(gradients[0].to("cpu", torch.float64).numpy())
+        return torch.from_numpy(slopes).to(device, dtype).view(shape), None
 
 
 def values_of(scores: Tensor, point: Point) -> Tensor:
@@ -48,9 +39,19 @@ def values_of(scores: Tensor, point: Point) -> Tensor:
     values : Tensor of shape (n_components,)
         On the device of the scores and of their type, single precision for half.
     """
-    return _Values.apply(scores, point, None, 0.0)
+    return _Values.apply(scores, point)
 
 
 def weighted_values(scores: Tensor, point: Point, weights: np.ndarray, constant: float) -> Tensor:
-    """Return ``weights @ values + constant``, with the values as from `values_of`; Tensor of shape ()."""
-    return _Values.apply(scores, point, weights, constant)
+    """Return the tangent of ``weights @ values + constant`` at the scores; Tensor of shape ().
+
+    It has the same value and slopes, and takes less time than a function of its own in the graph.
+    """
+    slopes, dtype = point.slopes(weights), _precision(scores)
+    offset = float(weights @ point.values - slopes @ point.own.scores) + constant
+    return scores.reshape(-1).to(dtype) @ torch.from_numpy(slopes).to(scores.device, dtype) + offset
+
+
+def _precision(scores: Tensor) -> torch.dtype:
+    """Type of the values: half precision would round values of the size of kappa."""
+    return torch.promote_types(scores.dtype, torch.float32)

@@ -16,6 +16,8 @@ class Own(NamedTuple):
 
     Attributes
     ----------
+    scores : ndarray of shape (n_own_rows,)
+        Their scores, in the order of the caller.
     n_rows : int
         Number of rows of the mini-batch, in all processes.
     places : slice
@@ -24,6 +26,7 @@ class Own(NamedTuple):
         Number of processes that share the mini-batch.
     """
 
+    scores: np.ndarray
     n_rows: int
     places: slice = slice(None)
     n_processes: int = 1
@@ -49,7 +52,7 @@ class Point(ABC):
     values: np.ndarray
 
     def __init__(self, term: Any, scores: np.ndarray, own: Own) -> None:
-        self.term, self.scores, self._own = term, scores, own
+        self.term, self.scores, self.own = term, scores, own
         self._scores = torch.from_numpy(scores)
         self._aux = term.initial_aux(scores) if getattr(term, "n_aux", 0) else np.empty(0)
         self._evaluate()
@@ -68,9 +71,9 @@ class Point(ABC):
         ``DistributedDataParallel`` takes the mean of the processes' gradients, and each of them has the part of its own
         rows. So the slopes are multiplied by the number of processes.
         """
-        slopes = np.zeros(self._own.n_rows)  # rows of weight zero keep these
+        slopes = np.zeros(self.own.n_rows)  # rows of weight zero keep these
         slopes[self.term.data.order] = self._ordered_slopes(weights)
-        return slopes if self._own.n_processes == 1 else slopes[self._own.places] * self._own.n_processes
+        return slopes if self.own.n_processes == 1 else slopes[self.own.places] * self.own.n_processes
 
 
 class RowLossPoint(Point):

@@ -48,10 +48,10 @@ class _OnBatches:
     def _batch(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> tuple[Batch, Own]:
         """Return the mini-batch, of all processes if they share it, and the places of the caller's rows in it."""
         rows = self._coder.rows(scores, y, groups, sample_weight)
-        own = Own(rows.codes.size)
+        own = Own(rows.scores, rows.scores.size)
         if self._distributed is not False and n_processes() > 1:
             rows, places = of_all_processes(rows, scores.device)
-            own = Own(rows.codes.size, places, n_processes())
+            own = Own(own.scores, rows.scores.size, places, n_processes())
         return self._coder.batch(rows), own
 
 
