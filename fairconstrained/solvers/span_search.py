@@ -23,7 +23,7 @@ from fairconstrained.views import Exact, FullBatch
 __all__ = ["SpanSearch"]
 
 #: Steps along a direction that are tried at first, in standard deviations of the scores.
-_STEPS = 0.02 * 2.0 ** np.arange(7)
+_STEPS = 0.02 * 2.0 ** np.arange(8)
 #: Thresholds that are tried in the search; the last one of all is chosen among all rows.
 _CUTS = 400
 #: Error rates that count as much as an excess of one, in turn. With the first, the search stays near thresholds that
@@ -31,8 +31,6 @@ _CUTS = 400
 _PRICES = (0.25, 0.5, 1.0, 2.0)
 #: Singular values of the directions, relative to the first one, below which a direction is left out.
 _RANK = 1e-3
-#: Prices with which the search scans along the directions.
-_N_SCANNED = 2
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
 #: Rounding of the metric that is no excess.
@@ -62,7 +60,7 @@ class SpanSearch(Solver):
     Parameters
     ----------
     max_iter : int, default=1
-        Scans along all directions, one after the other, for each of the first prices of an excess.
+        Scans along all directions, one after the other, for each price of an excess.
     max_directions : int, default=8
         Directions at most, those that move the scores most.
     search_rows : int, default=20000
@@ -217,9 +215,8 @@ class _Span:
     def _scanned(self, n_scans: int) -> tuple[np.ndarray, int]:
         """Steps from scans along one direction after the other and refinement, with one price after the other."""
         steps, n_sweeps = np.zeros(self.n_directions), 0
-        for place, price in enumerate(_PRICES):
-            scans = n_scans if place < _N_SCANNED else 0
-            for unit in np.tile(np.eye(self.n_directions), (scans, 1)):
+        for price in _PRICES:
+            for unit in np.tile(np.eye(self.n_directions), (n_scans, 1)):
                 tried = steps + np.concatenate([[0.0], _STEPS, -_STEPS])[:, None] * unit
                 values = [self.value(one, price) for one in tried]
                 n_sweeps += len(values)
