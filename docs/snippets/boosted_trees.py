@@ -57,7 +57,7 @@ held = FairBoostingClassifier(
 ).fit(X, y, sensitive_features=group)
 new_gap = held.constraint_values(X_new, y_new, sensitive_features=group_new)
 print(
-    f"{held.n_trees_} of {held.n_iter_} trees, gap of the validation rows {held.constraint_values_}, of new ones {new_gap}"
+    f"{held.n_trees_} of {held.n_iter_} trees, gap of validation rows {held.constraint_values_}, of new ones {new_gap}"
 )
 # end of validation rows
 assert held.constraint_values_["equalized_odds"] <= 0.05 + held.granularity_["equalized_odds"]

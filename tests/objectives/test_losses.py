@@ -260,3 +260,27 @@ def test_objective_on_batches_is_unbiased(make_data):
         draws.append(objective.on(batch).values(scores[drawn], column()).item())
     expected = objective.values(scores, column()).item()
     assert abs(np.mean(draws) - expected) < 4 * np.std(draws) / np.sqrt(len(draws))
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Squared()])
+def test_curvature_is_the_second_derivative(loss):
+    step = 1e-5
+    numeric = (loss.slope(SCORES + step, POSITIVE) - loss.slope(SCORES - step, POSITIVE)) / (2 * step)
+    torch.testing.assert_close(loss.curvature(SCORES, POSITIVE), numeric, atol=1e-8, rtol=1e-6)
+    torch.testing.assert_close(loss.curvature(SCORES, NEGATIVE), numeric, atol=1e-8, rtol=1e-6)
+
+
+@each_loss
+def test_curvature_is_positive_and_holds_newton_steps_short(loss):
+    for targets in (POSITIVE, NEGATIVE):
+        curvature = loss.curvature(SCORES, targets)
+        assert (curvature > 0).all()
+        if not isinstance(loss, Squared | Logistic):  # of these it is no bound, but the curvature itself
+            assert (loss.slope(SCORES, targets).abs() <= curvature * (1 + 1e-9)).all()
+
+
+def test_curvature_of_a_mean_counts_every_row_by_its_weight(make_data):
+    data = make_data(counts=(30, 20))
+    scores = torch.linspace(-1, 1, data.n_samples, dtype=torch.float64)
+    expected = data.weights * Logistic().curvature(scores, data.y)
+    torch.testing.assert_close(Logistic().bind(data).curvature(scores), expected)

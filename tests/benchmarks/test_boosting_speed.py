@@ -1,0 +1,47 @@
+"""The benchmark of boosted trees: a small run of all of it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchmarks import boosting_speed
+from fairconstrained.datasets import make_biased_classification
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def rows(monkeypatch):
+    X, y, groups = make_biased_classification(3000, 4, group_proportions=(0.6, 0.4), random_state=0)
+    table = pd.DataFrame(X).add_prefix("x")
+    table["kind"] = pd.Categorical(np.where(y, "a", "b"))
+    is_train = np.arange(3000) < 2000
+    kinds = {"array": X, "table": table}
+    made = {name: boosting_speed.Rows(features, y, groups, is_train) for name, features in kinds.items()}
+    monkeypatch.setattr(boosting_speed, "DATA", {name: lambda name=name: made[name] for name in made})
+    return made
+
+
+def test_a_line_for_every_method_and_split(rows):
+    table = boosting_speed.table(["array", "table"], n_splits=2, n_trees=20)
+    assert table.groupby(["data", "split"])["method"].nunique().eq(3).all()
+    bounded = table[table.method == "training rows"]
+    assert (bounded.excess <= bounded.granularity).all()
+    assert (bounded.train_gap <= boosting_speed.KAPPA + bounded.granularity + 1e-9).all()
+    assert bounded.times_lightgbm.gt(0).all()
+    assert table.test_accuracy.between(0.5, 1).all()
+
+
+def test_splits_have_the_size_of_the_official_one(rows):
+    first, second = boosting_speed.splits(rows["array"], 2)
+    np.testing.assert_array_equal(first, rows["array"].is_train)
+    assert first.sum() == second.sum()
+    assert (first != second).any()
+
+
+def test_a_quick_run_prints_and_writes_its_table(rows, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(boosting_speed, "save", lambda table, name: table.to_csv(tmp_path / f"{name}.csv"))
+    monkeypatch.setattr(boosting_speed, "set_threads", lambda threads: None)
+    boosting_speed.main(["array", "--quick"])
+    assert (tmp_path / "boosting_speed_quick.csv").is_file()
+    assert "training rows" in capsys.readouterr().out
