@@ -77,3 +77,15 @@ def test_the_record_of_many_rows_is_small():
     assert sketch.share_remembered == pytest.approx(1 / 4, rel=0.05)
     assert RowSketch.of(X).share_remembered == 1.0
     assert len(pickle.dumps(sketch.joined(many[:100]))) < 64_000
+
+
+def test_missing_values_are_equal_whatever_their_bits():
+    first, second = X.copy(), X.copy()
+    first[::3, 2] = np.nan
+    second[::3, 2] = np.array([0x7FF8000000000123], dtype=np.uint64).view(np.float64)[0]
+    np.testing.assert_array_equal(row_hashes(first), row_hashes(second))
+    assert (row_hashes(first) != row_hashes(X))[::3].all()
+
+
+def test_rows_may_have_any_shape():
+    np.testing.assert_array_equal(row_hashes(X.reshape(500, 3, 2)), row_hashes(X))
