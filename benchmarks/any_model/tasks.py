@@ -90,7 +90,12 @@ def run_task(task: Task) -> list[Row]:
 
 
 def measures(split: Split, notion: Notion, outcome: Outcome) -> Row:
-    """Gaps on both parts, and performance on new rows."""
+    """Gaps on both parts, and performance on new rows, with six digits."""
+    row = _exact_measures(split, notion, outcome)
+    return {name: float(f"{value:.6g}") if isinstance(value, float) else value for name, value in row.items()}
+
+
+def _exact_measures(split: Split, notion: Notion, outcome: Outcome) -> Row:
     test = notion.measure(split.test, outcome.test)
     train_gap = notion.measure(split.train, outcome.train).gap
     return {
