@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from joblib import cpu_count
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from typing_extensions import override
@@ -54,6 +55,8 @@ _REFUSED = {
     "num_threads": "use n_jobs",
     "n_jobs": "use n_jobs",
 }
+#: Rows that make another thread worth while beside what else is computed in a round.
+_ROWS_PER_THREAD = 100_000
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
 
 
@@ -100,7 +103,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
     callbacks : sequence of callable, optional
         Functions that are called with the record of every fifth tree, see `fairconstrained.callbacks`.
     n_jobs : int or None, default=None
-        Threads of LightGBM. None: those of OpenMP, of which a fit uses one for every 100,000 rows.
+        Threads that trees are grown with. None: one for every 100,000 rows, at least one.
     random_state : int, RandomState instance or None, default=None
         Seed of LightGBM, which draws nothing unless ``lgbm_params`` asks for it, and of the validation rows.
     warm_start : bool, default=False
@@ -165,7 +168,9 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
 
     def _model(self, data: FairData) -> BoostedTrees:
         params = self._tree_params(data.n_features)
-        return BoostedTrees(params, tuple(self._codes.categories), data.n_features)
+        # Said here, as LightGBM may bring an OpenMP of its own, which no limit of other libraries holds for.
+        n_threads = self.n_jobs or max(1, min(data.n_samples // _ROWS_PER_THREAD, cpu_count()))
+        return BoostedTrees(params | {"num_threads": n_threads}, tuple(self._codes.categories), data.n_features)
 
     def _tree_params(self, n_features: int) -> dict[str, Any]:
         """Parameters of LightGBM; raises ValueError for those that are not for ``lgbm_params``."""
@@ -176,7 +181,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
             raise ValueError(
                 "lgbm_params has another boosting than 'gbdt', but a prefix of the trees is to be a model."
             )
-        params = {"num_leaves": self.num_leaves, "num_threads": self.n_jobs or 0, **own}
+        params = {"num_leaves": self.num_leaves, **own}
         signs = self._signs(n_features)
         return params if signs is None else params | {"monotone_constraints": signs}
 
