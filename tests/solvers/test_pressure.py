@@ -1,0 +1,116 @@
+"""The pull of constraints on growing scores: its slopes, its limits, and how its multipliers react."""
+
+import numpy as np
+import pytest
+import torch
+
+from fairconstrained.constraints import DemographicParity, LossParity, StatisticalParity
+from fairconstrained.data import FairData
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.objectives import Logistic
+from fairconstrained.solvers._pressure import Pressure
+from fairconstrained.terms import Terms
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y, groups = make_biased_classification(400, 4, group_proportions=(0.6, 0.4), random_state=0)
+    return FairData.from_arrays(X, 2.0 * y - 1, groups, ("a", "b"))
+
+
+def pressure_on(data, *constraints, n_rounds=300):
+    terms = Terms(Logistic().bind(data), tuple(c.bind(data) for c in constraints), data)
+    return Pressure(terms, None, n_rounds), terms
+
+
+def scores_of(data, shift=1.0):
+    return data.X[:, 0] + shift * (data.codes == 0)
+
+
+def responding(pressure, scores):
+    """The pressure after it has seen how the scores respond: as freely as every row on its own."""
+    pressure.slopes(scores, 1e9)
+    pressure.observe(np.arange(scores.size, dtype=float), np.full(scores.size, 1 / scores.size))
+    return pressure
+
+
+def test_slopes_are_those_of_the_constraint_alone(data):
+    pressure, terms = pressure_on(data, LossParity(0.0))
+    scores = scores_of(data)
+    responding(pressure, scores).refine(scores, np.array([0.1]))
+    slopes, curvature = pressure.slopes(scores, 1e9)
+    point = terms.at_scores(torch.from_numpy(scores.copy()), np.empty(0))
+    active = (point.constraints > 0).astype(float)
+    direction = point.slopes(0.0, active)[0].numpy()
+    assert active.sum() == 1
+    factor = slopes @ direction / (direction @ direction)
+    assert factor > 0
+    np.testing.assert_allclose(slopes, factor * direction, atol=1e-15)
+    np.testing.assert_allclose(curvature / np.abs(slopes), (curvature / np.abs(slopes))[0])
+
+
+def test_slopes_are_at_most_thrice_those_of_the_objective(data):
+    pressure, _ = pressure_on(data, DemographicParity(0.01))
+    scores = scores_of(data)
+    responding(pressure, scores).refine(scores, np.array([0.3]))
+    slopes, _ = pressure.slopes(scores, 1e-4)
+    assert np.abs(slopes).sum() == pytest.approx(3e-4)
+
+
+def test_nothing_pulls_where_the_bound_holds(data):
+    pressure, _ = pressure_on(data, DemographicParity(0.9))
+    scores = scores_of(data)
+    responding(pressure, scores).refine(scores, np.array([-0.5]))
+    slopes, curvature = pressure.slopes(scores, 1.0)
+    assert not slopes.any()
+    assert not curvature.any()
+    assert not pressure.mean.any()
+
+
+def test_multipliers_rise_while_a_violation_lasts_and_fall_when_it_is_over(data):
+    pressure, _ = pressure_on(data, DemographicParity(0.05), n_rounds=30)
+    apart = scores_of(data, 1.5)
+    responding(pressure, apart)
+    sums = []
+    for scores in [apart] * 20:
+        pressure.refine(scores, np.array([0.3]))
+        pressure.slopes(scores, 1e9)
+        sums.append(sum(map(np.sum, pressure.components()[1])))
+    assert np.all(np.diff(sums) > 0)
+    constant = np.zeros_like(apart)
+    for _ in range(40):
+        pressure.refine(constant, np.array([-0.05]))
+        pressure.slopes(constant, 1e9)
+    assert sum(map(np.sum, pressure.components()[1])) < 0.7 * sums[-1]
+    assert (pressure.mean >= 0).all()
+
+
+def test_the_blur_falls_to_its_last_value(data):
+    pressure, _ = pressure_on(data, DemographicParity(0.05), n_rounds=30)
+    blurs = []
+    for _ in range(30):
+        blurs.append(pressure.blur)
+        pressure.slopes(scores_of(data), 1.0)
+    assert blurs[0] == 1.0
+    assert blurs[-1] == 0.1
+    assert np.all(np.diff(blurs) <= 0)
+
+
+def test_new_levels_begin_without_a_multiplier(data):
+    pressure, _ = pressure_on(data, StatisticalParity(0.05))
+    scores = scores_of(data, 2.0)
+    before = len(pressure.names)
+    pressure.refine(scores, np.array([0.4]))
+    after = len(pressure.names)
+    assert after > before
+    assert pressure.mean.shape == (after,)
+    assert not pressure.mean[before:].any()
+    pressure.slopes(scores, 1.0)  # of all levels
+
+
+def test_a_bound_of_none_has_no_margin(data):
+    pressure, _ = pressure_on(data, LossParity(None))
+    scores = scores_of(data)
+    pressure.refine(scores, np.array([-np.inf]))
+    slopes, _ = pressure.slopes(scores, 1.0)
+    assert not slopes.any()
