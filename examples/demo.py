@@ -17,13 +17,14 @@ import sklearn
 from fairlearn.postprocessing import ThresholdOptimizer
 from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
-from fairconstrained import PartialParityClassifier
+from fairconstrained import FairHeadClassifier, PartialParityClassifier
 from fairconstrained.datasets import load_law_school
 from fairconstrained.model_selection import best_feasible, get_fairness_scorer, pareto_front
 from fairconstrained.plotting import ParetoFrontDisplay
@@ -96,6 +97,14 @@ METHODS = {
         PartialParityClassifier(constraint="demographic_parity", objective="zero_one"),
         {"kappa": [0.1, 0.05, 0.02, 0.01]},
     ),
+    "FairHead on boosted trees": Method(
+        FairHeadClassifier(
+            HistGradientBoostingClassifier(max_iter=60, learning_rate=0.05, random_state=0),
+            PartialParityClassifier(constraint="demographic_parity", objective="zero_one"),
+            random_state=0,
+        ),
+        {"head__kappa": [0.1, 0.05, 0.02, 0.01]},
+    ),
     "LogisticRegression": Method(LogisticRegression(), {}),
     "ExponentiatedGradient": Method(Reduction(), {"bound": [0.1, 0.05, 0.02, 0.01]}, gives_scores=False),
     "ThresholdOptimizer": Method(Thresholds(), {}, gives_scores=False),
@@ -135,7 +144,7 @@ def search(name: str, X: pd.DataFrame, y: pd.Series, groups: pd.Series) -> pd.Da
 
 
 def _setting(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name.split('__')[1]}={value}" for name, value in parameters.items()) or "-"
+    return ", ".join(f"{name.rpartition('__')[2]}={value}" for name, value in parameters.items()) or "-"
 
 
 def report(results: pd.DataFrame) -> str:

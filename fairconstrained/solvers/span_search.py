@@ -33,6 +33,8 @@ _PRICES = (0.25, 0.5, 1.0, 2.0)
 _RANK = 1e-3
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
+#: Multiples of the scores, of which the decisions do not depend, but the smooth count of the errors does.
+_MULTIPLES = 2.0 ** np.arange(-2, 7)
 #: Rounding of the metric that is no excess.
 _ROUNDING = 1e-12
 
@@ -121,6 +123,7 @@ class SpanSearch(Solver):
         best = min(found, key=lambda steps: span.finished(steps)[1])
         steps, n_more = span.refined(best, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
         state, value = min((span.finished(each) for each in (best, steps)), key=lambda end: end[1])
+        state = _scaled(problem, state)
         scores = problem.scores(state)
         measured = problem.measured(scores)
         recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=problem.objective_at(state, scores), error=value)
@@ -280,6 +283,14 @@ class _Span:
         params = self.params - self.directions @ steps
         params[-1] -= cuts[best] - self.terms.threshold
         return params, float(worth[best])
+
+
+def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:
+    """Return the multiple of the distances from the threshold with the least smooth objective; decisions stay."""
+    origin = np.zeros_like(params)
+    origin[-1] = problem.threshold
+    multiples = [origin + factor * (params - origin) for factor in _MULTIPLES]
+    return min(multiples, key=lambda each: problem.objective_at(each, problem.scores(each)))
 
 
 def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
