@@ -173,6 +173,29 @@ class LinearModel(OutputModel, LinearMoments):
                 covariance += weight * np.outer(part - mean, part - mean)
         return means, covariances
 
+    def curvature(self, data: FairData, weights: np.ndarray) -> np.ndarray:
+        """Sum of the outer products of what multiplies the parameters in the scores, for a model with one copy.
+
+        Parameters
+        ----------
+        data : FairData
+        weights : ndarray of shape (n_samples,)
+            Weights of the rows.
+
+        Returns
+        -------
+        curvature : ndarray of shape (n_params, n_params)
+            Hessian in the parameters of a function whose second derivatives in the scores are the weights.
+        """
+        X, width = data.X, self.n_features
+        curvature = np.empty((self.n_params, self.n_params))
+        weighted = X.multiply(weights[:, None]).tocsr() if sp.issparse(X) else X * weights[:, None]
+        curvature[:width, :width] = _dense(X.T @ weighted)
+        if self.fit_intercept:
+            curvature[width, :width] = curvature[:width, width] = X.T @ weights
+            curvature[width, width] = weights.sum()
+        return curvature
+
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
         """Implement `ParametricModel.scaling_entries`; all of them."""
         return np.arange(self.n_params)

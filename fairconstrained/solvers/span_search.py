@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from scipy.optimize import minimize
 from scipy.special import expit
 from typing_extensions import override
 
+from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
@@ -153,7 +153,7 @@ class _Span:
 
     Attributes
     ----------
-    terms : Terms
+    terms : Problem
     params : ndarray of shape (n_params,)
         Coefficients and intercept of the unconstrained model.
     directions : ndarray of shape (n_params, n_directions)
@@ -172,29 +172,28 @@ class _Span:
     @classmethod
     def of(cls, problem: Problem, params: np.ndarray, most: int) -> _Span:
         """Find the directions at the unconstrained model."""
-        X = _dense(problem.data.X)
-        rows = np.column_stack([X, np.ones(len(X))])
-        scores = rows @ params
-        slopes = _slopes(problem, scores)
-        curvature = problem.data.weights.numpy() * expit(scores) * expit(-scores)
-        hessian = (rows * curvature[:, None]).T @ rows
+        model, data = cast(LinearModel, problem.model), problem.data
+        at_params, pullback = model.forward(params, data)
+        scores = at_params.numpy()
+        slopes = [pullback(slope) for slope in _slopes(problem, scores)]
+        hessian = model.curvature(data, data.weights.numpy() * expit(scores) * expit(-scores))
         hessian[np.diag_indices_from(hessian)] += 1e-6 * (hessian.trace() / len(hessian) + 1e-12)
-        raw = np.linalg.solve(hessian, rows.T @ slopes)
+        root = np.linalg.cholesky(hessian)
         # Directions that move the scores alike are one: the leading singular vectors of their moves.
-        left, sizes, _ = np.linalg.svd(np.linalg.cholesky(hessian).T @ raw, full_matrices=False)
+        steep = np.linalg.solve(root, np.column_stack([np.empty((params.size, 0)), *slopes]))
+        left, sizes, _ = np.linalg.svd(steep, full_matrices=False)
         kept = min(most, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
-        directions = np.linalg.solve(np.linalg.cholesky(hessian).T, left[:, :kept])
-        moves = rows @ directions
+        directions = np.linalg.solve(root.T, left[:, :kept])
+        moves = _moves(model, data, directions)
         deviation = moves.std(axis=0)
         deviation = np.where(deviation > 0, deviation, 1.0) / (scores.std() or 1.0)
         return cls(problem, params, directions / deviation, scores, moves / deviation)
 
-    def on(self, data: Any) -> _Span:
-        """The same directions on some of the rows."""
-        X = _dense(data.X)
-        rows = np.column_stack([X, np.ones(len(X))])
-        terms = self.terms.on(data)
-        return replace(self, terms=terms, scores=rows @ self.params, moves=rows @ self.directions)
+    def on(self, data: FairData) -> _Span:
+        """Return the same directions on some of the rows."""
+        model = cast(LinearModel, self.terms.model)
+        moves = _moves(model, data, self.directions)
+        return replace(self, terms=self.terms.on(data), scores=model.training_scores(self.params, data), moves=moves)
 
     @property
     def n_directions(self) -> int:
@@ -293,8 +292,8 @@ def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:
     return min(multiples, key=lambda each: problem.objective_at(each, problem.scores(each)))
 
 
-def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
-    """Slopes of all components of the constraints in the scores; ndarray of shape (n_samples, n_components).
+def _slopes(problem: Problem, scores: np.ndarray) -> list[torch.Tensor]:
+    """Slopes of all components of the constraints in the scores, each a Tensor of shape (n_samples,).
 
     The surrogate is a logistic function of width 1. So the slopes are the curvature of the logistic loss times a
     constant for every cell of rows, and the directions are regressions of the cells on the features.
@@ -303,9 +302,10 @@ def _slopes(problem: Problem, scores: np.ndarray) -> np.ndarray:
     smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
     near = replace(problem, constraints=tuple(smooth))
     point = near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
-    units = np.eye(point.constraints.size)
-    return np.column_stack([np.empty((scores.size, 0)), *(point.slopes(0.0, unit)[0].numpy() for unit in units)])
+    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
 
 
-def _dense(X: Any) -> np.ndarray:
-    return X.toarray() if sp.issparse(X) else X
+def _moves(model: LinearModel, data: FairData, directions: np.ndarray) -> np.ndarray:
+    """Changes of the scores for a step along every direction; ndarray of shape (n_samples, n_directions)."""
+    moves = [model.training_scores(direction, data) for direction in directions.T]
+    return np.column_stack([np.empty((data.n_samples, 0)), *moves])
