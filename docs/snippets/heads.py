@@ -37,8 +37,9 @@ assert model.status_ == "optimal"
 assert model.violation_ <= model.granularity_["demographic_parity"]
 assert abs(gap - 0.05) < 0.02
 free = trees.fit(X, y)
-print("without a bound", independence_gap(y_new, free.predict(X_new), sensitive_features=group_new), free.score(X_new, y_new))
-assert independence_gap(y_new, free.predict(X_new), sensitive_features=group_new) > 0.2
+free_gap = independence_gap(y_new, free.predict(X_new), sensitive_features=group_new)
+assert 0.24 < free_gap < 0.28
+assert 0.73 < free.score(X_new, y_new) < 0.77
 assert model.score(X_new, y_new) > free.score(X_new, y_new) - 0.08
 
 # decisions

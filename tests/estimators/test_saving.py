@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from torch import nn
 
 import fairconstrained as fc
@@ -74,6 +74,13 @@ MODELS = {
     "path": (
         fc.FairnessPathCV,
         lambda kind: classifier(kind(fc.PartialParityClassifier(), kappas=[None, 0.3], cv=2)),
+    ),
+    "head": (fc.FairHeadClassifier, lambda kind: classifier(kind(LogisticRegression(), cv=2, random_state=0))),
+    "head of numbers": (
+        fc.FairHeadRegressor,
+        lambda kind: kind(LinearRegression(), fc.PartialParityRegressor(0.3), cv=2, use_groups=True).fit(
+            X_NUMBERS, Y_NUMBERS, sensitive_features=GROUPS_NUMBERS
+        ),
     ),
     "certified": (
         fc.CertifiedFairClassifier,

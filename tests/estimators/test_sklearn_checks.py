@@ -23,14 +23,6 @@ from fairconstrained.estimators._boosting import BaseFairBoosting
 FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf": 0.0}
 
 
-def expected_to_fail(estimator):
-    """Checks that an estimator does not pass, with the reason."""
-    if not isinstance(estimator, BaseFairBoosting):
-        return {}
-    reason = "LightGBM cuts features into bins of rows, whatever their weights are, and splits of equal gain differ"
-    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
-
-
 # Fits with row weights and with repeated rows must agree to 1e-7. Under a penalty of 1e-4, rounding of the loss alone
 # moves the ten coefficients of fifteen rows by as much; hence the larger alphas, and a smooth network.
 # The checks pass no sensitive features, so there is one group, every constraint holds vacuously, and each fit
@@ -52,10 +44,11 @@ def expected_to_fail(estimator):
         FairBoostingRegressor(n_estimators=40, lgbm_params=FEW_ROWS),
         AUCFairClassifier(),
         LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.05, max_epochs=100),
-    ],
-    expected_failed_checks=expected_to_fail,
+    ]
 )
 def test_estimator_check(estimator, check):
+    if isinstance(estimator, BaseFairBoosting) and check.func.__name__.startswith("check_sample_weight_equivalence"):
+        pytest.skip("LightGBM cuts features into bins of rows, whatever their weights are")
     check(estimator)
 
 
