@@ -2,315 +2,17 @@
 
 from __future__ import annotations
 
-import copy
-import inspect
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
-from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.estimators import BaseFairEstimator, PartialParityClassifier, PartialParityRegressor
-from fairconstrained.estimators.saving import PlainState
-from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
-from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps
+from fairconstrained.checks.parameters import with_parameters
+from fairconstrained.estimators import PartialParityClassifier, PartialParityRegressor
+from fairconstrained.heads.base import FairHead, head_has
 
 __all__ = ["FairHeadClassifier", "FairHeadRegressor"]
-
-#: Attributes of the head that the whole model has, too.
-_OF_HEAD = (
-    "status_",
-    "constraint_values_",
-    "granularity_",
-    "violation_",
-    "objective_",
-    "multipliers_",
-    "prices_",
-    "n_iter_",
-    "n_evaluations_",
-    "history_",
-)
-
-
-def _head_has(method: str) -> Callable[[Any], bool]:
-    """Whether the head has a method."""
-
-    def check(self: FairHead) -> bool:
-        getattr(self._head, method)  # raises AttributeError
-        return True
-
-    return check
-
-
-@with_parameters
-class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEstimator):
-    """Scores of an estimator, and a head that is fitted on them under constraints; a subclass says which head.
-
-    Parameters
-    ----------
-    head : estimator, default=None
-        Estimator of this package that is fitted on the features of `CrossFittedScores`, with its own constraint,
-        ``kappa`` and objective, which searches reach as ``head__kappa``. None is the default of the class.
-
-    Attributes
-    ----------
-    head_ : estimator
-        The fitted head.
-    scores_ : CrossFittedScores
-        The transformer from rows to the features of the head.
-    estimator_ : estimator
-        The model of the target that scores new rows; with ``ensemble=True`` that of the first fold.
-    status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_, \
-            n_evaluations_, history_
-        The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
-        scored by models that have not seen it.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if the columns of the input have strings as names.
-    """
-
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
-    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
-    head: BaseFairEstimator | None = parameter(None, [BaseFairEstimator, None], kw_only=False)
-
-    #: Makes the head where none is given.
-    _default_head: ClassVar[Any]
-
-    @property
-    def _head(self) -> BaseFairEstimator:
-        """The fitted head, or before `fit` the one that is to be fitted."""
-        if "head_" in vars(self):
-            return self.head_
-        head = clone(self._default_head() if self.head is None else self.head)
-        head._on_scores = True
-        return head
-
-    def own_steps(self) -> Steps:
-        """Implement `HoldsPipeline.own_steps`: the scores and the head."""
-        params = {name: getattr(self, name) for name in CrossFittedScores._get_param_names()}
-        return [("scores", vars(self).get("scores_") or CrossFittedScores(**params)), ("head", self._head)]
-
-    def with_own_steps(self, steps: Sequence[tuple[str, Any]]) -> Self:
-        """Implement `HoldsPipeline.with_own_steps`."""
-        model = copy.copy(self)
-        (_, model.scores_), (_, model.head_) = steps
-        model._announce()
-        return model
-
-    def _announce(self) -> None:
-        """Set the fitted attributes that scikit-learn expects."""
-        self.n_features_in_ = self.scores_.n_features_in_
-        for holder, name in ((self.scores_, "feature_names_in_"), (self.head_, "classes_")):
-            if hasattr(holder, name):
-                setattr(self, name, getattr(holder, name))
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **fit_params: Any
-    ) -> Self:
-        """Fit the estimator by folds, and then the head on its scores.
-
-        Parameters
-        ----------
-        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-            Whatever the estimator accepts.
-        y : array-like of shape (n_samples,)
-            Target.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The group of every row, as the head takes it.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights, for the head, and for the estimator if it takes them.
-        **fit_params : dict
-            Further arguments of the head's `fit`, such as ``X_constraint`` of `MinorityRateClassifier`, whose rows are
-            scored as X is.
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error or an interruption occurs.
-
-        Raises
-        ------
-        TypeError
-            If the estimator has no scores.
-        ValueError
-            For invalid data or parameters, folds that lack a class or a group, and whatever estimator and head raise.
-
-        Warns
-        -----
-        ConvergenceWarning, FairnessWarning
-            As the head.
-        """
-        fitted = copy.copy(self)
-        for name in ("scores_", "head_"):
-            fitted.__dict__.pop(name, None)
-        (_, scores), (_, head) = fitted.own_steps()
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
-        given = {name: value for name, value in given.items() if value is not None}
-        for name in given.keys() - {"sensitive_features"}:
-            if not has_fit_parameter(head, name):
-                raise TypeError(f"{type(head).__name__}, the head, does not take {name} in fit.")
-        columns = {name: given[name] for name in ("sensitive_features", "sample_weight") if name in given}
-        features = scores.fit_transform(X, y, **columns)
-        if "X_constraint" in given:
-            given["X_constraint"] = scores.transform(given["X_constraint"])
-        taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
-        head.fit(features, y, **taken)
-        self.__dict__ = fitted.with_own_steps([("scores", scores), ("head", head)]).__dict__
-        return self
-
-    def _features(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Features of rows as the head takes them."""
-        check_is_fitted(self)
-        return self.scores_.transform(X, sensitive_features=sensitive_features)
-
-    def _ask(self, method: str, X: Any, sensitive_features: Any, *others: Any, **params: Any) -> Any:
-        """Call a method of the head on rows; it gets the groups if it takes them."""
-        features = self._features(X, sensitive_features)
-        function = getattr(self.head_, method)
-        if sensitive_features is not None and _takes_groups(function):
-            params["sensitive_features"] = sensitive_features
-        return function(features, *others, **params)
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Prediction of every row.
-
-        Parameters
-        ----------
-        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Needed, and used, only with ``use_groups=True`` and by heads that have a model for every group.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        return self._ask("predict", X, sensitive_features)
-
-    def score(
-        self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **params: Any
-    ) -> float:
-        """Score of the head: accuracy of a classifier, coefficient of determination of a regressor.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            Rows and their groups, as for `predict`.
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-        **params : dict
-            Further arguments of the head's ``score``, such as ``qid``.
-
-        Returns
-        -------
-        score : float
-        """
-        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
-        return self._ask("score", X, sensitive_features, y, **given)
-
-    def constraint_values(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> dict[str, float]:
-        """The metrics that the head bounds, exactly, on any rows.
-
-        Parameters
-        ----------
-        X, y, sensitive_features, sample_weight
-            Rows, targets, groups and weights, as in `fit`.
-
-        Returns
-        -------
-        values : dict
-            Values by the constraint's name, as in ``constraint_values_``.
-        """
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._ask("constraint_values", X, sensitive_features, y, **given)
-
-    def named_kappas(self) -> dict[str, float | None]:
-        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``, as the head does."""
-        return self._head.named_kappas()
-
-    def forget_rows(self) -> Self:
-        """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator.
-
-        Returns
-        -------
-        self : estimator
-
-        Raises
-        ------
-        NotFittedError
-            If the estimator is not fitted.
-        """
-        check_is_fitted(self)
-        for part in (self.scores_, self.head_):
-            part.forget_rows()
-        return self
-
-    @property
-    def estimator_(self) -> Any:
-        """The model of the target that scores new rows; with ``ensemble=True`` that of the first fold."""
-        return self._of_step("scores_").models_[0].base
-
-    @property
-    def _rows_seen(self) -> Any:
-        """Record of the rows of `fit`, by which they are known again."""
-        return self._of_step("scores_")._rows_seen
-
-    def _as_remembered(self, X: Any) -> Any:
-        """Rows as they are remembered."""
-        return CrossFittedScores._as_remembered(X)
-
-    def _decision_threshold(self) -> float:
-        """Score above which a classifier predicts the positive class."""
-        return self._head._decision_threshold()
-
-    def _of_step(self, name: str) -> Any:
-        """A fitted step; AttributeError without one, as `hasattr` expects it."""
-        if name not in vars(self):
-            raise AttributeError(f"{type(self).__name__} is not fitted yet, so it has no {name}.")
-        return vars(self)[name]
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_HEAD:
-            return getattr(self._of_step("head_"), name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "head_" in vars(self)
-
-    def _get_metadata_request(self) -> MetadataRequest:
-        """Request what the head requests besides the groups, such as ``qid``."""
-        request = super()._get_metadata_request()
-        inner = get_routing_for_object(self._head)
-        for method in ("fit", "score"):
-            own = getattr(request, method)
-            for name, alias in getattr(inner, method).requests.items():
-                if name not in own.requests:
-                    own.add_request(param=name, alias=alias)
-        return request
-
-    def __sklearn_tags__(self) -> Any:
-        tags, head = super().__sklearn_tags__(), get_tags(self._head)
-        for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
-            setattr(tags, name, getattr(head, name))
-        tags.input_tags = get_tags(self.estimator).input_tags
-        return tags
-
-
-def _takes_groups(function: Any) -> bool:
-    """Whether a method takes the groups."""
-    return "sensitive_features" in inspect.signature(function).parameters
 
 
 @with_parameters
@@ -372,7 +74,7 @@ class FairHeadClassifier(FairHead):
 
     _default_head = staticmethod(partial(PartialParityClassifier, 0.02, constraint="demographic_parity"))
 
-    @available_if(_head_has("predict_proba"))
+    @available_if(head_has("predict_proba"))
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probabilities of the classes, as the head has them.
 
@@ -387,7 +89,7 @@ class FairHeadClassifier(FairHead):
         """
         return self._ask("predict_proba", X, sensitive_features)
 
-    @available_if(_head_has("decision_function"))
+    @available_if(head_has("decision_function"))
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Scores of the head.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import Parallel, delayed
 
@@ -167,6 +168,8 @@ def fairness_path(
     >>> path.table["gap"].is_monotonic_decreasing
     True
     """
+    checked_last_step(estimator)
+    estimator = clone(estimator)  # a fitted one may hold a last step of other parameters
     last = checked_last_step(estimator)
     if param is None:
         _check_bounds(last)

@@ -284,6 +284,14 @@ def test_a_path_fits_the_model_once(rows, monkeypatch):
     assert path.models[0]._rows_seen is None
 
 
+def test_a_path_of_a_fitted_model_has_its_present_parameters(rows):
+    X, y, groups = rows
+    model = fitted(rows).set_params(head__alpha=0.5)
+    path = fairness_path(model, X, y, sensitive_features=groups, kappas=[0.1])
+    assert path.models[0].head_.alpha == 0.5
+    assert model.head_.alpha != 0.5
+
+
 def test_choice_of_kappa_certificates_and_reports(rows):
     X, y, groups = rows
     train, test = np.arange(900), np.arange(900, 1200)
