@@ -13,13 +13,13 @@ import numpy as np
 from sklearn.base import _fit_context
 from typing_extensions import override
 
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint, Constraint
 from fairconstrained.data import FairData
 from fairconstrained.domains import Domain
 from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
-from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators._saved import SavedByParameters
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
@@ -31,10 +31,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Solver, SolverResult, SpanSearch, best_rescaled, make_solver, solver_class
 
 #: Message where no iterate is within the bounds, but a multiple or a shift of one is.
-_RESCUED = (
-    "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken. Raise "
-    "kappa, give the model more freedom, or raise max_iter."
-)
+_RESCUED = "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken."
 
 __all__ = ["BaseFairEstimator"]
 
@@ -178,7 +175,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         state = best_rescaled(problem, [result.model_state, *result.candidates])
         rescued = result.status.is_infeasible and problem.holds(problem.scores(state))
         if rescued:  # the multipliers are those of another point, from which the bound was out of reach
-            return replace(result, model_state=state, message=_RESCUED, multipliers=None)
+            return replace(result, model_state=state, message=f"{_RESCUED} {self._remedy}", multipliers=None)
         return replace(result, model_state=state)
 
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:

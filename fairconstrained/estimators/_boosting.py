@@ -16,12 +16,13 @@ from typing_extensions import override
 
 from fairconstrained.callbacks import TrainingCallback
 from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
 from fairconstrained.estimators._held_out import HeldOut
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
@@ -39,22 +40,42 @@ __all__ = ["BaseFairBoosting"]
 
 #: Parameters of LightGBM that have a parameter of their own here, or would change what the trees are fitted to.
 _REFUSED = {
-    "objective": "use objective",
-    "num_iterations": "use n_estimators",
-    "n_estimators": "use n_estimators",
-    "num_boost_round": "use n_estimators",
-    "learning_rate": "use learning_rate",
-    "num_leaves": "use num_leaves",
-    "monotone_constraints": "use monotonic_cst",
-    "early_stopping_round": "use early_stopping_rounds",
-    "early_stopping_rounds": "use early_stopping_rounds",
-    "linear_tree": "leaves are constants",
-    "num_class": "there is one score",
-    "seed": "use random_state",
-    "random_state": "use random_state",
-    "num_threads": "use n_jobs",
-    "n_jobs": "use n_jobs",
+    **dict.fromkeys(("objective", "objective_type", "app", "application", "loss"), "use objective"),
+    **dict.fromkeys(
+        (
+            "num_iterations",
+            "num_iteration",
+            "n_iter",
+            "num_tree",
+            "num_trees",
+            "num_round",
+            "num_rounds",
+            "nrounds",
+            "num_boost_round",
+            "n_estimators",
+            "max_iter",
+        ),
+        "use n_estimators",
+    ),
+    **dict.fromkeys(("learning_rate", "shrinkage_rate", "eta"), "use learning_rate"),
+    **dict.fromkeys(("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"), "use num_leaves"),
+    **dict.fromkeys(("monotone_constraints", "monotone_constraint", "monotonic_cst", "mc"), "use monotonic_cst"),
+    **dict.fromkeys(
+        ("categorical_feature", "categorical_features", "categorical_column", "cat_feature", "cat_column"),
+        "use categorical_features",
+    ),
+    **dict.fromkeys(
+        ("early_stopping_round", "early_stopping_rounds", "early_stopping", "n_iter_no_change"),
+        "use early_stopping_rounds",
+    ),
+    **dict.fromkeys(("scale_pos_weight", "is_unbalance", "unbalance", "unbalanced_sets"), "use sample_weight"),
+    **dict.fromkeys(("linear_tree", "linear_trees"), "leaves are constants"),
+    **dict.fromkeys(("num_class", "num_classes"), "there is one score"),
+    **dict.fromkeys(("seed", "random_seed", "random_state"), "use random_state"),
+    **dict.fromkeys(("num_threads", "num_thread", "nthread", "nthreads", "n_jobs"), "use n_jobs"),
 }
+#: LightGBM's names of its way of boosting.
+_BOOSTING = ("boosting", "boosting_type", "boost")
 #: Rows that make another thread worth while beside what else is computed in a round.
 _ROWS_PER_THREAD = 100_000
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
@@ -177,7 +198,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
         own = dict(self.lgbm_params or {})
         for name in sorted(own.keys() & _REFUSED.keys()):
             raise ValueError(f"lgbm_params has {name!r}, which it cannot set: {_REFUSED[name]}.")
-        if own.get("boosting", own.get("boosting_type", "gbdt")) not in ("gbdt", "gbrt"):
+        if any(own.get(name, "gbdt") not in ("gbdt", "gbrt") for name in _BOOSTING):
             raise ValueError(
                 "lgbm_params has another boosting than 'gbdt', but a prefix of the trees is to be a model."
             )

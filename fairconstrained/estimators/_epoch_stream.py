@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import _fit_context
 from typing_extensions import override
 
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Fitted, Target
-from fairconstrained.estimators._rows import seed_of
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.problem import Problem, Start

@@ -14,9 +14,9 @@ from typing_extensions import override
 
 from fairconstrained.callbacks import StopTraining, TrainingCallback
 from fairconstrained.checks.messages import shortened
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._rows import seed_of
 from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult

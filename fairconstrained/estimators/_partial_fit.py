@@ -10,6 +10,7 @@ from sklearn.base import _fit_context
 from sklearn.utils.metaestimators import available_if
 
 from fairconstrained.checks.protected import protected_code
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints.auc_sets import side_names
 from fairconstrained.data import FairData
 from fairconstrained.estimators._announced import announced_classes, announced_groups, codes_of
@@ -18,7 +19,7 @@ from fairconstrained.estimators._bounded import constraint_name
 from fairconstrained.estimators._moment_stream import MomentStream, StreamFit, StreamSettings
 from fairconstrained.estimators._outcome import Fitted
 from fairconstrained.estimators._published import PAPER
-from fairconstrained.estimators._rows import checked_rows, seed_of
+from fairconstrained.estimators._rows import checked_rows
 from fairconstrained.estimators._saddle_stream import SaddleStream
 from fairconstrained.estimators.grouping import as_labels
 from fairconstrained.metrics.auc_sets import AUC_METRICS

@@ -1,4 +1,4 @@
-"""The rows that an estimator takes, checked before anything is computed from them, and the seed of what it draws."""
+"""The rows that an estimator takes, checked before anything is computed from them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from fairconstrained.checks.inputs import refuse_masked
 
-__all__ = ["check_squares", "checked_features", "checked_rows", "seed_of"]
+__all__ = ["check_squares", "checked_features", "checked_rows"]
 
 #: Names that a message lists.
 _LISTED = 10
@@ -88,14 +87,3 @@ def _listed(found: np.ndarray, columns: Any, ndim: int) -> str:
     names = found.tolist() if columns is None else np.asarray(columns)[found].tolist()
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return f" in the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:_LISTED]))}{more}"
-
-
-def seed_of(random_state: Any) -> int:
-    """A seed for what a fit draws.
-
-    None is a new one from the operating system, so that fits that draw nothing leave numpy's global generator alone; an
-    int always gives the same, and a RandomState goes one number further.
-    """
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    return int(check_random_state(random_state).randint(2**31))

@@ -6,11 +6,14 @@ from collections.abc import Hashable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from scipy.special import expit, logit
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.checks.inputs import as_table
+from fairconstrained.checks.messages import shortened
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.model_selection.response import get_response
 
@@ -71,7 +74,8 @@ class GroupTargets(NamedTuple):
     Attributes
     ----------
     columns : ndarray of int, of shape (n_samples, n_models)
-        The group of every row, or for groups that overlap, whether it belongs to each of them.
+        The group of every row, or for groups that overlap, whether it belongs to each of them; without rows in a
+        fitted model.
     labels : tuple
         Names of the groups.
     overlap : bool
@@ -114,15 +118,25 @@ class GroupTargets(NamedTuple):
         Raises
         ------
         ValueError
-            If a row belongs to a group that was not seen in `fit`; the message names it.
+            If a row belongs to a group that was not seen in `fit` (the message names it), and for a table of groups
+            that overlap with other columns or values than 0 and 1.
         """
         if not self.overlap:
             return np.eye(len(self.labels))[GroupEncoder.encode(sensitive_features, self.labels)][:, 1:]
-        table = as_table(sensitive_features)
-        columns = np.asarray(table.toarray() if hasattr(table, "toarray") else table.to_numpy(), dtype=float)
-        if columns.shape[1] != len(self.labels):
-            raise ValueError(f"sensitive_features has {columns.shape[1]} columns, in fit it had {len(self.labels)}.")
-        return columns
+        given = as_table(sensitive_features)
+        table = pd.DataFrame(given.toarray()) if sp.issparse(given) else given
+        if table.shape[1] != len(self.labels):
+            raise ValueError(f"sensitive_features has {table.shape[1]} columns, in fit it had {len(self.labels)}.")
+        if set(self.labels) == set(table.columns):
+            table = table[list(self.labels)]  # whatever their order is
+        elif not sp.issparse(given) and any(isinstance(name, str) for name in table.columns):
+            raise ValueError(
+                f"sensitive_features has the columns {shortened(list(table.columns))}, in fit it had "
+                f"{shortened(list(self.labels))}."
+            )
+        if not table.isin([0, 1]).all(axis=None):
+            raise ValueError("sensitive_features must hold True and False (or 1 and 0), as in fit.")
+        return table.to_numpy().astype(float)
 
 
 def group_probabilities(models: Mapping[int, Any], targets: GroupTargets, X: Any) -> np.ndarray:

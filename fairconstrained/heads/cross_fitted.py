@@ -19,7 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, assert_all_finite, check_random_state, column_or_1d, indexable
+from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
@@ -27,6 +27,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
 from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
@@ -103,19 +104,32 @@ class Columns:
     sensitive_features: Any
     sample_weight: np.ndarray | None
 
-    def metadata(self, model: Any, rows: np.ndarray, names: tuple[str, ...]) -> dict[str, Any]:
-        """The columns among ``names`` that a model's fit takes, at some rows."""
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+    def requested(self, model: Any, names: tuple[str, ...]) -> set[str]:
+        """The columns among ``names`` that a model requests for `fit` by metadata routing."""
         with config_context(enable_metadata_routing=True):
             try:
-                taken = set(get_routing_for_object(model).consumes("fit", given))
+                return set(get_routing_for_object(model).consumes("fit", self._given(names)))
             except NotImplementedError:  # a meta-estimator that cannot route
-                taken = set()
-        return {
+                return set()
+
+    def takes_weights(self, model: Any) -> bool:
+        """Whether a model's fit takes weights, requested or not."""
+        return has_fit_parameter(model, "sample_weight") or bool(self.requested(model, ("sample_weight",)))
+
+    def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
+        """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
+        requested = self.requested(model, names)
+        taken = {
             name: _safe_indexing(values, rows)
-            for name, values in given.items()
-            if name in taken or (name == "sample_weight" and has_fit_parameter(model, name))
+            for name, values in self._given(names).items()
+            if name in requested or (name == "sample_weight" and has_fit_parameter(model, name))
         }
+        # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
+        with config_context(enable_metadata_routing=bool(requested)):
+            return clone(model).fit(_safe_indexing(self.X, rows), y[rows], **taken)
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @with_parameters
@@ -135,7 +149,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     models_ : list of Models
         Models that score new rows: one, or with ``ensemble=True`` one for each fold.
     groups_ : GroupTargets
-        Groups of the rows of `fit`.
+        Names of the groups, and whether they overlap. The groups of the rows are not kept.
     basis_ : ScoreBasis
         Functions of scores and groups.
     n_features_in_ : int
@@ -154,7 +168,6 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
-    __metadata_request__fit_transform: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     #: Whether a table of booleans stands for groups that overlap.
@@ -201,12 +214,13 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         self._remember_rows(self._as_remembered(X))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, np.empty((y.size, 1)), ensure_non_negative=True)
-        self.groups_ = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
-        columns = Columns(X, y, self.groups_, sensitive_features, sample_weight)
+        targets = GroupTargets.of(sensitive_features, y.size, self._takes_overlapping_groups)
+        self.groups_ = targets._replace(columns=targets.columns[:0])
+        columns = Columns(X, y, targets, sensitive_features, sample_weight)
         self._check_estimators(columns)
         scores, groups = self._fitted_scores(columns)
         if self.use_groups and self.groups_.compares:
-            groups = self.groups_.indicators()
+            groups = targets.indicators()
         self.basis_ = ScoreBasis.of(scores, groups)
         return self.basis_.features(scores, groups)
 
@@ -268,7 +282,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if is_classifier(base):
             return base
         before = base.steps[:-1] if isinstance(base, Pipeline) else []
-        seed = check_random_state(self.random_state).randint(2**31)
+        seed = seed_of(self.random_state)
         return Pipeline([*before, ("groups", HistGradientBoostingClassifier(random_state=seed))])
 
     def _check_estimators(self, columns: Columns) -> None:
@@ -278,9 +292,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show
                 check_is_fitted(base)
             return
-        weights = columns.sample_weight
-        some = np.zeros(1, dtype=int)
-        if weights is not None and not columns.metadata(self.estimator, some, ("sample_weight",)):
+        if columns.sample_weight is not None and not columns.takes_weights(self.estimator):
             warnings.warn(
                 f"{type(self.estimator).__name__} does not take sample_weight; the weights are used by the head only.",
                 UserWarning,
@@ -323,7 +335,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if isinstance(given, Integral):
             classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
             cells = np.unique(np.stack([classes, targets.cells]), axis=1, return_inverse=True)[1].ravel()
-            seed = check_random_state(self.random_state).randint(2**31)
+            seed = seed_of(self.random_state)
             folds = cell_folds(int(given), cells, seed)
         else:
             splitter = check_cv(given, y, classifier=of_classes)
@@ -357,18 +369,13 @@ def _fit_and_score(
     estimator: Any, prefit: Any, group_estimator: Any, columns: Columns, train: np.ndarray, test: np.ndarray
 ) -> tuple[Models, np.ndarray, np.ndarray]:
     """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
-    X = _safe_indexing(columns.X, train)
     base = prefit
     if base is None:
-        taken = columns.metadata(estimator, train, ("sample_weight", "sensitive_features"))
-        with config_context(enable_metadata_routing=True):
-            base = clone(estimator).fit(X, columns.y[train], **taken)
+        base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features"))
     groups = {}
     if group_estimator is not None:
-        taken = columns.metadata(group_estimator, train, ("sample_weight",))
         for column, target in enumerate(columns.targets.columns.T):
-            with config_context(enable_metadata_routing=True):
-                groups[column] = clone(group_estimator).fit(X, target[train], **taken)
+            groups[column] = columns.fitted(group_estimator, target, train, ("sample_weight",))
     models = Models(base, groups)
     if not test.size:
         return models, np.empty((0, 0)), np.empty((0, 0))

@@ -150,7 +150,8 @@ class Growth:
         params: Mapping[str, Any],
     ) -> None:
         lgb = lightgbm()
-        options = {"verbosity": -1, "force_row_wise": True, **model.params, **params}
+        by_row = not model.params.get("force_col_wise", False)
+        options = {"verbosity": -1, "force_row_wise": by_row, **model.params, **params}
         options |= {"objective": "none", "metric": "none", "deterministic": True, "boost_from_average": False}
         columns = list(model.categorical)
         self._begin = begin

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from fairconstrained.torch._points import Point
 
@@ -20,6 +21,7 @@ class _Values(torch.autograd.Function):
         return torch.from_numpy(point.values).to(scores.device, _precision(scores))
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         shape, dtype, device = ctx.like
         slopes = ctx.point.slopes(gradients[0].to("cpu", torch.float64).numpy())

@@ -242,3 +242,11 @@ def test_wrong_training_rows_are_refused(natural):
     for term in (PairwiseAUC(), CorrelationPenalty(), GroupAUC(0.1, interval=(0.0, 0.5)), QuadraticAUCGap(0.1)):
         with pytest.raises(IncompatibleProblem, match="cannot be evaluated on mini-batches"):
             bind(term, y, groups)
+
+
+def test_there_are_no_second_derivatives(natural):
+    scores = natural.scores.clone().requires_grad_()
+    values = bind(RateGap(0.05), natural.y, natural.groups)(scores, natural.y, natural.groups).values
+    (slopes,) = torch.autograd.grad(values.square().sum(), scores, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        slopes.square().sum().backward()

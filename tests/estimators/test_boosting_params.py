@@ -1,0 +1,62 @@
+"""Parameters of LightGBM that a fit cannot honour are refused under all their names, and others reach it."""
+
+from __future__ import annotations
+
+import pytest
+
+from fairconstrained import FairBoostingClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.exceptions import ConvergenceWarning
+
+basic = pytest.importorskip("lightgbm.basic")
+
+ROWS = make_biased_classification(n_samples=200, random_state=0)
+REFUSED = {
+    "objective": "use objective",
+    "num_iterations": "use n_estimators",
+    "learning_rate": "use learning_rate",
+    "num_leaves": "use num_leaves",
+    "num_threads": "use n_jobs",
+    "seed": "use random_state",
+    "monotone_constraints": "use monotonic_cst",
+    "categorical_feature": "use categorical_features",
+    "early_stopping_round": "use early_stopping_rounds",
+    "linear_tree": "leaves are constants",
+    "num_class": "there is one score",
+    "is_unbalance": "use sample_weight",
+    "scale_pos_weight": "use sample_weight",
+}
+
+
+def fit(**params):
+    X, y, groups = ROWS
+    return FairBoostingClassifier(None, n_estimators=3, **params).fit(X, y, sensitive_features=groups)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_every_alias_of_a_parameter_is_refused(name):
+    aliases = basic._ConfigAliases._get_all_param_aliases()[name]
+    for alias in {name, *aliases}:
+        with pytest.raises(ValueError, match=f"lgbm_params has '{alias}', which it cannot set: {REFUSED[name]}"):
+            fit(lgbm_params={alias: 1})
+
+
+@pytest.mark.parametrize("alias", ["boosting", "boosting_type", "boost"])
+def test_other_kinds_of_boosting_are_refused(alias):
+    with pytest.raises(ValueError, match="another boosting than 'gbdt'"):
+        fit(lgbm_params={alias: "dart"})
+    assert fit(lgbm_params={alias: "gbdt"}).n_trees_ == 3
+
+
+def test_histograms_may_go_by_column():
+    assert fit(lgbm_params={"force_col_wise": True}).n_trees_ == 3
+
+
+def test_the_warning_names_parameters_that_there_are():
+    X, y, groups = ROWS
+    model = FairBoostingClassifier(0.0, constraint="statistical_parity", n_estimators=3)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(X, y, sensitive_features=groups)
+    text = " ".join(str(warning.message) for warning in caught)
+    assert "n_estimators" in text
+    assert "max_iter" not in text

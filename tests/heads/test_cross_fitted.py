@@ -1,0 +1,78 @@
+"""Cross-fitted scores: weights, seeds, and groups that overlap."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.heads import CrossFittedScores
+
+X, Y, GROUPS = make_biased_classification(n_samples=300, random_state=0)
+META = {
+    "calibrated": CalibratedClassifierCV(LogisticRegression(), cv=2),
+    "boosted": AdaBoostClassifier(n_estimators=2, random_state=0),
+    "bagged": BaggingClassifier(LogisticRegression(), 2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("name", META)
+def test_meta_estimators_take_weights_without_a_request(name, routing):
+    weights = np.random.default_rng(0).integers(1, 9, Y.size).astype(float)
+    features = []
+    for given in (None, weights):
+        scores = CrossFittedScores(META[name], group_estimator=None, cv=3, random_state=0)
+        with warnings.catch_warnings(), sklearn.config_context(enable_metadata_routing=routing):
+            warnings.simplefilter("error")
+            features.append(scores.fit_transform(X, Y, sensitive_features=GROUPS, sample_weight=given))
+    assert features[0].shape != features[1].shape or not np.allclose(*features)
+
+
+def test_numpys_generator_stays_as_it_was():
+    before = np.random.get_state()[1:3]  # noqa: NPY002
+    CrossFittedScores(LogisticRegression(), cv=3).fit(X, Y, sensitive_features=GROUPS)
+    after = np.random.get_state()[1:3]  # noqa: NPY002
+    assert (before[0] == after[0]).all()
+    assert before[1] == after[1]
+
+
+def test_groups_of_rows_are_not_kept():
+    scores = CrossFittedScores(LogisticRegression(), cv=3, random_state=0).fit(X, Y, sensitive_features=GROUPS)
+    assert scores.groups_.columns.size == 0
+    assert scores.groups_.labels == (0, 1)
+
+
+@pytest.fixture(scope="module")
+def overlapping():
+    table = pd.DataFrame({"a": GROUPS == 1, "b": X[:, 0] > 0})
+    return CrossFittedScores(LogisticRegression(), use_groups=True, cv=3).fit(X, Y, sensitive_features=table), table
+
+
+def test_groups_that_overlap_are_found_by_name(overlapping):
+    scores, table = overlapping
+    expected = scores.transform(X, sensitive_features=table)
+    for same in (table[["b", "a"]], table.to_numpy(), table.astype(int)):
+        np.testing.assert_array_equal(scores.transform(X, sensitive_features=same), expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.rename(columns={"b": "c"}), "has the columns .*'c'.* in fit it had .*'b'"),
+        (lambda table: table[["a"]], "has 1 columns, in fit it had 2"),
+        (lambda table: table * 7, "must hold True and False"),
+        (lambda table: table.astype(str), "must hold True and False"),
+    ],
+)
+def test_other_tables_of_groups_are_refused(overlapping, change, message):
+    scores, table = overlapping
+    with pytest.raises(ValueError, match=message):
+        scores.transform(X, sensitive_features=change(table))
