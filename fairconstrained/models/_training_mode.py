@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call
-from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.batchnorm import _BatchNorm, _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
 __all__ = ["TrainingMode"]
@@ -33,15 +33,16 @@ class TrainingMode:
 
     @cached_property
     def statistics(self) -> dict[str, torch.Size]:
-        """Names and shapes of the running means and variances of batch normalisation."""
-        normalised = [n for n, layer in self._module.named_modules() if isinstance(layer, _BatchNorm)]
+        """Names and shapes of the running means and variances of batch (and instance) normalisation."""
+        normalised = [n for n, layer in self._module.named_modules() if isinstance(layer, _NormBase)]
         names = {f"{name}.{kind}".lstrip(".") for name in normalised for kind in ("running_mean", "running_var")}
         return {name: buffer.shape for name, buffer in self._module.named_buffers() if name in names}
 
     @property
     def differs(self) -> bool:
         """Whether anything differs in training."""
-        return self.has_noise or any(isinstance(layer, _BatchNorm) for layer in self._module.modules())
+        has_batches = any(isinstance(layer, _BatchNorm) for layer in self._module.modules())
+        return self.has_noise or has_batches or bool(self.statistics)
 
     def outputs(self, named: dict[str, Tensor], inputs: Tensor, seed: int | None) -> Tensor:
         """Return the outputs with these parameters and statistics, in training mode if there is a seed.
@@ -57,14 +58,14 @@ class TrainingMode:
         """
         if seed is None:
             return functional_call(self._module, named, (inputs,))
-        counters = {n: b.clone() for n, b in self._module.named_buffers() if n.endswith("num_batches_tracked")}
+        buffers = {name: buffer.clone() for name, buffer in self._module.named_buffers()}  # those of the module stay
         with ExitStack() as at_end:
             if self.has_noise:
                 at_end.enter_context(torch.random.fork_rng([inputs.device] if inputs.is_cuda else []))
                 torch.manual_seed(seed)
             at_end.callback(self._module.eval)
             self._module.train()
-            return functional_call(self._module, counters | named, (inputs,))
+            return functional_call(self._module, buffers | named, (inputs,))
 
 
 def _dropped(layer: nn.Module) -> float:

@@ -221,6 +221,34 @@ def test_mini_batches_run_in_training_mode(make_data):
         assert (ends[0] - ends[1]) / 2e-6 == pytest.approx(gradient[k], abs=1e-6)
 
 
+class Counts(nn.Module):
+    """A layer with a buffer that training changes, and that nothing else knows of."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("factor", torch.ones(1))
+
+    def forward(self, x):
+        if self.training:
+            self.factor.add_(1.0)
+        return x * self.factor
+
+
+@pytest.mark.parametrize("layer", [nn.InstanceNorm1d(1, track_running_stats=True), Counts()])
+def test_training_leaves_nothing_in_the_module(make_data, layer):
+    batch = batch_of(make_data(counts=(9, 5)))
+    net = nn.Sequential(nn.Unflatten(1, (1, 3)), layer, nn.Flatten(), nn.Dropout(0.1), nn.Linear(3, 1))
+    model = ModuleModel(net, 3)
+    params = model.init(np.random.default_rng(0))
+    before = model.scores(params, batch.X)
+    model.forward(params, batch)
+    np.testing.assert_array_equal(model.scores(params, batch.X), before)
+    moved = model.after_step(params)
+    with torch.no_grad():
+        scores = model.fitted(moved)(torch.from_numpy(batch.X)).numpy().ravel()
+    np.testing.assert_allclose(scores, model.scores(moved, batch.X), rtol=1e-12)
+
+
 def test_the_gradient_of_chunks_drops_the_same(make_data):
     batch = batch_of(make_data(counts=(9, 5)))
     net = nn.Sequential(nn.Linear(3, 20), nn.Dropout(0.5), nn.Linear(20, 1))
