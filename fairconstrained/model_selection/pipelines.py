@@ -52,16 +52,19 @@ def steps_of(estimator: Any) -> Steps:
 
 @steps_of.register
 def _(estimator: Pipeline) -> Steps:
-    name, last = estimator.steps[-1]
-    inner = steps_of(last)
-    return [*estimator.steps[:-1], *([(name, last)] if len(inner) == 1 else inner)]
+    return _flat(estimator.steps)
 
 
 @steps_of.register
 def _(estimator: HoldsPipeline) -> Steps:
-    *before, (name, last) = estimator.own_steps()
+    return _flat(estimator.own_steps())
+
+
+def _flat(steps: Steps) -> Steps:
+    """Steps with those of the last one in its place, whose names begin with its name, so that none occurs twice."""
+    *before, (name, last) = steps
     inner = steps_of(last)
-    return [*before, *([(name, last)] if len(inner) == 1 else inner)]
+    return [*before, *((name if len(inner) == 1 else f"{name}.{own}", step) for own, step in inner)]
 
 
 @singledispatch
@@ -72,19 +75,21 @@ def with_steps(estimator: Any, steps: Steps) -> Any:
 
 @with_steps.register
 def _(estimator: Pipeline, steps: Steps) -> Any:
-    n_own = len(estimator.steps) - 1
     whole = copy.copy(estimator)
-    name, last = estimator.steps[-1]
-    whole.steps = [*steps[:n_own], (name, with_steps(last, steps[n_own:]))]
+    whole.steps = _nested(estimator.steps, steps)
     return whole
 
 
 @with_steps.register
 def _(estimator: HoldsPipeline, steps: Steps) -> Any:
-    own = estimator.own_steps()
-    name, last = own[-1]
-    n_own = len(own) - 1
-    return estimator.with_own_steps([*steps[:n_own], (name, with_steps(last, steps[n_own:]))])
+    return estimator.with_own_steps(_nested(estimator.own_steps(), steps))
+
+
+def _nested(own: Steps, steps: Steps) -> Steps:
+    """Own steps of an estimator, with their names, from the fitted ones of `steps_of`."""
+    *before, (name, last) = own
+    fitted = [(name, step) for (name, _), (_, step) in zip(before, steps, strict=False)]
+    return [*fitted, (name, with_steps(last, steps[len(before) :]))]
 
 
 def last_step(estimator: Any) -> Any:

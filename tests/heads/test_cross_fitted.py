@@ -11,7 +11,10 @@ import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
+from fairconstrained import FairHeadClassifier, PartialParityClassifier, fairness_path
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.heads import CrossFittedScores
 
@@ -76,3 +79,15 @@ def test_other_tables_of_groups_are_refused(overlapping, change, message):
     scores, table = overlapping
     with pytest.raises(ValueError, match=message):
         scores.transform(X, sensitive_features=change(table))
+
+
+def test_a_path_takes_steps_that_are_named_like_those_of_the_head():
+    head = FairHeadClassifier(LogisticRegression(), PartialParityClassifier(), cv=3, random_state=0)
+    inner = Pipeline([("scale", StandardScaler()), ("head", head)])
+    pipeline = Pipeline([("scores", StandardScaler()), ("scale", StandardScaler()), ("all", inner)])
+    (model,) = fairness_path(pipeline, X, Y, sensitive_features=GROUPS, kappas=[0.1]).models
+    assert [name for name, _ in model.steps] == ["scores", "scale", "all"]
+    assert [name for name, _ in model[-1].steps] == ["scale", "head"]
+    flat = Pipeline([("one", StandardScaler()), ("two", StandardScaler()), ("three", StandardScaler()), ("four", head)])
+    (expected,) = fairness_path(flat, X, Y, sensitive_features=GROUPS, kappas=[0.1]).models
+    np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
