@@ -119,7 +119,8 @@ class Multipliers:
         Raises
         ------
         ValueError
-            If there are other constraints than before, or fewer components.
+            If there are other constraints than before, or fewer components, or values that are not finite, from which
+            multipliers would not recover.
         """
         if not constraints:
             raise ValueError("lagrangian takes at least one constraint; without any, follow the loss itself.")
@@ -155,7 +156,7 @@ class Multipliers:
         RuntimeError
             If `lagrangian` was not called since the last step.
         ValueError
-            If there are other components than it had.
+            If there are other components than it had, or values that are not finite.
         """
         if self._last is None:
             raise RuntimeError("step follows lagrangian, which was not called since the last step.")
@@ -248,8 +249,14 @@ def _parts(constraints: Sequence[ConstraintValues | Tensor]) -> list[_Plain | Co
 
 
 def _joined(parts: Sequence[_Plain | ConstraintValues]) -> np.ndarray:
-    """Values of all components; ndarray of shape (n_components,)."""
-    return parts[0].numbers if len(parts) == 1 else np.concatenate([part.numbers for part in parts])
+    """Values of all components; ndarray of shape (n_components,). Raises ValueError if one is not finite."""
+    values = parts[0].numbers if len(parts) == 1 else np.concatenate([part.numbers for part in parts])
+    if not np.isfinite(values).all():
+        raise ValueError(
+            "the constraints have values that are not finite, as the scores do where training has diverged. Take a "
+            "smaller learning rate, or skip this mini-batch."
+        )
+    return values
 
 
 def _names(place: int, part: _Plain | ConstraintValues) -> tuple[str, ...]:

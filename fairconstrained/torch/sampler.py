@@ -50,7 +50,7 @@ class StratifiedBatchSampler(Sampler[list[int]]):
     Raises
     ------
     ValueError
-        If there are no rows, lengths differ, or a number is out of range.
+        If there are no rows, lengths differ, labels are no whole numbers, or a number is out of range.
 
     Examples
     --------
@@ -81,6 +81,8 @@ class StratifiedBatchSampler(Sampler[list[int]]):
                 "groups and y must have one entry for every row, got shapes "
                 f"{', '.join(str(column.shape) for column in columns)}."
             )
+        if any((column != np.round(column)).any() for column in columns):
+            raise ValueError("groups and y must hold labels, as each value is a stratum; they have fractions.")
         _, strata = np.unique(np.stack(columns), axis=1, return_inverse=True)
         strata = strata.reshape(-1)
         self._n_batches = -(-strata.size // (check_integer("batch_size", batch_size) * self._world))

@@ -227,3 +227,19 @@ def test_errors():
             multipliers.lagrangian(torch.zeros(()), *others)
     with pytest.raises(ValueError, match="the state is one of mode 'augmented_lagrangian'"):
         Multipliers("nupi").load_state_dict(multipliers.state_dict())
+
+
+@pytest.mark.parametrize("mode", sorted(MODES))
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_values_that_are_not_finite_leave_the_multipliers_as_they_were(mode, bad):
+    loop = Loop(mode, **OPTIONS[mode])
+    loop.run(3)
+    before = loop.multipliers.by_name()
+    wrong = torch.tensor([bad, 0.0]), torch.tensor(0.0)
+    with pytest.raises(ValueError, match="not finite"):
+        loop.multipliers.lagrangian(loss_of(loop.x), *wrong)
+    loop.multipliers.lagrangian(loss_of(loop.x), *values_of(loop.x))
+    with pytest.raises(ValueError, match="not finite"):
+        loop.multipliers.step(*wrong)
+    assert loop.multipliers.by_name() == before
+    loop.run(1)

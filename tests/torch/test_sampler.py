@@ -84,10 +84,17 @@ def test_it_feeds_a_loader():
     assert torch.equal(torch.cat(seen).sort().values, torch.arange(400))
 
 
+def test_labels_of_any_type():
+    expected = list(StratifiedBatchSampler(GROUPS, LABELS, batch_size=40))
+    for labels in (LABELS.astype(float), torch.from_numpy(LABELS).float(), LABELS.astype(bool)):
+        assert list(StratifiedBatchSampler(GROUPS, labels, batch_size=40)) == expected
+
+
 def test_errors():
     for arguments, options, message in [
         ((GROUPS, LABELS[:9]), {"batch_size": 4}, "one entry for every row"),
         ((GROUPS[:0],), {"batch_size": 4}, "one entry for every row"),
+        ((GROUPS, LABELS + 0.5), {"batch_size": 4}, "they have fractions"),
         ((GROUPS,), {"batch_size": 0}, "batch_size must be an integer of at least 1"),
         ((GROUPS,), {"batch_size": 4, "min_rows": 0}, "min_rows must be an integer of at least 1"),
         ((GROUPS,), {"batch_size": 4, "rank": 2, "num_replicas": 2}, "rank must be at least 0 and less than"),
