@@ -26,6 +26,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
 
+from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators.remembers import RemembersRows
@@ -202,7 +203,8 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         TypeError
             If the estimator has no scores.
         ValueError
-            For invalid data, and for folds that lack a class or a group that the models need.
+            For invalid data, for folds that lack a class or a group that the models need, and for a fitted model and
+            the rows of its own fit, where it remembers them, as the estimators of this package do.
         """
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
@@ -291,6 +293,13 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
             with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show
                 check_is_fitted(base)
+            share = overlap_with_fit(base, columns.X).share
+            if share:
+                raise ValueError(
+                    f"{share:.0%} of the rows are among those that {type(base).__name__} was fitted on. There its "
+                    "scores are too good, and so would the bound be. Pass rows that were held out, or fit it by folds "
+                    "(cv=5)."
+                )
             return
         if columns.sample_weight is not None and not columns.takes_weights(self.estimator):
             warnings.warn(

@@ -62,7 +62,8 @@ class Plan:
     def transformers(self) -> Pipeline | None:
         """New transformers of the pipeline, not fitted; None if there are none."""
         steps = steps_of(clone(self.estimator))[:-1]
-        return Pipeline(steps) if steps else None
+        options = self.estimator.get_params(deep=False) if isinstance(self.estimator, Pipeline) else {}
+        return Pipeline(**options | {"steps": steps}) if steps else None
 
     def fit_transformed(self, rows: Rows, transformers: Pipeline | None) -> Rows:
         """Rows as the last step sees them in training."""

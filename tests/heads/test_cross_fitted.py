@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -91,3 +92,24 @@ def test_a_path_takes_steps_that_are_named_like_those_of_the_head():
     flat = Pipeline([("one", StandardScaler()), ("two", StandardScaler()), ("three", StandardScaler()), ("four", head)])
     (expected,) = fairness_path(flat, X, Y, sensitive_features=GROUPS, kappas=[0.1]).models
     np.testing.assert_array_equal(model.predict_proba(X), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_the_rows_of_a_finished_models_own_fit_are_refused(frozen):
+    own = Pipeline([("scale", StandardScaler()), ("fair", PartialParityClassifier(0.2))])
+    with sklearn.config_context(enable_metadata_routing=True):
+        own.fit(X[:200], Y[:200], sensitive_features=GROUPS[:200])
+    options = {"group_estimator": None, "cv": 5 if frozen else "prefit"}
+    scores = CrossFittedScores(FrozenEstimator(own) if frozen else own, **options)
+    with pytest.raises(ValueError, match="67% of the rows are among those that Pipeline was fitted on"):
+        scores.fit(X, Y, sensitive_features=GROUPS)
+    scores.fit(X[200:], Y[200:], sensitive_features=GROUPS[200:])
+    own[-1].forget_rows()
+    scores.fit(X, Y, sensitive_features=GROUPS)
+
+
+def test_a_path_keeps_the_cache_of_a_pipeline(tmp_path):
+    steps = [("one", StandardScaler()), ("two", StandardScaler()), ("fair", PartialParityClassifier())]
+    path = fairness_path(Pipeline(steps, memory=str(tmp_path)), X, Y, sensitive_features=GROUPS, kappas=[0.2])
+    assert path.models[0].memory == str(tmp_path)
+    assert list(tmp_path.rglob("*.pkl"))
