@@ -92,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
     save(found, f"head_speed{'_quick' if options.quick else ''}")
     print(found.to_string(float_format=lambda value: f"{value:.4g}"))
     if not options.quick:
-        shown = found.fillna("").map(lambda value: f"{value:.3g}" if isinstance(value, float) else value)
+        shown = found.map(lambda value: f"{value:.3g}" if isinstance(value, float) else value).replace("nan", "")
         shown.to_csv(DOCS / "benchmarks" / "head_speed.csv", index=False)
 
 

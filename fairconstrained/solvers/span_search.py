@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 import torch
@@ -110,19 +110,26 @@ class SpanSearch(Solver):
         random_state: np.random.Generator,
         callback: Callback | None = None,
     ) -> SolverResult:
-        """Implement `Solver.solve`; a ``start`` is not used."""
-        free = self._unconstrained(problem, random_state)
+        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on from the steps found there."""
+        known = None if start is None else start.on(problem.data).solver_state
+        known = known if isinstance(known, _Known) and known.free.size == problem.n_params else None
+        free, n_evaluations = (known.free, 0) if known else self._unconstrained(problem, random_state)
         recorder = Recorder(callback, self.verbose)
-        span = _Span.of(problem, free.model_state, self.max_directions)
+        span = _Span.of(problem, free, self.max_directions)
         rows = problem.data
         if rows.n_samples > self.search_rows and problem.works_on_other_rows:
             begin = span.on(rows.thinned(random_state, self.search_rows))
         else:
             begin = span
-        found, n_sweeps = begin.searched(self.max_iter, random_state)
+        near = known is not None and known.steps.size == span.n_directions and bool(known.steps.any())
+        found, n_sweeps = begin.searched_near(known.steps) if known is not None and near else ([], 0)
+        if not near or span.n_directions > 1:  # of several directions the best steps may lie elsewhere
+            more, n_more = begin.searched(self.max_iter, random_state)
+            found, n_sweeps = found + more, n_sweeps + n_more
         best = min(found, key=lambda steps: span.finished(steps)[1])
         steps, n_more = span.refined(best, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
-        state, value = min((span.finished(each) for each in (best, steps)), key=lambda end: end[1])
+        steps = min((best, steps), key=lambda each: span.finished(each)[1])
+        state, value = span.finished(steps)
         state = _scaled(problem, state)
         scores = problem.scores(state)
         measured = problem.measured(scores)
@@ -131,20 +138,29 @@ class SpanSearch(Solver):
             model_state=state,
             status=Status.OPTIMAL if measured.excess <= 0 else Status.INFEASIBLE,
             n_iter=1,
-            n_evaluations=free.n_evaluations + 2,
+            n_evaluations=n_evaluations + 2,
             objective=problem.objective_at(state, scores),
             constraint_values=measured.values,
             surrogate_violation=float(measured.violations.max(initial=0.0)),
             multipliers=None if problem.constraints else {},
             history=tuple(recorder.records),
-            candidates=(free.model_state,),
+            start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Known(free, steps)),
+            candidates=(free,),
         )
 
     @staticmethod
-    def _unconstrained(problem: Problem, rng: np.random.Generator) -> SolverResult:
+    def _unconstrained(problem: Problem, rng: np.random.Generator) -> tuple[np.ndarray, int]:
         """Minimise the first objective on the way to the one that counts errors, without constraints."""
         smooth = problem.objective.loss.path()[0].bind(problem.data)
-        return AugmentedLagrangian().solve(replace(problem, objective=smooth, constraints=()), None, rng)
+        found = AugmentedLagrangian().solve(replace(problem, objective=smooth, constraints=()), None, rng)
+        return found.model_state, found.n_evaluations
+
+
+class _Known(NamedTuple):
+    """Parameters of the unconstrained model, and the steps that were found for a bound."""
+
+    free: np.ndarray
+    steps: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +229,11 @@ class _Span:
             found += [start, steps]
             n_evaluations += n_smooth + n_sweeps
         return found, n_evaluations
+
+    def searched_near(self, steps: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """Steps near those of another bound, and the number of sweeps that they took."""
+        found, n_sweeps = self.refined(steps, _PRICES[-1], share=0.5, n_sweeps=15 + 10 * self.n_directions)
+        return [steps, found], n_sweeps
 
     def _scanned(self, n_scans: int) -> tuple[np.ndarray, int]:
         """Steps from scans along one direction after the other and refinement, with one price after the other."""

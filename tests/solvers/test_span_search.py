@@ -117,3 +117,15 @@ def test_constant_features(rows):
 def test_other_problems_are_refused(rows, params, needs):
     with pytest.raises(IncompatibleProblem, match=f"solver 'span_search' needs .*{needs}.*'augmented_lagrangian'"):
         fitted(rows, **{"constraint": "demographic_parity", **params})
+
+
+def test_a_warm_start_goes_on_from_the_steps_of_another_bound(rows):
+    X, y, groups = rows
+    cold = fitted(rows, 0.04, constraint="demographic_parity")
+    warm = fitted(rows, 0.08, constraint="demographic_parity", warm_start=True)
+    first = warm.n_evaluations_
+    warm.set_params(kappa=0.04).fit(X, y, sensitive_features=groups)
+    assert warm.n_evaluations_ < first  # without those of the unconstrained model
+    assert warm.history_[0]["n_sweeps"] < cold.history_[0]["n_sweeps"]
+    assert warm.constraint_values_["demographic_parity"] <= 0.04
+    assert np.mean(warm.predict(X) != y) <= np.mean(cold.predict(X) != y) + 0.004
