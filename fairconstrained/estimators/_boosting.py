@@ -117,7 +117,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
     validation_fraction : float or None, default=None
         Share of every group (and class) that no tree is fitted to. ``kappa`` then bounds the metrics on *these* rows,
         ``constraint_values_`` and ``objective_`` are theirs, and the number of trees is the one that is best there.
-        None: all of this refers to the training rows, which trees can learn by heart.
+        None: all of this refers to the training rows, which trees can memorise.
     early_stopping_rounds : int or None, default=None
         End when the objective on the validation rows, within the bounds, has not improved for so many trees. Those of
         the first half do not count, as the bounds may not hold there yet. Needs ``validation_fraction``.
@@ -295,7 +295,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
 
     @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
-        """Only where the bounds do not hold: another multiple of scores within them would learn rows by heart."""
+        """Only where the bounds do not hold: another multiple of scores within them would overfit the rows."""
         return super()._rescaled(problem, result) if result.status.is_infeasible else result
 
     @override

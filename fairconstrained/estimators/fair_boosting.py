@@ -47,7 +47,7 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     Lagrangian in the scores, and the multipliers follow the gap, see `fairconstrained.solvers.NewtonBoosting`. The
     result has the number of trees T of least objective among those whose *exact* gap is at most ``kappa``.
 
-    Trees can learn the bound by heart: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
+    Trees can overfit the bound: with ``kappa=0.02`` on the training rows, gaps of new rows are larger, see
     :doc:`/guide/boosted_trees`. ``validation_fraction`` bounds the gap of rows that no tree is fitted to.
 
     Parameters
