@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.estimators.saving import PlainState
 from fairconstrained.heads.cross_fitted import CrossFits, CrossFittedScores
+from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
 from fairconstrained.model_selection.pipelines import HoldsPipeline, Steps
 
-__all__ = ["FairHead", "head_has"]
+__all__ = ["FairHead"]
 
 #: Attributes of the head that the whole model has, too.
 _OF_HEAD = (
@@ -37,18 +38,8 @@ _OF_HEAD = (
 )
 
 
-def head_has(method: str) -> Callable[[Any], bool]:
-    """Whether the head has a method."""
-
-    def check(self: FairHead) -> bool:
-        getattr(self._head, method)  # raises AttributeError
-        return True
-
-    return check
-
-
 @with_parameters
-class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEstimator):
+class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     """Scores of an estimator, and a head that is fitted on them under constraints; a subclass says which head.
 
     Parameters
@@ -75,17 +66,17 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
     estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
     head: BaseFairEstimator | None = parameter(None, [BaseFairEstimator, None], kw_only=False)
 
+    _kept: ClassVar[str] = "head_"
     #: Makes the head where none is given.
     _default_head: ClassVar[Any]
 
     @property
-    def _head(self) -> BaseFairEstimator:
+    @override
+    def _answering(self) -> BaseFairEstimator:
         """The fitted head, or before `fit` the one that is to be fitted."""
         if "head_" in vars(self):
             return self.head_
@@ -96,21 +87,13 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
     def own_steps(self) -> Steps:
         """Implement `HoldsPipeline.own_steps`: the scores and the head."""
         params = {name: getattr(self, name) for name in CrossFittedScores._get_param_names()}
-        return [("scores", vars(self).get("scores_") or CrossFittedScores(**params)), ("head", self._head)]
+        return [("scores", vars(self).get("scores_") or CrossFittedScores(**params)), ("head", self._answering)]
 
     def with_own_steps(self, steps: Sequence[tuple[str, Any]]) -> Self:
         """Implement `HoldsPipeline.with_own_steps`."""
         model = copy.copy(self)
         (_, model.scores_), (_, model.head_) = steps
-        model._announce()
         return model
-
-    def _announce(self) -> None:
-        """Set the fitted attributes that scikit-learn expects."""
-        self.n_features_in_ = self.scores_.n_features_in_
-        for holder, name in ((self.scores_, "feature_names_in_"), (self.head_, "classes_")):
-            if hasattr(holder, name):
-                setattr(self, name, getattr(holder, name))
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
@@ -172,6 +155,7 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
         check_is_fitted(self)
         return self.scores_.transform(X, sensitive_features=sensitive_features)
 
+    @override
     def _ask(self, method: str, X: Any, sensitive_features: Any, *others: Any, **params: Any) -> Any:
         """Call a method of the head on rows; it gets the groups if it takes them."""
         features = self._features(X, sensitive_features)
@@ -179,21 +163,6 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
         if sensitive_features is not None and _takes_groups(function):
             params["sensitive_features"] = sensitive_features
         return function(features, *others, **params)
-
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Prediction of every row.
-
-        Parameters
-        ----------
-        X : {array-like, DataFrame, sparse matrix} of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Needed, and used, only with ``use_groups=True`` and by heads that have a model for every group.
-
-        Returns
-        -------
-        y_pred : ndarray of shape (n_samples,)
-        """
-        return self._ask("predict", X, sensitive_features)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None, **params: Any
@@ -236,7 +205,7 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``, as the head does."""
-        return self._head.named_kappas()
+        return self._answering.named_kappas()
 
     def forget_rows(self) -> Self:
         """Forget which rows the model was fitted on; see ``forget_rows`` of an estimator.
@@ -271,7 +240,7 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
 
     def _decision_threshold(self) -> float:
         """Score above which a classifier predicts the positive class."""
-        return self._head._decision_threshold()
+        return self._answering._decision_threshold()
 
     def _of_step(self, name: str) -> Any:
         """A fitted step; AttributeError without one, as `hasattr` expects it."""
@@ -284,25 +253,18 @@ class FairHead(CrossFits, HoldsPipeline, PlainState, MetaEstimatorMixin, BaseEst
             return getattr(self._of_step("head_"), name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return "head_" in vars(self)
+    @override
+    def _of_fitted(self, name: str) -> Any:
+        return getattr(self._of_step("head_" if name == "classes_" else "scores_"), name)
 
     def _get_metadata_request(self) -> MetadataRequest:
         """Request what the head requests besides the groups, such as ``qid``."""
-        request = super()._get_metadata_request()
-        inner = get_routing_for_object(self._head)
-        for method in ("fit", "score"):
-            own = getattr(request, method)
-            for name, alias in getattr(inner, method).requests.items():
-                if name not in own.requests:
-                    own.add_request(param=name, alias=alias)
-        return request
+        return with_requests_of(super()._get_metadata_request(), self._answering)
 
     def __sklearn_tags__(self) -> Any:
-        tags, head = super().__sklearn_tags__(), get_tags(self._head)
+        tags, head = super().__sklearn_tags__(), get_tags(self._answering)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
             setattr(tags, name, getattr(head, name))
-        tags.input_tags = get_tags(self.estimator).input_tags
         return tags
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar
-
-import numpy as np
-from sklearn.utils.metaestimators import available_if
 
 from fairconstrained.checks.parameters import with_parameters
 from fairconstrained.estimators import PartialParityClassifier, PartialParityRegressor
-from fairconstrained.heads.base import FairHead, head_has
+from fairconstrained.heads.base import FairHead
 
 __all__ = ["FairHeadClassifier", "FairHeadRegressor"]
 
@@ -69,40 +65,7 @@ class FairHeadClassifier(FairHead):
     ('optimal', True)
     """
 
-    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
     _default_head = staticmethod(partial(PartialParityClassifier, 0.02, constraint="demographic_parity"))
-
-    @available_if(head_has("predict_proba"))
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Probabilities of the classes, as the head has them.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            Rows and their groups, as for `predict`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-        """
-        return self._ask("predict_proba", X, sensitive_features)
-
-    @available_if(head_has("decision_function"))
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the head.
-
-        Parameters
-        ----------
-        X, sensitive_features
-            Rows and their groups, as for `predict`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-        """
-        return self._ask("decision_function", X, sensitive_features)
 
 
 @with_parameters

@@ -9,23 +9,34 @@ import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.estimators.saving import PlainState
 
-__all__ = ["DelegatesToFitted"]
+__all__ = ["DelegatesToFitted", "with_requests_of"]
 
 
 def _final_estimator_has(method: str) -> Callable[[Any], bool]:
     """Whether the fitted model, or before `fit` the estimator, has a method."""
 
     def check(self: DelegatesToFitted) -> bool:
-        getattr(getattr(self, self._kept, self.estimator), method)  # raises AttributeError
+        getattr(self._answering, method)  # raises AttributeError
         return True
 
     return check
+
+
+def with_requests_of(request: MetadataRequest, model: Any) -> MetadataRequest:
+    """Add to the metadata that `fit` and `score` request what those of a model request, such as ``qid``."""
+    inner = get_routing_for_object(model)
+    for method in ("fit", "score"):
+        own = getattr(request, method)
+        for name, alias in getattr(inner, method).requests.items():
+            if name not in own.requests:
+                own.add_request(param=name, alias=alias)
+    return request
 
 
 class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
@@ -39,6 +50,11 @@ class DelegatesToFitted(PlainState, MetaEstimatorMixin, BaseEstimator):
     estimator: Any
     #: Name of the attribute with the fitted model.
     _kept: ClassVar[str] = "estimator_"
+
+    @property
+    def _answering(self) -> Any:
+        """The fitted model, or before `fit` the estimator."""
+        return getattr(self, self._kept, self.estimator)
 
     def _ask(self, method: str, X: Any, sensitive_features: Any) -> Any:
         """Call a method of the fitted model, with the groups if it requests them."""

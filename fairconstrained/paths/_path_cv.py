@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval
-from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
+from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.model_selection.delegation import DelegatesToFitted
+from fairconstrained.model_selection.delegation import DelegatesToFitted, with_requests_of
 from fairconstrained.model_selection.pipelines import before_last_step, last_step
 from fairconstrained.paths._fairness_path import fairness_path
 from fairconstrained.paths._result import FairnessPath
@@ -228,13 +228,5 @@ class FairnessPathCV(ChoiceParameters, DelegatesToFitted):
 
     def _get_metadata_request(self) -> MetadataRequest:
         """Request whatever the estimator requests besides the groups, such as ``qid``."""
-        request = super()._get_metadata_request()
-        last = last_step(self.estimator)
-        if isinstance(last, BaseFairEstimator):
-            inner = get_routing_for_object(last)
-            for method in ("fit", "score"):
-                own = getattr(request, method)
-                for name, alias in getattr(inner, method).requests.items():
-                    if name not in own.requests:
-                        own.add_request(param=name, alias=alias)
-        return request
+        request, last = super()._get_metadata_request(), last_step(self.estimator)
+        return with_requests_of(request, last) if isinstance(last, BaseFairEstimator) else request

@@ -342,7 +342,7 @@ def test_regressors(rows):
     assert model.violation_ <= model.granularity_["statistical_parity"]
     assert model.score(X, y) > 0.3
     assert not hasattr(model, "predict_proba")
-    assert FairHeadRegressor(LinearRegression())._head.get_params()["kappa"] == 0.02
+    assert FairHeadRegressor(LinearRegression())._answering.get_params()["kappa"] == 0.02
     assert FairHeadRegressor(LinearRegression(), random_state=0).fit(X, y, sensitive_features=groups).violation_ <= 0.01
 
 
