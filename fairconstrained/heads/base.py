@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context, clone, is_classifier
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRequest
@@ -71,6 +71,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     head: BaseFairEstimator | None = parameter(None, [BaseFairEstimator, None], kw_only=False)
 
     _kept: ClassVar[str] = "head_"
+    #: Whether the head is a classifier.
+    _classifies: ClassVar[bool]
     #: Makes the head where none is given.
     _default_head: ClassVar[Any]
 
@@ -123,7 +125,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         Raises
         ------
         TypeError
-            If the estimator has no scores.
+            If the estimator has no scores, or the head is of another kind.
         ValueError
             For invalid data or parameters, folds that lack a class or a group, and whatever estimator and head raise.
 
@@ -136,6 +138,9 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         for name in ("scores_", "head_"):
             fitted.__dict__.pop(name, None)
         (_, scores), (_, head) = fitted.own_steps()
+        if is_classifier(head) != self._classifies:
+            kind = "classifier" if self._classifies else "regressor or ranker"
+            raise TypeError(f"head must be a {kind} of this package, got {head!r}.")
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, **fit_params}
         given = {name: value for name, value in given.items() if value is not None}
         for name in given.keys() - {"sensitive_features"}:
@@ -144,7 +149,8 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         columns = {name: given[name] for name in ("sensitive_features", "sample_weight") if name in given}
         features = scores.fit_transform(X, y, **columns)
         if "X_constraint" in given:
-            given["X_constraint"] = scores.transform(given["X_constraint"])
+            own = given.get("sensitive_features_constraint")
+            given["X_constraint"] = scores.transform(given["X_constraint"], sensitive_features=own)
         taken = {name: value for name, value in given.items() if has_fit_parameter(head, name)}
         head.fit(features, y, **taken)
         self.__dict__ = fitted.with_own_steps([("scores", scores), ("head", head)]).__dict__

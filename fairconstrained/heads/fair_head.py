@@ -21,8 +21,8 @@ class FairHeadClassifier(FairHead):
     .. math:: \min_v \; f(v \cdot z) \quad \text{s.t.} \quad \mathrm{gap}(v \cdot z) \le \kappa,
 
     where the head says what the objective f and the gaps are. Rows are scored by models of the folds that they are not
-    in, so that ``kappa`` bounds the gap on rows that the model has not seen; and a head of a dozen numbers cannot learn
-    the rows of the constraint by heart. A path over ``kappa`` (`fairness_path`) fits the model once and the heads only.
+    in, so that ``kappa`` bounds the gap on rows that the model has not seen; and a head of a dozen numbers hardly
+    overfits the rows of the constraint. A path over ``kappa`` (`fairness_path`) fits the model once and the heads only.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class FairHeadClassifier(FairHead):
 
     Notes
     -----
-    Without the group at prediction, the best classifier under bounds on rates is a threshold on
+    Without the group at prediction, the best classifier under demographic parity is a threshold on
     :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`, which is why the head needs the groups'
-    probabilities; with ``group_estimator=None`` it only bends the scores.
+    probabilities; with ``group_estimator=None`` it is a function of the scores alone.
 
     References
     ----------
@@ -65,6 +65,7 @@ class FairHeadClassifier(FairHead):
     ('optimal', True)
     """
 
+    _classifies = True
     _default_head = staticmethod(partial(PartialParityClassifier, 0.02, constraint="demographic_parity"))
 
 
@@ -93,4 +94,5 @@ class FairHeadRegressor(FairHead):
     True
     """
 
+    _classifies = False
     _default_head = staticmethod(partial(PartialParityRegressor, 0.02))

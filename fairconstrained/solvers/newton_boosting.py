@@ -238,11 +238,19 @@ class _Run:
             multipliers=multipliers,
         )
 
+    def _decides_alike(self, scores: np.ndarray) -> bool:
+        """Whether all rows get the same decision, where decisions are bounded."""
+        positive = scores > self.judged.threshold
+        on_decisions = any(c.decision_threshold is not None for c in self.judged.constraints)
+        return on_decisions and bool(positive.all() or not positive.any())
+
     def result(self) -> SolverResult:
         """The best prefix, with multipliers for a next run."""
         best = self.best
         assert best is not None  # the start is measured
         is_within = best.measured.excess <= 0 and (best.state.n_trees > 0 or not self.n_grown)
+        # One decision for all rows keeps bounds on rates; it counts as kept only where more trees decide so, too.
+        is_within &= not (self._decides_alike(best.judged) and not self._decides_alike(self.others))
         self.model.remember(best.state, self.judged.data, best.judged)
         self.model.remember(best.state, self.problem.data, best.own)
         components, multipliers = self.pressure.components()

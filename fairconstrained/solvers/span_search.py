@@ -52,9 +52,9 @@ class SpanSearch(Solver):
     their rates come from one sorting. :math:`\lambda` is found by scans along the directions and by the method of
     Nelder and Mead, on a part of the rows and then on all.
 
-    For bounds on rates the best classifier of all is of this form if the features hold the probabilities of label and
-    group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`. Few numbers are chosen, so
-    that the bound holds on new rows as well as sampling allows.
+    Under demographic parity the best classifier of all is of this form if the features hold the probabilities of label
+    and group: a threshold on :math:`P(y = 1 \mid x) - \sum_g \lambda_g P(g \mid x) / P(g)`. Few numbers are chosen,
+    so that little of the bound is learnt from the noise of the rows.
 
     Takes objectives that count errors (``objective="zero_one"``), constraints on decisions, and linear scores with an
     intercept, shared by all groups. There are no multipliers.
@@ -136,7 +136,7 @@ class SpanSearch(Solver):
         recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=problem.objective_at(state, scores), error=value)
         return SolverResult(
             model_state=state,
-            status=Status.OPTIMAL if measured.excess <= 0 else Status.INFEASIBLE,
+            status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
             n_iter=1,
             n_evaluations=n_evaluations + 2,
             objective=problem.objective_at(state, scores),

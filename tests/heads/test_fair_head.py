@@ -145,6 +145,9 @@ def test_a_share_on_other_rows_is_bounded_on_their_scores(rows):
     X, y, groups = rows
     model = FairHeadClassifier(BASE, MinorityRateClassifier(rate="indicator"), random_state=0)
     model.fit(X, y, sensitive_features=groups, X_constraint=X[:500], sensitive_features_constraint=groups[:500])
+    known = FairHeadClassifier(BASE, MinorityRateClassifier(rate="indicator"), use_groups=True, random_state=0)
+    known.fit(X, y, sensitive_features=groups, X_constraint=X[:500], sensitive_features_constraint=groups[:500])
+    assert known.status_ == "optimal"
     positive = model.predict(X[:500]) == 1
     minority = groups[:500] == 1
     assert positive[minority].sum() >= 0.2 * positive.sum() - 1
@@ -389,6 +392,7 @@ ERRORS = {
     "overlap": ({"cv": ShuffleSplit(3, random_state=0)}, ValueError, "every row must be in exactly one"),
     "cv": ({"cv": "many"}, ValueError, "'cv' parameter"),
     "head": ({"head": LogisticRegression()}, ValueError, "'head' parameter"),
+    "kind": ({"head": PartialParityRegressor()}, TypeError, "head must be a classifier of this package"),
 }
 
 
