@@ -68,7 +68,7 @@ print(ranking.constraint_values_, ranking.constraint_values(X_new, y_new, sensit
 # end of a finished model
 assert ranking.violation_ <= ranking.granularity_["inter_group"]
 assert ranking.constraint_values(X_new, y_new, sensitive_features=group_new)["inter_group"] < 0.05
-assert ranking.scores_.models_[0].base.estimator is finished
+assert ranking.scores_.models_[0].base is finished
 
 # who knows the group
 known = FairHeadClassifier(trees, decisions, use_groups=True, random_state=0).fit(X, y, sensitive_features=group)

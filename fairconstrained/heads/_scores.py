@@ -17,10 +17,19 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.groups import GroupEncoder, Groups
 from fairconstrained.model_selection.response import get_response
 
-__all__ = ["GroupTargets", "base_scores", "group_probabilities"]
+__all__ = ["GroupTargets", "base_scores", "classifies", "group_probabilities"]
 
+#: Methods of a classifier that gives scores.
+_WITH_SCORES = ("decision_function", "predict_proba")
 #: Probabilities are taken as at least this far from 0 and 1: forests are certain, and their log-odds infinite.
 _CERTAINTY = 1e-5
+
+
+def classifies(model: Any) -> bool:
+    """Whether a model is a classifier; one that is none of scikit-learn's kind is, if it has scores."""
+    if hasattr(model, "__sklearn_tags__"):
+        return is_classifier(model)
+    return any(hasattr(model, name) for name in _WITH_SCORES)
 
 
 def base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarray:
@@ -45,16 +54,17 @@ def base_scores(model: Any, X: Any, sensitive_features: Any = None) -> np.ndarra
     ValueError
         If a score is not finite.
     """
-    if is_classifier(model) and not any(hasattr(model, name) for name in ("decision_function", "predict_proba")):
+    if classifies(model) and not any(hasattr(model, name) for name in _WITH_SCORES):
         raise TypeError(
             f"{type(model).__name__} has neither decision_function nor predict_proba, so it has no scores for a head. "
             "Take a classifier with scores, such as one in CalibratedClassifierCV."
         )
-    if not is_classifier(model):
+    if not classifies(model):
         scores = np.asarray(get_response(model, X, "predict", sensitive_features=sensitive_features).values, float)
     elif hasattr(model, "predict_proba"):
         shares = get_response(model, X, "predict_proba", sensitive_features=sensitive_features).values
         shares = np.clip(np.asarray(shares, dtype=float), _CERTAINTY, 1 - _CERTAINTY)
+        shares = shares[:, 1] if shares.ndim == 2 and shares.shape[1] == 2 else shares  # of a model without classes_
         scores = np.asarray(logit(shares)) if shares.ndim == 1 else np.log(shares)
     else:
         response = get_response(model, X, "decision_function", sensitive_features=sensitive_features)

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import _fit_context, clone, is_classifier
+from sklearn.base import BaseEstimator, _fit_context, clone, is_classifier
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRequest
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from typing_extensions import override
@@ -67,7 +66,6 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}
 
-    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
     head: BaseFairEstimator | None = parameter(None, [BaseFairEstimator, None], kw_only=False)
 
     _kept: ClassVar[str] = "head_"
@@ -268,9 +266,11 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         return with_requests_of(super()._get_metadata_request(), self._answering)
 
     def __sklearn_tags__(self) -> Any:
-        tags, head = super().__sklearn_tags__(), get_tags(self._answering)
+        tags, head = BaseEstimator.__sklearn_tags__(self), get_tags(self._answering)
         for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
             setattr(tags, name, getattr(head, name))
+        if hasattr(self._base, "__sklearn_tags__"):  # others are finished models of any kind
+            tags.input_tags = get_tags(self._base).input_tags
         return tags
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -13,30 +11,33 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from pandas.util import hash_pandas_object
-from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing, assert_all_finite, column_or_1d, indexable
+from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
+from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
-from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
+from fairconstrained.heads._fits import Columns, fit_and_score, scored
+from fairconstrained.heads._scores import GroupTargets, classifies
 from fairconstrained.model_selection.cell_folds import cell_folds
+from fairconstrained.model_selection.pipelines import last_step
 
 __all__ = ["CrossFits", "CrossFittedScores"]
 
 _PREFIT = "prefit"
+#: Estimators: with ``fit``, or finished models of any kind that give scores.
+_ANY = [HasMethods("fit"), HasMethods("predict_proba"), HasMethods("decision_function")]
 
 
 @with_parameters
@@ -51,9 +52,10 @@ class CrossFits:
         fitted already; then the rows given to `fit` must not be those that it was fitted on.
     group_estimator : estimator, "auto" or None, default="auto"
         Classifier that estimates the group of a row from its features, for predictions that do not know the group.
-        "auto" is a copy of ``estimator`` or, if that is a regressor, `HistGradientBoostingClassifier` after the
-        transformers of its pipeline. Give a pipeline that selects columns where only some may be used for it. None: the
-        scores of ``estimator`` are all that there is, for those who may not model the sensitive attribute.
+        "auto" is a copy of ``estimator`` or, if that is a regressor or under a bound itself,
+        `HistGradientBoostingClassifier` after the transformers of its pipeline. Give a pipeline that selects columns
+        where only some may be used for it. None: the scores of ``estimator`` are all that there is, for those who may
+        not model the sensitive attribute.
     use_groups : bool, default=False
         Whether predictions know the group itself, in place of an estimate; then they need ``sensitive_features``.
     cv : int, cross-validation splitter, iterable or "prefit", default=5
@@ -70,7 +72,7 @@ class CrossFits:
         Verbosity of joblib's progress messages about the folds.
     """
 
-    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
+    estimator: Any = parameter(allowed=_ANY, kw_only=False)
     group_estimator: Any = parameter("auto", [HasMethods("fit"), StrOptions({"auto"}), None])
     use_groups: bool = parameter(False, ["boolean"])
     cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT})])
@@ -79,58 +81,10 @@ class CrossFits:
     random_state: Any = parameter(None, ["random_state"])
     verbose: int = parameter(0, ["verbose"])
 
-
-@dataclass(frozen=True, eq=False)
-class Models:
-    """A model of the target and models of the groups that were fitted on the same rows.
-
-    Attributes
-    ----------
-    base : estimator
-    groups : dict from int to estimator
-        One for each column of the group targets; empty where groups are not estimated.
-    """
-
-    base: Any
-    groups: Mapping[int, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Rows that models are fitted on, with what belongs to them; None where there are no weights."""
-
-    X: Any
-    y: np.ndarray
-    targets: GroupTargets
-    sensitive_features: Any
-    sample_weight: np.ndarray | None
-
-    def requested(self, model: Any, names: tuple[str, ...]) -> set[str]:
-        """The columns among ``names`` that a model requests for `fit` by metadata routing."""
-        with config_context(enable_metadata_routing=True):
-            try:
-                return set(get_routing_for_object(model).consumes("fit", self._given(names)))
-            except NotImplementedError:  # a meta-estimator that cannot route
-                return set()
-
-    def takes_weights(self, model: Any) -> bool:
-        """Whether a model's fit takes weights, requested or not."""
-        return has_fit_parameter(model, "sample_weight") or bool(self.requested(model, ("sample_weight",)))
-
-    def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
-        """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
-        requested = self.requested(model, names)
-        taken = {
-            name: _safe_indexing(values, rows)
-            for name, values in self._given(names).items()
-            if name in requested or (name == "sample_weight" and has_fit_parameter(model, name))
-        }
-        # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
-        with config_context(enable_metadata_routing=bool(requested)):
-            return clone(model).fit(_safe_indexing(self.X, rows), y[rows], **taken)
-
-    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+    @property
+    def _base(self) -> Any:
+        """The estimator itself, where it is in a `FrozenEstimator`."""
+        return self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
 
 
 @with_parameters
@@ -210,7 +164,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(-1, 1) is one column.")
         X, y = indexable(X, column_or_1d(y, warn=True))
         assert_all_finite(y, input_name="y")
-        if is_classifier(self.estimator):
+        if classifies(self._base):
             check_classification_targets(y)
         validate_data(self, X, skip_check_array=True)
         self._remember_rows(self._as_remembered(X))
@@ -248,7 +202,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         if getattr(X, "ndim", 2) == 1:
             raise ValueError("X must have two dimensions, got one. Reshape your data: X.reshape(1, -1) is one row.")
         validate_data(self, X, reset=False, skip_check_array=True)
-        by_model = [_scored(models, self.groups_, X, sensitive_features) for models in self.models_]
+        by_model = [scored(models, self.groups_, X, sensitive_features) for models in self.models_]
         scores, groups = (np.mean(parts, axis=0) for parts in zip(*by_model, strict=True))
         if self.use_groups and self.groups_.compares:
             if sensitive_features is None:
@@ -280,8 +234,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
             return None
         if not isinstance(self.group_estimator, str):
             return self.group_estimator
-        base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
-        if is_classifier(base):
+        base = self._base
+        # A copy of an estimator under a bound would lack the groups of its own bound.
+        if classifies(base) and hasattr(base, "get_params") and not isinstance(last_step(base), BaseFairEstimator):
             return base
         before = base.steps[:-1] if isinstance(base, Pipeline) else []
         seed = seed_of(self.random_state)
@@ -290,7 +245,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     def _check_estimators(self, columns: Columns) -> None:
         """Raise or warn about what an estimator cannot do."""
         if self._is_prefit:
-            base = self.estimator.estimator if isinstance(self.estimator, FrozenEstimator) else self.estimator
+            base = self._base
             with suppress(TypeError):  # no estimator of scikit-learn's kind: whether it is fitted, its scores will show
                 check_is_fitted(base)
             share = overlap_with_fit(base, columns.X).share
@@ -315,9 +270,9 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         fits = [(train, test) for train, test in folds]
         if not self.ensemble:
             fits.append((every, every[:0]))  # the final models
-        base = self.estimator if self._is_prefit else None
+        base = self._base if self._is_prefit else None
         done = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_fit_and_score)(self.estimator, base, self._group_model, columns, train, test)
+            delayed(fit_and_score)(self.estimator, base, self._group_model, columns, train, test)
             for train, test in fits
         )
         self.models_ = [models for models, _, _ in done][-1 if not self.ensemble else 0 :]
@@ -339,7 +294,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         y, targets, every = columns.y, columns.targets, np.arange(columns.y.size)
         if self._is_prefit and self._group_model is None:
             return [(every, every)]
-        of_classes = is_classifier(self.estimator)
+        of_classes = classifies(self._base)
         given = 5 if isinstance(self.cv, str) else self.cv
         if isinstance(given, Integral):
             classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
@@ -372,29 +327,3 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
                         f"the training rows of fold {number} of {len(folds)} lack {n_missing} of {n_known} {what}; "
                         "take other or fewer folds, or merge small groups."
                     )
-
-
-def _fit_and_score(
-    estimator: Any, prefit: Any, group_estimator: Any, columns: Columns, train: np.ndarray, test: np.ndarray
-) -> tuple[Models, np.ndarray, np.ndarray]:
-    """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
-    base = prefit
-    if base is None:
-        base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features"))
-    groups = {}
-    if group_estimator is not None:
-        for column, target in enumerate(columns.targets.columns.T):
-            groups[column] = columns.fitted(group_estimator, target, train, ("sample_weight",))
-    models = Models(base, groups)
-    if not test.size:
-        return models, np.empty((0, 0)), np.empty((0, 0))
-    features = columns.sensitive_features
-    given = None if features is None else _safe_indexing(features, test)
-    return models, *_scored(models, columns.targets, _safe_indexing(columns.X, test), given)
-
-
-def _scored(models: Models, targets: GroupTargets, X: Any, sensitive_features: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Scores of rows, and the probabilities of their groups; two ndarrays of n_samples rows."""
-    scores = base_scores(models.base, X, sensitive_features)
-    none = np.empty((scores.shape[0], 0))
-    return scores, group_probabilities(models.groups, targets, X) if models.groups else none

@@ -414,3 +414,10 @@ def test_a_constraint_of_a_users_own_parameters(rows):
     model = fitted(rows, constraint=DemographicParity(0.2))
     model.set_params(constraint__kappa=0.1)
     assert model.constraint.kappa == 0.1
+
+
+def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
+    X, y, groups = rows
+    with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
+        model = FairBoostingClassifier(0.05, n_estimators=3, num_leaves=4).fit(X, y, sensitive_features=groups)
+    assert model.status_ != "completed"

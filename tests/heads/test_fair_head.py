@@ -243,11 +243,33 @@ def test_a_finished_model_is_not_fitted_again(rows, wrapped):
     before = base.theta_.copy()
     params = {"estimator": FrozenEstimator(base)} if wrapped else {"estimator": base, "cv": "prefit"}
     model = fitted((X[600:], y[600:], groups[600:]), **params)
-    assert model.scores_.models_[0].base is params["estimator"]
+    assert model.scores_.models_[0].base is base
     np.testing.assert_array_equal(base.theta_, before)
     assert model.violation_ <= model.granularity_["demographic_parity"]
     alone = fitted((X[600:], y[600:], groups[600:]), **params, group_estimator=None)
     np.testing.assert_array_equal(alone.predict(X[600:]), alone.head_.predict(alone.scores_.transform(X[600:])))
+
+
+class Foreign:
+    """A finished model that is none of scikit-learn's kind."""
+
+    def predict_proba(self, X):
+        share = 1 / (1 + np.exp(-X[:, 0]))
+        return np.column_stack([1 - share, share])
+
+
+def test_a_finished_model_of_any_kind(rows):
+    X = rows[0]
+    model = fitted(rows, Foreign(), cv="prefit")
+    assert model.violation_ <= model.granularity_["demographic_parity"]
+    assert is_classifier(model)
+    np.testing.assert_array_equal(fitted(rows, FrozenEstimator(Foreign())).predict(X), model.predict(X))
+    assert model.scores_.transform(X).shape[1] == 13
+
+
+def test_groups_are_not_estimated_by_a_model_under_a_bound(rows):
+    model = fitted(rows, PartialParityClassifier(0.2), cv=2)
+    assert isinstance(model.scores_.models_[0].groups[0][-1], HistGradientBoostingClassifier)
 
 
 def test_frames_with_categories_and_missing_values(rows):

@@ -1,0 +1,97 @@
+"""Fits of a model of the target and of models of the groups on some rows, and their scores of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+from fairconstrained.heads._scores import GroupTargets, base_scores, group_probabilities
+
+__all__ = ["Columns", "Models", "fit_and_score", "scored"]
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """A model of the target and models of the groups that were fitted on the same rows.
+
+    Attributes
+    ----------
+    base : estimator
+    groups : dict from int to estimator
+        One for each column of the group targets; empty where groups are not estimated.
+    """
+
+    base: Any
+    groups: Mapping[int, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Rows that models are fitted on, with what belongs to them; None where there are no weights."""
+
+    X: Any
+    y: np.ndarray
+    targets: GroupTargets
+    sensitive_features: Any
+    sample_weight: np.ndarray | None
+
+    def requested(self, model: Any, names: tuple[str, ...]) -> set[str]:
+        """The columns among ``names`` that a model requests for `fit` by metadata routing."""
+        with config_context(enable_metadata_routing=True):
+            try:
+                return set(get_routing_for_object(model).consumes("fit", self._given(names)))
+            except NotImplementedError:  # a meta-estimator that cannot route
+                return set()
+
+    def takes_weights(self, model: Any) -> bool:
+        """Whether a model's fit takes weights, requested or not."""
+        return has_fit_parameter(model, "sample_weight") or bool(self.requested(model, ("sample_weight",)))
+
+    def fitted(self, model: Any, y: np.ndarray, rows: np.ndarray, names: tuple[str, ...]) -> Any:
+        """Return a copy of a model that is fitted on some rows, with those columns among ``names`` that it takes."""
+        requested = self.requested(model, names)
+        taken = {
+            name: _safe_indexing(values, rows)
+            for name, values in self._given(names).items()
+            if name in requested or (name == "sample_weight" and has_fit_parameter(model, name))
+        }
+        # Without requests, meta-estimators that take weights by themselves refuse them while routing is on.
+        with config_context(enable_metadata_routing=bool(requested)):
+            return clone(model).fit(_safe_indexing(self.X, rows), y[rows], **taken)
+
+    def _given(self, names: tuple[str, ...]) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def fit_and_score(
+    estimator: Any, prefit: Any, group_estimator: Any, columns: Columns, train: np.ndarray, test: np.ndarray
+) -> tuple[Models, np.ndarray, np.ndarray]:
+    """Fit the models on some rows, and score others; ``prefit`` is a model of the target that is fitted already."""
+    base = prefit
+    if base is None:
+        base = columns.fitted(estimator, columns.y, train, ("sample_weight", "sensitive_features"))
+    groups = {}
+    if group_estimator is not None:
+        for column, target in enumerate(columns.targets.columns.T):
+            groups[column] = columns.fitted(group_estimator, target, train, ("sample_weight",))
+    models = Models(base, groups)
+    if not test.size:
+        return models, np.empty((0, 0)), np.empty((0, 0))
+    features = columns.sensitive_features
+    given = None if features is None else _safe_indexing(features, test)
+    return models, *scored(models, columns.targets, _safe_indexing(columns.X, test), given)
+
+
+def scored(models: Models, targets: GroupTargets, X: Any, sensitive_features: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of rows, and the probabilities of their groups; two ndarrays of n_samples rows."""
+    scores = base_scores(models.base, X, sensitive_features)
+    none = np.empty((scores.shape[0], 0))
+    return scores, group_probabilities(models.groups, targets, X) if models.groups else none
