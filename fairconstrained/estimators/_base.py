@@ -164,6 +164,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         rng = np.random.default_rng(seed_of(self.random_state))
         with limited_threads(n_rows if solver.takes_all_rows else 1):
             result = self._solve(solver, problem, start, rng)
+            if start is not None and solver.keeps_metric and result.status.is_infeasible:
+                result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
         result = replace(result, model_state=problem.finish(result.model_state))
         if solver.keeps_metric:
             result = self._rescaled(problem, result)
