@@ -35,7 +35,7 @@ print(f"new rows: gap {gap:.3f}, accuracy {model.score(X_new, y_new):.3f}")
 # end of a head
 assert model.status_ == "optimal"
 assert model.violation_ <= model.granularity_["demographic_parity"]
-assert abs(gap - 0.05) < 0.02
+assert abs(gap - 0.05) < 0.03
 free = trees.fit(X, y)
 free_gap = independence_gap(y_new, free.predict(X_new), sensitive_features=group_new)
 assert 0.24 < free_gap < 0.28

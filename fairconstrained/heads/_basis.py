@@ -10,18 +10,21 @@ from sklearn.preprocessing import SplineTransformer
 
 __all__ = ["ScoreBasis"]
 
-#: Ranks of the scores at which the slope of a feature may change.
-_RANKS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+#: Rows for each function of the scores, and functions at most. With few rows, many functions overfit the bound.
+_ROWS_PER_FUNCTION, _MOST = 3000, 6
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreBasis:
     r"""Piecewise linear functions of scores, alone and times the groups' probabilities.
 
-    With the functions :math:`B_1, \ldots, B_k` of a linear spline with knots at the ranks 0, .1, .3, .5, .7, .9 and 1
-    of the scores s, and the probabilities :math:`b_g` of the groups, less their means, the features of a row are
+    With the functions :math:`B_1, \ldots, B_k` of a linear spline of the scores s, and the probabilities :math:`b_g` of
+    the groups, less their means, the features of a row are
 
     .. math:: B_j(s), \quad b_g, \quad b_g B_j(s) \qquad \text{for all } j, g.
+
+    There is one function for every 3,000 rows, at least one and at most six. Between the least and the largest score,
+    the spline has knots at the ranks :math:`(j - 1/2) / (k - 1)`.
 
     Attributes
     ----------
@@ -75,7 +78,9 @@ class ScoreBasis:
 
 def _spline(scores: np.ndarray) -> SplineTransformer | None:
     """The spline with knots at the ranks of the scores, each once where scores are equal."""
-    knots = np.unique(np.quantile(scores, _RANKS))
+    n_functions = int(np.clip(scores.size // _ROWS_PER_FUNCTION, 1, _MOST))
+    inner = (np.arange(1, n_functions) - 0.5) / max(n_functions - 1, 1)
+    knots = np.unique(np.quantile(scores, [0.0, *inner, 1.0]))
     knots = knots[np.append(True, np.diff(knots) > 1e-9 * (1 + np.abs(knots[1:])))]
     if knots.size < 2:
         return None

@@ -95,9 +95,10 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     `sklearn.preprocessing.TargetEncoder` does; `transform` scores rows by the final models. In a pipeline with an
     estimator of this package it is what `FairHeadClassifier` is.
 
-    With the scores s of a row and the probabilities :math:`b_g` of its groups, less their means, the features are the
-    functions :math:`B_1, \ldots, B_6` of a linear spline of s with knots at the ranks 0, .1, .3, .5, .7, .9 and 1,
-    the :math:`b_g`, and the products :math:`b_g B_j(s)`, each with mean 0 and standard deviation 1.
+    With the scores s of a row and the probabilities :math:`b_g` of its groups, less their means, the features are
+    functions :math:`B_1, \ldots, B_k` of a linear spline of s, the :math:`b_g`, and the products
+    :math:`b_g B_j(s)`, each with mean 0 and standard deviation 1. The number k is one for every 3,000 rows, at least
+    one and at most six; the knots are at evenly spread ranks of the scores.
 
     Attributes
     ----------
@@ -119,7 +120,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
     >>> X, y, group = make_biased_classification(n_samples=500, random_state=0)
     >>> scores = CrossFittedScores(RandomForestClassifier(10, random_state=0), random_state=0)
     >>> scores.fit_transform(X, y, sensitive_features=group).shape
-    (500, 13)
+    (500, 3)
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "sample_weight": True}

@@ -21,7 +21,7 @@ class FairHeadClassifier(FairHead):
     .. math:: \min_v \; f(v \cdot z) \quad \text{s.t.} \quad \mathrm{gap}(v \cdot z) \le \kappa,
 
     where the head says what the objective f and the gaps are. Rows are scored by models of the folds that they are not
-    in, so that ``kappa`` bounds the gap on rows that the model has not seen; and a head of a dozen numbers hardly
+    in, so that ``kappa`` bounds the gap on rows that the model has not seen; and a head of a few numbers hardly
     overfits the rows of the constraint. A path over ``kappa`` (`fairness_path`) fits the model once and the heads only.
 
     Parameters
