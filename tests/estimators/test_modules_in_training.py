@@ -95,6 +95,8 @@ def test_dropout_takes_part():
     assert abs(found[0] - found[1]).max() > 1e-4
 
 
+# Whether the objective has settled after four iterations depends on rounding; the bound is kept in any case.
+@pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.exceptions.ConvergenceWarning")
 def test_full_batch_solvers_run_in_evaluation_mode():
     X, y, groups = pictures()
     torch.manual_seed(0)
