@@ -30,7 +30,7 @@ from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.heads._basis import ScoreBasis
 from fairconstrained.heads._fits import Columns, fit_and_score, scored
 from fairconstrained.heads._scores import GroupTargets, classifies
-from fairconstrained.model_selection.cell_folds import cell_folds
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
 from fairconstrained.model_selection.pipelines import last_step
 
 __all__ = ["CrossFits", "CrossFittedScores"]
@@ -299,9 +299,7 @@ class CrossFittedScores(CrossFits, RemembersRows, TransformerMixin, BaseEstimato
         given = 5 if isinstance(self.cv, str) else self.cv
         if isinstance(given, Integral):
             classes = np.unique(y, return_inverse=True)[1] if of_classes else np.zeros(y.size, dtype=int)
-            cells = np.unique(np.stack([classes, targets.cells]), axis=1, return_inverse=True)[1].ravel()
-            seed = seed_of(self.random_state)
-            folds = cell_folds(int(given), cells, seed)
+            folds = cell_folds(int(given), cells_of(classes, targets.cells), seed_of(self.random_state))
         else:
             splitter = check_cv(given, y, classifier=of_classes)
             folds = [(every[train], every[test]) for train, test in splitter.split(columns.X, y)]

@@ -7,7 +7,12 @@ import warnings
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
 
-__all__ = ["cell_folds"]
+__all__ = ["cell_folds", "cells_of"]
+
+
+def cells_of(*codes: np.ndarray) -> np.ndarray:
+    """Return a number for every row that is the same for rows which agree in all codes; shape (n_samples,)."""
+    return np.unique(np.stack(codes, axis=1), axis=0, return_inverse=True)[1].ravel()
 
 
 def cell_folds(n_splits: int, cells: np.ndarray, seed: int | None = None) -> list[tuple[np.ndarray, np.ndarray]]:

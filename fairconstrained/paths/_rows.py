@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples
 from fairconstrained.checks.messages import shortened
 from fairconstrained.exceptions import FairnessWarning
 from fairconstrained.groups import Groups
-from fairconstrained.model_selection.cell_folds import cell_folds
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
 from fairconstrained.model_selection.pipelines import transformed
 
 __all__ = ["Rows", "folds", "smallest_group"]
@@ -138,8 +138,7 @@ def _split(splitter: Any, rows: Rows, queries: Any) -> list[tuple[np.ndarray, np
 def _stratified(n_splits: int, codes: np.ndarray, y: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Folds with the same share of every cell by group and class."""
     classes = np.unique(np.asarray(y), return_inverse=True)[1].ravel()  # y may be a column
-    cells = np.unique(np.stack([codes, classes], axis=1), axis=0, return_inverse=True)[1]
-    return cell_folds(n_splits, cells)
+    return cell_folds(n_splits, cells_of(codes, classes))
 
 
 def _check_groups(parts: list[tuple[np.ndarray, np.ndarray]], groups: Groups) -> None:

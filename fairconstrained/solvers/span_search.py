@@ -126,25 +126,24 @@ class SpanSearch(Solver):
         if not near or span.n_directions > 1:  # of several directions the best steps may lie elsewhere
             more, n_more = begin.searched(self.max_iter, random_state)
             found, n_sweeps = found + more, n_sweeps + n_more
-        best = min(found, key=lambda steps: span.finished(steps)[1])
-        steps, n_more = span.refined(best, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
-        steps = min((best, steps), key=lambda each: span.finished(each)[1])
-        state, value = span.finished(steps)
-        state = _scaled(problem, state)
+        best = min((span.finished(steps) for steps in found), key=lambda end: end.error)
+        steps, n_more = span.refined(best.steps, _PRICES[-1], share=0.1, n_sweeps=10 + 5 * span.n_directions)
+        best = min(best, span.finished(steps), key=lambda end: end.error)
+        state = _scaled(problem, best.params)
         scores = problem.scores(state)
-        measured = problem.measured(scores)
-        recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=problem.objective_at(state, scores), error=value)
+        measured, objective = problem.measured(scores), problem.objective_at(state, scores)
+        recorder.add(n_iter=1, n_sweeps=n_sweeps + n_more, objective=objective, error=best.error)
         return SolverResult(
             model_state=state,
             status=Status.COMPLETED if measured.excess <= 0 else Status.INFEASIBLE,
             n_iter=1,
             n_evaluations=n_evaluations + 2,
-            objective=problem.objective_at(state, scores),
+            objective=objective,
             constraint_values=measured.values,
             surrogate_violation=float(measured.violations.max(initial=0.0)),
             multipliers=None if problem.constraints else {},
             history=tuple(recorder.records),
-            start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Known(free, steps)),
+            start=Start(state, fingerprint=problem.data.fingerprint, solver_state=_Known(free, best.steps)),
             candidates=(free,),
         )
 
@@ -161,6 +160,14 @@ class _Known(NamedTuple):
 
     free: np.ndarray
     steps: np.ndarray
+
+
+class _End(NamedTuple):
+    """Steps, the parameters there with the best threshold, and the error less that of predicting no row positive."""
+
+    steps: np.ndarray
+    params: np.ndarray
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,8 +297,8 @@ class _Span:
             excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
         return excess
 
-    def finished(self, steps: np.ndarray) -> tuple[np.ndarray, float]:
-        """Parameters with the best threshold of all that keep the bounds, and the error less that of no positives."""
+    def finished(self, steps: np.ndarray) -> _End:
+        """Choose the best threshold of all that keep the bounds."""
         scores = self.moved(steps)
         levels = np.unique(scores)
         beyond = 1e-6 * (1 + np.abs(levels[[0, -1]]))
@@ -302,7 +309,7 @@ class _Span:
         best = int(np.argmin(worth))
         params = self.params - self.directions @ steps
         params[-1] -= cuts[best] - self.terms.threshold
-        return params, float(worth[best])
+        return _End(steps, params, float(worth[best]))
 
 
 def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:
