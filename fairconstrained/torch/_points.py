@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fairconstrained.torch._rows import Batch
+
 __all__ = ["GraphPoint", "Own", "Point", "RowLossPoint"]
 
 
@@ -39,22 +41,24 @@ class Point(ABC):
     ----------
     term : BoundConstraint or BoundObjective
         The term on the rows of the mini-batch.
-    scores : ndarray of shape (n_rows,)
-        Scores in the order of the data.
+    batch : Batch
     own : Own
 
     Attributes
     ----------
     values : ndarray of shape (n_components,)
         The values of the term.
+    scores : ndarray of shape (n_ordered,)
+        Scores in the order of the term.
     """
 
     values: np.ndarray
 
-    def __init__(self, term: Any, scores: np.ndarray, own: Own) -> None:
-        self.term, self.scores, self.own = term, scores, own
-        self._scores = torch.from_numpy(scores)
-        self._aux = term.initial_aux(scores) if getattr(term, "n_aux", 0) else np.empty(0)
+    def __init__(self, term: Any, batch: Batch, own: Own) -> None:
+        self.term, self.own, self._order = term, own, batch.order
+        self.scores: np.ndarray = batch.rows.scores[batch.order]
+        self._scores = torch.from_numpy(self.scores)
+        self._aux = term.initial_aux(self.scores) if getattr(term, "n_aux", 0) else np.empty(0)
         self._evaluate()
 
     @abstractmethod
@@ -72,7 +76,7 @@ class Point(ABC):
         rows. So the slopes are multiplied by the number of processes.
         """
         slopes = np.zeros(self.own.n_rows)  # rows of weight zero keep these
-        slopes[self.term.data.order] = self._ordered_slopes(weights)
+        slopes[self._order] = self._ordered_slopes(weights)
         return slopes if self.own.n_processes == 1 else slopes[self.own.places] * self.own.n_processes
 
 

@@ -36,21 +36,20 @@ class Rows(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """A mini-batch as terms see it.
+    """A mini-batch by group and target, without rows of weight zero.
 
     Attributes
     ----------
-    data : FairData
-        Rows by group and target, without features.
-    scores : ndarray of shape (n_rows,)
-        Scores in the order of ``data``.
-    present : bytes
-        Pattern of the groups and classes that have rows, for telling mini-batches apart.
+    rows : Rows
+    order : ndarray of shape (n_ordered,)
+        Row i in the order of the terms is row ``order[i]`` of the caller.
+    counts : ndarray of shape (2 * n_groups,)
+        Number of rows of every group, those with a target of at most 0 and then the others.
     """
 
-    data: FairData
-    scores: np.ndarray
-    present: bytes
+    rows: Rows
+    order: np.ndarray
+    counts: np.ndarray
 
 
 class RowCoder:
@@ -71,6 +70,8 @@ class RowCoder:
         The training rows, without features and without those of weight zero.
     n_samples : int
         Number of the training rows.
+    has_classes : bool
+        Whether the targets are two classes.
 
     Raises
     ------
@@ -91,7 +92,7 @@ class RowCoder:
             )
         values = set(np.unique(targets).tolist())
         self._lowest = 0.0 if values <= {0.0, 1.0} else -1.0
-        self._has_classes = values <= {0.0, 1.0} or values <= {-1.0, 1.0}
+        self.has_classes = values <= {0.0, 1.0} or values <= {-1.0, 1.0}
         self._labels = np.unique(labels)
         self._is_coded = bool((self._labels == np.arange(self._labels.size)).all())
         names = tuple(self._labels.tolist())
@@ -115,15 +116,18 @@ class RowCoder:
 
     def batch(self, rows: Rows) -> Batch:
         """Order rows by group and target, without those of weight zero."""
-        scores, targets, codes, weights = rows
-        cells = 2 * codes + (targets > 0)
-        order = np.argsort(cells, kind="stable") if self._has_classes else np.lexsort((targets, codes))
-        if weights is None:
-            shares = np.full(order.size, 1 / order.size)
-        else:
-            order = order[weights[order] > 0]
-            shares = weights[order] / weights.sum()
-        data = FairData(
+        cells = 2 * rows.codes + (rows.targets > 0)
+        order = cells.argsort(kind="stable") if self.has_classes else np.lexsort((rows.targets, rows.codes))
+        if rows.weights is not None:
+            order = order[rows.weights[order] > 0]
+            cells = cells[order]
+        return Batch(rows, order, np.bincount(cells, minlength=2 * self._labels.size))
+
+    def data_of(self, batch: Batch) -> FairData:
+        """Return a mini-batch as terms see it, without features."""
+        (_, targets, codes, weights), order, _ = batch
+        shares = np.full(order.size, 1 / order.size) if weights is None else weights[order] / weights.sum()
+        return FairData(
             X=np.empty((order.size, 0)),
             y=torch.from_numpy(targets[order]),
             weights=torch.from_numpy(shares),
@@ -131,12 +135,10 @@ class RowCoder:
             order=order,
             codes=codes[order],
         )
-        present = np.bincount(cells if weights is None else cells[order], minlength=2 * self._labels.size) > 0
-        return Batch(data, scores[order], present.tobytes())
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         """Targets in the package's form; raises ValueError for other classes than those of the training rows."""
-        if not self._has_classes:
+        if not self.has_classes:
             if not np.isfinite(y).all():
                 raise ValueError("y holds values that are not finite.")
             return y.astype(np.float64)
@@ -167,7 +169,7 @@ class RowCoder:
 
 def _vector(values: Any, name: str) -> np.ndarray:
     """Values as an array of shape (n,); raises ValueError for tables."""
-    array = values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)
+    array = values.numpy(force=True) if isinstance(values, Tensor) else np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:

@@ -8,6 +8,7 @@ from typing import Any, cast, overload
 
 import numpy as np
 from torch import Tensor
+from typing_extensions import override
 
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint, Constraint
@@ -23,6 +24,8 @@ __all__ = ["BatchConstraint", "BatchObjective", "ConstraintValues", "bind"]
 
 #: Standard deviation by which a refined surrogate blurs the scores, in standard deviations of the scores.
 BLUR = 0.2
+#: Number of different mini-batches on which a term is kept, and the rows up to which it is.
+KNOWN_BATCHES, KNOWN_ROWS = 64, 4096
 
 
 class _OnBatches:
@@ -44,15 +47,40 @@ class _OnBatches:
             )
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint
+        #: The term on mini-batches that came before, by the numbers of rows of every group and class.
+        self._known: dict[bytes, Any] = {}
+        self._counts_suffice = coder.has_classes and not _is_of_given_rows(term)
 
-    def _batch(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> tuple[Batch, Own]:
-        """Return the mini-batch, of all processes if they share it, and the places of the caller's rows in it."""
+    def _at(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> Point:
+        """Return the term at the scores of a mini-batch, of all processes if they share it."""
         rows = self._coder.rows(scores, y, groups, sample_weight)
         own = Own(rows.scores, rows.scores.size)
         if self._distributed is not False and n_processes() > 1:
             rows, places = of_all_processes(rows, scores.device)
             own = Own(own.scores, rows.scores.size, places, n_processes())
-        return self._coder.batch(rows), own
+        batch = self._coder.batch(rows)
+        return self._point(self._term_on(batch), batch, own)
+
+    def _term_on(self, batch: Batch) -> Any:
+        """Return the term on a mini-batch.
+
+        Where rows count alike, all that it knows of them are their numbers in every group and class. A
+        `StratifiedBatchSampler` draws few different ones, so that one term serves many mini-batches.
+        """
+        if batch.rows.weights is not None or batch.order.size > KNOWN_ROWS or not self._counts_suffice:
+            return self._moved(batch)
+        key = batch.counts.tobytes()
+        known = self._known.get(key)
+        if known is None:
+            known = self._moved(batch)
+            if len(self._known) == KNOWN_BATCHES:
+                self._known.clear()
+            self._known[key] = known
+        return known
+
+    def _moved(self, batch: Batch) -> Any:
+        """Return the term on the rows of a mini-batch that is not known."""
+        return self._term.on(self._coder.data_of(batch))
 
 
 class BatchObjective(_OnBatches):
@@ -66,8 +94,7 @@ class BatchObjective(_OnBatches):
         loss : Tensor of shape ()
             The objective, of the type and on the device of the scores, with their graph.
         """
-        batch, own = self._batch(scores, y, groups, sample_weight)
-        return values_of(scores, self._point(self._term.on(batch.data), batch.scores, own))[0]
+        return values_of(scores, self._at(scores, y, groups, sample_weight))[0]
 
 
 class BatchConstraint(_OnBatches):
@@ -138,12 +165,7 @@ class BatchConstraint(_OnBatches):
             If the mini-batch has no rows of a cell that the constraint compares (the message names it), or has a class
             or group that the training rows do not have.
         """
-        (data, ordered, present), own = self._batch(scores, y, groups, sample_weight)
-        moved = self._term.on(data)
-        if present not in self._checked:
-            self._check_cells(moved)
-            self._checked.add(present)
-        return ConstraintValues(scores, self._point(moved, ordered, own))
+        return ConstraintValues(scores, self._at(scores, y, groups, sample_weight))
 
     def refine(self, scores: Any, *, blur: float = BLUR, margin: float = 0.0) -> None:
         """Bring the surrogate close to the metric at the present scores of all training rows.
@@ -173,6 +195,7 @@ class BatchConstraint(_OnBatches):
             raise ValueError(f"refine takes the scores of all {n_samples} training rows, got {array.shape}.")
         ordered = array.reshape(-1).astype(np.float64)[data.order]
         self._term = self._bound.refined(ordered, blur=blur, margin=margin)
+        self._known.clear()
 
     def price(self, multipliers: Mapping[str, float] | None) -> float:
         """Return the fall of the least loss per unit of kappa, to first order.
@@ -183,6 +206,15 @@ class BatchConstraint(_OnBatches):
             `Multipliers.by_name` after training; None, of a mode without multipliers, gives NaN.
         """
         return self._bound.price(multipliers)
+
+    @override
+    def _moved(self, batch: Batch) -> Any:
+        """Return the term on the rows of a mini-batch; raises ValueError if a compared cell has no rows."""
+        moved, present = super()._moved(batch), (batch.counts > 0).tobytes()
+        if present not in self._checked:
+            self._check_cells(moved)
+            self._checked.add(present)
+        return moved
 
     def _check_cells(self, moved: BoundConstraint) -> None:
         """Raise ValueError if a mini-batch has no rows of a compared cell."""
@@ -308,3 +340,9 @@ def bind(
     if isinstance(bound, BoundObjective):
         return BatchObjective(bound, coder, distributed)
     return BatchConstraint(bound, coder, distributed)
+
+
+def _is_of_given_rows(term: Any) -> bool:
+    """Whether a term compares sets of rows that were given as masks, so that the order of the rows matters."""
+    sets = getattr(term, "sets", None)
+    return sets is not None and not isinstance(sets.constraint, str)
