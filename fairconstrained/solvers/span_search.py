@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
@@ -278,24 +280,29 @@ class _Span:
         scores = self.moved(steps)
         ordered = np.sort(scores)
         cuts = ordered[np.unique(np.linspace(0, ordered.size - 1, _CUTS).astype(int))]
-        return float(self._worth(scores, cuts, price).min())
+        if not 0 < len(self._cells) * _CUTS < scores.size:
+            return float(_worth(self.terms, scores, cuts, price).min())
+        # Between two cuts, the rows of a cell are as good as one row with the weight of all.
+        mass = np.array([cell.between(scores, cuts) for cell in self._cells])
+        rows = np.repeat([cell.rows.start for cell in self._cells], cuts.size + 1)
+        terms = self.terms.on(self._bare.at(rows, torch.from_numpy(mass.ravel())))
+        intervals = np.tile(np.arange(cuts.size + 1.0), len(self._cells))
+        return float(_worth(terms, intervals, np.arange(cuts.size) + 0.5, price).min())
 
-    def _worth(self, scores: np.ndarray, cuts: np.ndarray, price: float) -> np.ndarray:
-        """Error less that of predicting all rows negative, with the price of the excess; shape (n_cuts,)."""
-        gains = self.terms.objective.gains
-        assert gains is not None  # see `SpanSearch.obstacle`
-        above = np.bincount(np.searchsorted(cuts, scores), gains.numpy(), minlength=cuts.size + 1)
-        gained = np.cumsum(above[::-1])[::-1][1:]
-        return -gained + price * self._excess(scores, cuts)
+    @cached_property
+    def _cells(self) -> list[_Cell]:
+        """The rows of every group and label; none where the bounds depend on more than the decisions in each cell."""
+        if not self.terms.works_on_other_rows or any(c.decision_threshold is None for c in self.terms.constraints):
+            return []
+        data = self.terms.data
+        codes, y, weights = data.codes, data.y.numpy(), data.weights.numpy()
+        ends = np.flatnonzero((np.diff(codes) != 0) | (np.diff(y) != 0)) + 1
+        return [_Cell.of(slice(a, b), weights) for a, b in pairwise([0, *ends.tolist(), data.n_samples])]
 
-    def _excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-        """The largest excess over kappa at every threshold, at least 0; ndarray of shape (n_cuts,)."""
-        excess = np.zeros(cuts.size)
-        for constraint in self.terms.constraints:
-            values = constraint.values_at_cuts(scores, cuts)
-            assert values is not None
-            excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
-        return excess
+    @cached_property
+    def _bare(self) -> FairData:
+        """The data without features, for terms that see scores only."""
+        return replace(self.terms.data, X=np.empty((self.terms.data.n_samples, 0)))
 
     def finished(self, steps: np.ndarray) -> _End:
         """Choose the best threshold of all that keep the bounds."""
@@ -304,12 +311,72 @@ class _Span:
         beyond = 1e-6 * (1 + np.abs(levels[[0, -1]]))
         ends = np.concatenate([levels[:1] - beyond[0], levels, levels[-1:] + beyond[1]])
         cuts = (ends[1:] + ends[:-1]) / 2
-        excess = self._excess(scores, cuts)
-        worth = np.where(excess <= max(excess.min(), 0.0), self._worth(scores, cuts, 0.0), np.inf)
+        terms, scores = self._in_order(scores)
+        excess = _excess(terms, scores, cuts)
+        worth = np.where(excess <= max(excess.min(), 0.0), _worth(terms, scores, cuts, 0.0), np.inf)
         best = int(np.argmin(worth))
         params = self.params - self.directions @ steps
         params[-1] -= cuts[best] - self.terms.threshold
         return _End(steps, params, float(worth[best]))
+
+    def _in_order(self, scores: np.ndarray) -> tuple[Problem, np.ndarray]:
+        """The terms and the scores with the rows of every cell in order, so that a search finds neighbours in turn."""
+        if not self._cells:
+            return self.terms, scores
+        rows = np.concatenate([np.argsort(scores[cell.rows]) + cell.rows.start for cell in self._cells])
+        return self.terms.on(self._bare.at(rows, self._bare.weights[rows])), scores[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Cell:
+    """Rows of one group and label, which only their scores and weights tell apart.
+
+    Attributes
+    ----------
+    rows : slice
+    weights : ndarray of shape (n_rows,)
+    weight : float or None
+        The weight of every row, if all weigh alike.
+    """
+
+    rows: slice
+    weights: np.ndarray
+    weight: float | None
+
+    @classmethod
+    def of(cls, rows: slice, weights: np.ndarray) -> _Cell:
+        own = weights[rows]
+        return cls(rows, own, float(own[0]) if (own == own[0]).all() else None)
+
+    def between(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """Weight of the rows up to the first of the cuts, which ascend, between two of them, and above the last."""
+        own = scores[self.rows]
+        if self.weight is not None:
+            n_below = np.searchsorted(np.sort(own), cuts, side="right")
+            return self.weight * np.diff(n_below, prepend=0, append=own.size)
+        order = np.argsort(own)
+        up_to = np.append(0.0, np.cumsum(self.weights[order]))
+        below = up_to[np.searchsorted(own[order], cuts, side="right")]
+        return np.diff(below, prepend=0.0, append=up_to[-1])
+
+
+def _worth(terms: Problem, scores: np.ndarray, cuts: np.ndarray, price: float) -> np.ndarray:
+    """Error less that of predicting all rows negative, with the price of the excess; shape (n_cuts,)."""
+    gains = terms.objective.gains
+    assert gains is not None  # see `SpanSearch.obstacle`
+    above = np.bincount(np.searchsorted(cuts, scores), gains.numpy(), minlength=cuts.size + 1)
+    gained = np.cumsum(above[::-1])[::-1][1:]
+    return -gained + (price * _excess(terms, scores, cuts) if price else 0.0)
+
+
+def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """The largest excess over kappa at every threshold, at least 0; ndarray of shape (n_cuts,)."""
+    excess = np.zeros(cuts.size)
+    for constraint in terms.constraints:
+        values = constraint.values_at_cuts(scores, cuts)
+        assert values is not None
+        excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
+    return excess
 
 
 def _scaled(problem: Problem, params: np.ndarray) -> np.ndarray:
