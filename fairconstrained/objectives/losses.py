@@ -39,7 +39,8 @@ class Logistic(Loss):
 
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return -targets * torch.sigmoid(-targets * scores)
+        signs = -targets
+        return signs * torch.sigmoid(signs * scores)
 
     @override
     def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
 from torch.autograd.function import once_differentiable
 
 from fairconstrained.torch._points import Point
 
-__all__ = ["values_of", "weighted_values"]
+__all__ = ["Centre", "values_of", "weighted_values"]
 
 
 class _Values(torch.autograd.Function):
@@ -51,7 +53,62 @@ def weighted_values(scores: Tensor, point: Point, weights: np.ndarray, constant:
     """
     slopes, dtype = point.slopes(weights), _precision(scores)
     offset = float(weights @ point.values - slopes @ point.own.scores) + constant
-    return scores.reshape(-1).to(dtype) @ torch.from_numpy(slopes).to(scores.device, dtype) + offset
+    flat = (scores if scores.dim() == 1 else scores.reshape(-1)).to(dtype)
+    tangent = torch.dot(flat, torch.from_numpy(slopes).to(flat))
+    tangent.detach().add_(offset)  # without a node of its own in the graph
+    return tangent
+
+
+class Centre:
+    """A point that follows the parameters of a network, and the distance from it.
+
+    Parameters
+    ----------
+    parameters : sequence of Tensor
+        May be empty.
+
+    Attributes
+    ----------
+    parameters : sequence of Tensor
+    vector : Tensor of shape (n_params,)
+        The point.
+    away : Tensor of shape (n_params,)
+        The parameters less the point, when `added` was called last.
+    """
+
+    def __init__(self, parameters: Sequence[Tensor]) -> None:
+        self.parameters = parameters
+        with torch.no_grad():
+            self.vector = self.away = _vector(parameters).clone() if parameters else torch.empty(0)
+
+    def added(self, value: Tensor, weight: float) -> Tensor:
+        """Return ``value + weight / 2 * |parameters - vector|^2``, in one node of the graph; Tensor of shape ()."""
+        return _Pulled.apply(value, self, weight, *self.parameters)
+
+    def follow(self, share: float) -> None:
+        """Move by a share of the way to where the parameters were."""
+        self.vector.add_(self.away, alpha=share)
+
+
+class _Pulled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, value: Tensor, centre: Centre, weight: float, *parameters: Tensor) -> Tensor:
+        away = torch.sub(_vector(parameters), centre.vector)
+        ctx.away = centre.away = away
+        ctx.weight, ctx.parameters = weight, parameters
+        return torch.add(value, torch.dot(away, away), alpha=weight / 2)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        if torch.is_grad_enabled():  # once_differentiable says so too, but takes as long as the slopes
+            raise RuntimeError("the centre of mode 'ssl_alm' has no second derivatives.")
+        slopes = ctx.away * (gradients[0] * ctx.weight)
+        return gradients[0], None, None, *_unflatten_dense_tensors(slopes, ctx.parameters)
+
+
+def _vector(parameters: Sequence[Tensor]) -> Tensor:
+    """All parameters as one vector; of a single one, it shares the memory."""
+    return _flatten_dense_tensors(parameters)
 
 
 def _precision(scores: Tensor) -> torch.dtype:

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from fairconstrained.torch._rows import Batch
-
 __all__ = ["GraphPoint", "Own", "Point", "RowLossPoint"]
 
 
@@ -41,7 +39,10 @@ class Point(ABC):
     ----------
     term : BoundConstraint or BoundObjective
         The term on the rows of the mini-batch.
-    batch : Batch
+    scores : ndarray of shape (n_rows,)
+        Scores in the order of the caller.
+    order : ndarray of shape (n_ordered,), or None
+        Row of the caller for every row of the term; None where they are the same.
     own : Own
 
     Attributes
@@ -54,9 +55,9 @@ class Point(ABC):
 
     values: np.ndarray
 
-    def __init__(self, term: Any, batch: Batch, own: Own) -> None:
-        self.term, self.own, self._order = term, own, batch.order
-        self.scores: np.ndarray = batch.rows.scores[batch.order]
+    def __init__(self, term: Any, scores: np.ndarray, order: np.ndarray | None, own: Own) -> None:
+        self.term, self.own, self._order = term, own, order
+        self.scores = scores if order is None else scores[order]
         self._scores = torch.from_numpy(self.scores)
         self._aux = term.initial_aux(self.scores) if getattr(term, "n_aux", 0) else np.empty(0)
         self._evaluate()
@@ -75,8 +76,10 @@ class Point(ABC):
         ``DistributedDataParallel`` takes the mean of the processes' gradients, and each of them has the part of its own
         rows. So the slopes are multiplied by the number of processes.
         """
-        slopes = np.zeros(self.own.n_rows)  # rows of weight zero keep these
-        slopes[self._order] = self._ordered_slopes(weights)
+        slopes = self._ordered_slopes(weights)
+        if self._order is not None:
+            ordered, slopes = slopes, np.zeros(self.own.n_rows)  # rows of weight zero keep these
+            slopes[self._order] = ordered
         return slopes if self.own.n_processes == 1 else slopes[self.own.places] * self.own.n_processes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from torch import Tensor
 from fairconstrained.checks.messages import shortened
 from fairconstrained.data import FairData
 
-__all__ = ["Batch", "RowCoder", "Rows"]
+__all__ = ["Known", "Places", "RowCoder", "Rows", "numbers_of"]
 
 
 class Rows(NamedTuple):
@@ -35,21 +36,41 @@ class Rows(NamedTuple):
     weights: np.ndarray | None
 
 
-class Batch(NamedTuple):
-    """A mini-batch by group and target, without rows of weight zero.
+class Places(NamedTuple):
+    """Places of the rows of a mini-batch when they are ordered by group and target.
 
     Attributes
     ----------
-    rows : Rows
-    order : ndarray of shape (n_ordered,)
-        Row i in the order of the terms is row ``order[i]`` of the caller.
+    order : ndarray of shape (n_ordered,), or None
+        Row i in the order of the terms is row ``order[i]`` of the caller; None where it is row i.
     counts : ndarray of shape (2 * n_groups,)
         Number of rows of every group, those with a target of at most 0 and then the others.
     """
 
-    rows: Rows
-    order: np.ndarray
+    order: np.ndarray | None
     counts: np.ndarray
+
+
+class Known(dict[Any, Any]):
+    """Results for mini-batches that came before, the last few of them.
+
+    A `StratifiedBatchSampler` sorts the rows and draws few different numbers of each group, so that most of its
+    mini-batches have the labels and groups of one that came before.
+    """
+
+    #: Results that are kept, and the number of rows up to which they are.
+    LIMIT, ROWS = 64, 4096
+
+    def found(self, key: Any, n_rows: int, find: Callable[[], Any]) -> Any:
+        """Return what is known by a key, or find it."""
+        result = self.get(key)
+        if result is None:
+            result = find()
+            if n_rows <= self.ROWS:
+                if len(self) == self.LIMIT:
+                    self.clear()
+                self[key] = result
+        return result
 
 
 class RowCoder:
@@ -97,43 +118,54 @@ class RowCoder:
         self._is_coded = bool((self._labels == np.arange(self._labels.size)).all())
         names = tuple(self._labels.tolist())
         weights = None if sample_weight is None else _weights(sample_weight, targets.size)
+        self._known = Known()
         codes, self.n_samples = self._codes(labels), targets.size
         self.data = FairData.from_arrays(np.empty((targets.size, 0)), self._targets(targets), codes, names, weights)
 
     def rows(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any = None) -> Rows:
         """Check a mini-batch and return its rows; raises ValueError for unknown groups and classes."""
-        targets, labels = _vector(y, "y"), _vector(groups, "groups")
-        if not scores.numel() == targets.size == labels.size:
-            raise ValueError(
-                "scores, y and groups must have an entry for every row, and there is one score for a row; got "
-                f"{tuple(scores.shape)}, {targets.shape} and {labels.shape}."
-            )
-        if not targets.size:
-            raise ValueError("the mini-batch has no rows.")
+        targets, labels = _columns(scores, y, groups)
         weights = None if sample_weight is None else _weights(sample_weight, targets.size)
-        known = scores.detach().to("cpu", torch.float64).reshape(-1).numpy()
-        return Rows(known, self._targets(targets), self._codes(labels), weights)
+        return Rows(numbers_of(scores), self._targets(targets), self._codes(labels), weights)
 
-    def batch(self, rows: Rows) -> Batch:
-        """Order rows by group and target, without those of weight zero."""
-        cells = 2 * rows.codes + (rows.targets > 0)
-        order = cells.argsort(kind="stable") if self.has_classes else np.lexsort((rows.targets, rows.codes))
-        if rows.weights is not None:
-            order = order[rows.weights[order] > 0]
-            cells = cells[order]
-        return Batch(rows, order, np.bincount(cells, minlength=2 * self._labels.size))
+    def places(self, scores: Tensor, y: Any, groups: Any) -> Places:
+        """Check a mini-batch of rows that count alike, and return their places; raises ValueError as `rows`."""
+        targets, labels = _columns(scores, y, groups)
+        if targets.dtype.hasobject or labels.dtype.hasobject:  # whose bytes are no values
+            return self.places_of(self._targets(targets), self._codes(labels))
+        key = targets.dtype, targets.tobytes(), labels.dtype, labels.tobytes()
+        return self._known.found(key, targets.size, lambda: self.places_of(self._targets(targets), self._codes(labels)))
 
-    def data_of(self, batch: Batch) -> FairData:
-        """Return a mini-batch as terms see it, without features."""
-        (_, targets, codes, weights), order, _ = batch
+    def places_of(self, targets: np.ndarray, codes: np.ndarray, weights: np.ndarray | None = None) -> Places:
+        """Order rows by group and target, without those of weight zero; arguments as in `Rows`."""
+        cells = 2 * codes + (targets > 0)
+        order = cells.argsort(kind="stable") if self.has_classes else np.lexsort((targets, codes))
+        if weights is not None:
+            order = order[weights[order] > 0]
+        counts = np.bincount(cells[order], minlength=2 * self._labels.size)
+        return Places(None if np.array_equal(order, np.arange(cells.size)) else order, counts)
+
+    def data_of(self, rows: Rows, order: np.ndarray | None) -> FairData:
+        """Return the rows of a mini-batch as terms see them, without features."""
+        _, targets, codes, weights = rows
+        order = np.arange(targets.size) if order is None else order
         shares = np.full(order.size, 1 / order.size) if weights is None else weights[order] / weights.sum()
+        return self._data(targets[order], codes[order], shares, order)
+
+    def data_of_counts(self, counts: np.ndarray) -> FairData:
+        """Return ordered rows of two classes that count alike, from their numbers in every group and class."""
+        n_rows = int(counts.sum())
+        cells = np.repeat(np.arange(counts.size), counts)
+        return self._data(2.0 * (cells % 2) - 1.0, cells // 2, np.full(n_rows, 1 / n_rows), np.arange(n_rows))
+
+    def _data(self, targets: np.ndarray, codes: np.ndarray, shares: np.ndarray, order: np.ndarray) -> FairData:
         return FairData(
             X=np.empty((order.size, 0)),
-            y=torch.from_numpy(targets[order]),
+            y=torch.from_numpy(targets),
             weights=torch.from_numpy(shares),
             labels=self.data.labels,
             order=order,
-            codes=codes[order],
+            codes=codes,
         )
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
@@ -165,6 +197,25 @@ class RowCoder:
                 f"{shortened(self._labels)}."
             )
         return codes
+
+
+def numbers_of(scores: Tensor) -> np.ndarray:
+    """Return a copy of the scores in double precision, without a graph; ndarray of shape (n_rows,)."""
+    known = scores.float() if scores.dtype == torch.bfloat16 else scores  # which NumPy does not have
+    return known.numpy(force=True).astype(np.float64).reshape(-1)
+
+
+def _columns(scores: Tensor, y: Any, groups: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Targets and groups as arrays; raises ValueError unless there is one for every score, and at least one."""
+    targets, labels = _vector(y, "y"), _vector(groups, "groups")
+    if not scores.numel() == targets.size == labels.size:
+        raise ValueError(
+            "scores, y and groups must have an entry for every row, and there is one score for a row; got "
+            f"{tuple(scores.shape)}, {targets.shape} and {labels.shape}."
+        )
+    if not targets.size:
+        raise ValueError("the mini-batch has no rows.")
+    return targets, labels
 
 
 def _vector(values: Any, name: str) -> np.ndarray:

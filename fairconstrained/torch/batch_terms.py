@@ -12,20 +12,19 @@ from typing_extensions import override
 
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint, Constraint
+from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives import BoundObjective, Objective
 from fairconstrained.torch._graph import values_of, weighted_values
 from fairconstrained.torch._points import GraphPoint, Own, Point, RowLossPoint
 from fairconstrained.torch._processes import n_processes, of_all_processes
-from fairconstrained.torch._rows import Batch, RowCoder
+from fairconstrained.torch._rows import Known, RowCoder, numbers_of
 from fairconstrained.views import FullBatch, RowLosses, Stochastic
 
 __all__ = ["BatchConstraint", "BatchObjective", "ConstraintValues", "bind"]
 
 #: Standard deviation by which a refined surrogate blurs the scores, in standard deviations of the scores.
 BLUR = 0.2
-#: Number of different mini-batches on which a term is kept, and the rows up to which it is.
-KNOWN_BATCHES, KNOWN_ROWS = 64, 4096
 
 
 class _OnBatches:
@@ -47,40 +46,34 @@ class _OnBatches:
             )
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint
-        #: The term on mini-batches that came before, by the numbers of rows of every group and class.
-        self._known: dict[bytes, Any] = {}
         self._counts_suffice = coder.has_classes and not _is_of_given_rows(term)
+        #: The term on mini-batches that came before, by the numbers of rows of every group and class.
+        self._known = Known()
 
     def _at(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> Point:
         """Return the term at the scores of a mini-batch, of all processes if they share it."""
+        alone = self._distributed is False or n_processes() == 1
+        if alone and sample_weight is None and self._counts_suffice:
+            return self._at_alike(scores, *self._coder.places(scores, y, groups))
         rows = self._coder.rows(scores, y, groups, sample_weight)
         own = Own(rows.scores, rows.scores.size)
-        if self._distributed is not False and n_processes() > 1:
+        if not alone:
             rows, places = of_all_processes(rows, scores.device)
             own = Own(own.scores, rows.scores.size, places, n_processes())
-        batch = self._coder.batch(rows)
-        return self._point(self._term_on(batch), batch, own)
+        order, counts = self._coder.places_of(*rows[1:])
+        return self._point(self._moved(self._coder.data_of(rows, order), counts), rows.scores, order, own)
 
-    def _term_on(self, batch: Batch) -> Any:
-        """Return the term on a mini-batch.
+    def _at_alike(self, scores: Tensor, order: np.ndarray | None, counts: np.ndarray) -> Point:
+        """Return the term at the scores of rows that count alike: what it knows of them are their numbers."""
+        numbers, coder = numbers_of(scores), self._coder
+        term = self._known.found(
+            counts.tobytes(), numbers.size, lambda: self._moved(coder.data_of_counts(counts), counts)
+        )
+        return self._point(term, numbers, order, Own(numbers, numbers.size))
 
-        Where rows count alike, all that it knows of them are their numbers in every group and class. A
-        `StratifiedBatchSampler` draws few different ones, so that one term serves many mini-batches.
-        """
-        if batch.rows.weights is not None or batch.order.size > KNOWN_ROWS or not self._counts_suffice:
-            return self._moved(batch)
-        key = batch.counts.tobytes()
-        known = self._known.get(key)
-        if known is None:
-            known = self._moved(batch)
-            if len(self._known) == KNOWN_BATCHES:
-                self._known.clear()
-            self._known[key] = known
-        return known
-
-    def _moved(self, batch: Batch) -> Any:
-        """Return the term on the rows of a mini-batch that is not known."""
-        return self._term.on(self._coder.data_of(batch))
+    def _moved(self, data: FairData, counts: np.ndarray) -> Any:
+        """Return the term on the rows of a mini-batch, which are so many of every group and class."""
+        return self._term.on(data)
 
 
 class BatchObjective(_OnBatches):
@@ -208,9 +201,9 @@ class BatchConstraint(_OnBatches):
         return self._bound.price(multipliers)
 
     @override
-    def _moved(self, batch: Batch) -> Any:
-        """Return the term on the rows of a mini-batch; raises ValueError if a compared cell has no rows."""
-        moved, present = super()._moved(batch), (batch.counts > 0).tobytes()
+    def _moved(self, data: FairData, counts: np.ndarray) -> Any:
+        """Return the constraint on the rows of a mini-batch; raises ValueError if a compared cell has no rows."""
+        moved, present = super()._moved(data, counts), (counts > 0).tobytes()
         if present not in self._checked:
             self._check_cells(moved)
             self._checked.add(present)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from fairconstrained.torch._graph import Centre
 from fairconstrained.torch._modes import AugmentedLagrangian, Mode, NuPI, SmoothedLagrangian, State, Switching
 from fairconstrained.torch.batch_terms import ConstraintValues
 
@@ -95,7 +96,7 @@ class Multipliers:
                 "mode 'ssl_alm' needs the parameters of the network, which no other mode takes: "
                 "Multipliers('ssl_alm', network.parameters())."
             )
-        self._centre = self._away = _vector(self._parameters).detach()
+        self._centre = Centre(self._parameters)
         self._sizes: list[int] = []
         self._state: State = {name: np.empty(0) for name in self._rule.vectors}
         self._names: tuple[str, ...] = ()
@@ -137,11 +138,8 @@ class Multipliers:
             first, constant = first + size, 0.0
         if not self._parameters:
             return combined
-        away = _vector(self._parameters) - self._centre
-        self._away = away.detach()
-        return combined + away.dot(away) * (self._rule.envelope[0] / 2)
+        return self._centre.added(combined, self._rule.envelope[0])
 
-    @torch.no_grad()
     def step(self, *constraints: ConstraintValues | Tensor) -> None:
         """Move the multipliers, after the optimiser's step.
 
@@ -165,7 +163,7 @@ class Multipliers:
             raise ValueError(f"step takes the {self._last.size} components of lagrangian, got {values.size}.")
         self._state = self._rule.moved(values, self._state)
         if self._parameters:
-            self._centre.add_(self._away, alpha=self._rule.envelope[1])
+            self._centre.follow(self._rule.envelope[1])
         self._n_steps, self._last = self._n_steps + 1, None
 
     @property
@@ -186,7 +184,7 @@ class Multipliers:
             "sizes": list(self._sizes),
             "names": self._names,
             "vectors": {name: torch.from_numpy(vector.copy()) for name, vector in self._state.items()},
-            "centre": self._centre.clone(),
+            "centre": self._centre.vector.clone(),
         }
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
@@ -198,15 +196,15 @@ class Multipliers:
             If the mode is another one, or the network has another number of parameters.
         """
         n_parameters = state_dict["centre"].numel()
-        if state_dict["mode"] != self.mode or n_parameters != self._centre.numel():
+        if state_dict["mode"] != self.mode or n_parameters != self._centre.vector.numel():
             raise ValueError(
                 f"the state is one of mode {state_dict['mode']!r} and {n_parameters} parameters; here the mode is "
-                f"{self.mode!r}, with {self._centre.numel()} parameters."
+                f"{self.mode!r}, with {self._centre.vector.numel()} parameters."
             )
         self._n_steps, self._sizes = state_dict["n_steps"], list(state_dict["sizes"])
         self._names = tuple(state_dict["names"])
         self._state = {name: vector.cpu().numpy().copy() for name, vector in state_dict["vectors"].items()}
-        self._centre = state_dict["centre"].to(self._centre, copy=True)
+        self._centre.vector = state_dict["centre"].to(self._centre.vector, copy=True)
         self._last = None
 
     def _resize(self, sizes: list[int]) -> None:
@@ -236,11 +234,6 @@ class _Plain:
     @property
     def names(self) -> tuple[str, ...]:
         return ()
-
-
-def _vector(parameters: Sequence[Tensor]) -> Tensor:
-    """All parameters as one vector, with their graph; empty for none."""
-    return nn.utils.parameters_to_vector(parameters) if parameters else torch.empty(0)
 
 
 def _parts(constraints: Sequence[ConstraintValues | Tensor]) -> list[_Plain | ConstraintValues]:
