@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-__all__ = ["GraphPoint", "Own", "Point", "RowLossPoint"]
+from fairconstrained.views import RowLosses
+
+__all__ = ["GraphPoint", "Own", "Point", "RowLossPoint", "points_of"]
+
+#: Number of components up to which a table of their coefficients is made.
+FEW_COMPONENTS = 8
 
 
 class Own(NamedTuple):
@@ -87,12 +94,51 @@ class RowLossPoint(Point):
     """A term that is linear in a loss of every row; it needs no graph."""
 
     def _evaluate(self) -> None:
-        losses = self.term.row_loss.of(self._scores, self.term.data.y)
-        self.values = self.term.of_losses(losses.numpy(), self._aux)
+        self.values = self.term.of_losses(self._losses(), self._aux)
 
     def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
-        slopes = self.term.row_loss.slope(self._scores, self.term.data.y)
-        return slopes.numpy() * self.term.row_weights(weights)[0]
+        return self._loss_slopes() * self.term.row_weights(weights)[0]
+
+    def _losses(self) -> np.ndarray:
+        return self.term.row_loss.of(self._scores, self.term.data.y).numpy()
+
+    def _loss_slopes(self) -> np.ndarray:
+        return self.term.row_loss.slope(self._scores, self.term.data.y).numpy()
+
+
+class TablePoint(RowLossPoint):
+    """The same for a term whose coefficients on these rows are known, in less time.
+
+    Parameters
+    ----------
+    coefficients : ndarray of shape (n_components, n_ordered)
+        Those of the losses.
+    constants : ndarray of shape (n_components,)
+    *arguments
+        Those of a `Point`.
+    """
+
+    def __init__(self, coefficients: np.ndarray, constants: np.ndarray, *arguments: Any) -> None:
+        self._coefficients, self._constants = coefficients, constants
+        super().__init__(*arguments)
+
+    def _evaluate(self) -> None:
+        self.values = self._coefficients @ self._losses() + self._constants
+
+    def _ordered_slopes(self, weights: np.ndarray) -> np.ndarray:
+        return self._loss_slopes() * (weights @ self._coefficients)
+
+
+def points_of(term: Any) -> Callable[[np.ndarray, np.ndarray | None, Own], Point]:
+    """Return the function that makes the points of a term, for a term on rows that come several times."""
+    if not isinstance(term, RowLosses):
+        return partial(GraphPoint, term)
+    if not getattr(term, "n_aux", 0):
+        constants = term.of_losses(np.zeros(term.data.n_samples), np.empty(0))
+        if 0 < constants.size <= FEW_COMPONENTS:
+            coefficients = np.array([term.row_weights(row)[0] for row in np.eye(constants.size)])
+            return partial(TablePoint, coefficients, constants, term)
+    return partial(RowLossPoint, term)
 
 
 class GraphPoint(Point):

@@ -16,7 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.objectives import BoundObjective, Objective
 from fairconstrained.torch._graph import values_of, weighted_values
-from fairconstrained.torch._points import GraphPoint, Own, Point, RowLossPoint
+from fairconstrained.torch._points import GraphPoint, Own, Point, RowLossPoint, points_of
 from fairconstrained.torch._processes import n_processes, of_all_processes
 from fairconstrained.torch._rows import Known, RowCoder, numbers_of
 from fairconstrained.views import FullBatch, RowLosses, Stochastic
@@ -47,7 +47,7 @@ class _OnBatches:
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint
         self._counts_suffice = coder.has_classes and not _is_of_given_rows(term)
-        #: The term on mini-batches that came before, by the numbers of rows of every group and class.
+        #: Points of the term on mini-batches that came before, by the numbers of rows of every group and class.
         self._known = Known()
 
     def _at(self, scores: Tensor, y: Any, groups: Any, sample_weight: Any) -> Point:
@@ -66,10 +66,10 @@ class _OnBatches:
     def _at_alike(self, scores: Tensor, order: np.ndarray | None, counts: np.ndarray) -> Point:
         """Return the term at the scores of rows that count alike: what it knows of them are their numbers."""
         numbers, coder = numbers_of(scores), self._coder
-        term = self._known.found(
-            counts.tobytes(), numbers.size, lambda: self._moved(coder.data_of_counts(counts), counts)
+        point_at = self._known.found(
+            counts.tobytes(), numbers.size, lambda: points_of(self._moved(coder.data_of_counts(counts), counts))
         )
-        return self._point(term, numbers, order, Own(numbers, numbers.size))
+        return point_at(numbers, order, Own(numbers, numbers.size))
 
     def _moved(self, data: FairData, counts: np.ndarray) -> Any:
         """Return the term on the rows of a mini-batch, which are so many of every group and class."""
