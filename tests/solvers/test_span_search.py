@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, StatisticalParity
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
+from fairconstrained.solvers.span_search import _Cell
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +133,33 @@ def test_a_warm_start_goes_on_from_the_steps_of_another_bound(rows):
     assert warm.history_[0]["n_sweeps"] < cold.history_[0]["n_sweeps"]
     assert warm.constraint_values_["demographic_parity"] <= 0.04
     assert np.mean(warm.predict(X) != y) <= np.mean(cold.predict(X) != y) + 0.004
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_between_cuts_a_cell_has_the_weight_of_its_rows(weighted):
+    rng = np.random.default_rng(0)
+    scores = np.round(rng.normal(size=300), 1)  # with ties, also with the cuts
+    weights = rng.uniform(0.5, 2, size=300) if weighted else np.full(300, 0.1)
+    cuts = np.unique(scores)[[0, 3, 9, -1]]
+    found = _Cell.of(slice(100, 220), weights).between(scores, cuts)
+    edges = [-np.inf, *cuts, np.inf]
+    rows = np.arange(300)[100:220]
+    expected = [weights[rows[(scores[rows] > a) & (scores[rows] <= b)]].sum() for a, b in pairwise(edges)]
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("constraint", METRICS)
+def test_bounds_hold_on_weighted_rows(constraint):
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 2, 3000)
+    X = rng.normal(size=(3000, 3)) + groups[:, None] * [1.0, 0.5, 0.0]
+    y = (X[:, 0] + rng.normal(size=3000) > 0.5).astype(int)
+    weights = rng.integers(1, 4, 3000)
+    model = PartialParityClassifier(0.05, constraint=constraint, objective="zero_one", solver="span_search")
+    model.set_params(random_state=0).fit(X, y, sensitive_features=groups, sample_weight=weights)
+    gap = METRICS[constraint](y, model.predict(X), sensitive_features=groups, sample_weight=weights)
+    assert gap == pytest.approx(model.constraint_values_[constraint])
+    assert gap <= 0.05 + 1e-9
+    X, y, groups = (np.repeat(column, weights, axis=0) for column in (X, y, groups))
+    repeated = clone(model).fit(X, y, sensitive_features=groups)
+    assert np.mean(model.predict(X) != y) == pytest.approx(np.mean(repeated.predict(X) != y), abs=0.004)
