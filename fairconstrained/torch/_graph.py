@@ -100,9 +100,11 @@ class _Pulled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        if torch.is_grad_enabled():  # once_differentiable says so too, but takes as long as the slopes
-            raise RuntimeError("the centre of mode 'ssl_alm' has no second derivatives.")
-        slopes = ctx.away * (gradients[0] * ctx.weight)
+        away = ctx.away
+        if torch.is_grad_enabled():  # for second derivatives, as a function of the parameters
+            vector = _vector(ctx.parameters)
+            away = away + (vector - vector.detach())
+        slopes = away * (gradients[0] * ctx.weight)
         return gradients[0], None, None, *_unflatten_dense_tensors(slopes, ctx.parameters)
 
 
