@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -195,6 +195,38 @@ class LinearModel(OutputModel, LinearMoments):
             curvature[width, :width] = curvature[:width, width] = X.T @ weights
             curvature[width, width] = weights.sum()
         return curvature
+
+    def squares(self, data: FairData, weights: np.ndarray) -> np.ndarray:
+        """Weighted sums of the squares of every feature, a part of the diagonal of `curvature`; (n_features,)."""
+        return _squared(data.X).T @ weights
+
+    def gradients(self, data: FairData, slopes: np.ndarray) -> np.ndarray:
+        """Pull several slopes back in one pass over the features, for a model with one copy.
+
+        Parameters
+        ----------
+        data : FairData
+        slopes : ndarray of shape (n_samples, n_slopes)
+            Slopes of functions in the scores.
+
+        Returns
+        -------
+        gradients : ndarray of shape (n_params, n_slopes)
+        """
+        sums = slopes.sum(axis=0, keepdims=True)[: int(self.fit_intercept)]
+        return np.vstack([data.whole_transposed @ slopes, sums])
+
+    def in_span(self, data: FairData, columns: np.ndarray) -> tuple[LinearModel, FairData]:
+        """Return the model whose coefficients are in a span, for a model with one copy, with the data that it takes.
+
+        Parameters
+        ----------
+        data : FairData
+        columns : ndarray of shape (n_features, size)
+            Basis of the span; where it is orthonormal, the penalty is the same.
+        """
+        features = np.ascontiguousarray(data.X @ columns)
+        return replace(self, n_features=columns.shape[1]), replace(data, X=features)
 
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
         """Implement `ParametricModel.scaling_entries`; all of them."""

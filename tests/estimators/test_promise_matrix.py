@@ -75,7 +75,8 @@ EXACT = [
     name
     for name, solver in SOLVERS.items()
     if not any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in solver.requires)
-    and name != "span_search"  # of errors and linear scores only: tests/solvers/test_span_search.py
+    # of shared linear scores only, "span_search" of errors, too: tests/solvers/test_span.py, test_span_search.py
+    and name not in ("span", "span_search")
 ]
 
 

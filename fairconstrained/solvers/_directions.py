@@ -1,0 +1,143 @@
+"""Directions of linear models in which what is bounded moves, per unit of the curvature of a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+import torch
+from scipy.linalg import solve_triangular
+from torch import Tensor
+
+from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+from fairconstrained.problem import Problem
+
+__all__ = ["Curvature", "constraint_slopes", "objective_slope", "pulled_back"]
+
+#: Standard deviation of a logistic distribution of scale 1.
+_LOGISTIC = np.pi / np.sqrt(3)
+#: Ridge of the curvature, in multiples of its diagonal, and of what that would be without centring.
+_RIDGE, _LEAST = 1e-6, 1e-9
+#: Multiply-adds that the curvature may take; more rows than that allows are represented by some of them.
+_WORK = 2e10
+#: Slopes that are pulled back in one pass over the features.
+_AT_ONCE = 16
+#: Slopes up to which every one is split by groups and labels.
+_MOST_SLOPES = 64
+
+
+def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
+    """Slopes of all components of the constraints in the scores.
+
+    The surrogate of a step is a logistic function of width 1. So the slopes of rates are the curvature of the logistic
+    loss times a constant for every cell of rows, and the directions are regressions of the cells on the features.
+
+    Parameters
+    ----------
+    problem : Problem
+    scores : ndarray of shape (n_samples,)
+        Scores in the order of the data.
+
+    Yields
+    ------
+    slope : Tensor of shape (n_samples,)
+        Where there are few components, the slopes of one in every group and label by themselves, with zeros elsewhere.
+    """
+    blur = _LOGISTIC / (scores.std() or 1.0)
+    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
+    near = replace(problem, constraints=tuple(smooth))
+    point = near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
+    cells = 2 * torch.from_numpy(problem.data.codes.astype(np.int64)) + (problem.data.y > 0)
+    n_components, n_cells = point.constraints.size, 2 * problem.data.n_groups
+    for unit in np.eye(n_components):
+        slope = point.slopes(0.0, unit)[0]
+        if n_components * n_cells > _MOST_SLOPES:
+            yield slope
+            continue
+        for cell in range(n_cells):
+            part = torch.where(cells == cell, slope, 0.0)
+            if part.any():
+                yield part
+
+
+def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:
+    """Slope of the objective without its penalty in the scores; Tensor of shape (n_samples,)."""
+    free = problem.without_constraints()
+    return free.at_scores(torch.from_numpy(scores.copy()), np.empty(0)).slopes(1.0, np.empty(0))[0]
+
+
+def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) -> np.ndarray:
+    """Gradients in the parameters of functions with these slopes in the scores; shape (n_params, n_slopes)."""
+    gradients, left = [np.empty((model.n_params, 0))], iter(slopes)
+    while block := list(islice(left, _AT_ONCE)):
+        gradients.append(model.gradients(data, torch.stack(block, dim=1).numpy()))
+    return np.hstack(gradients)
+
+
+@dataclass(frozen=True, eq=False)
+class Curvature:
+    r"""Curvature of objective and penalty in the coefficients of a linear model, at the best intercept.
+
+    .. math:: H = X^T D X + \alpha I
+
+    where D has the curvature of the objective in every score, for the logistic loss :math:`w_i p_i (1 - p_i)`, and the
+    columns of X are centred by it if there is an intercept.
+
+    Attributes
+    ----------
+    root : ndarray of shape (n_features, n_features)
+        Lower triangular, ``H = root @ root.T``.
+    centre : ndarray of shape (n_features,)
+        Weighted means of the features, which are subtracted; zeros without an intercept.
+    """
+
+    root: np.ndarray
+    centre: np.ndarray
+
+    @classmethod
+    def at(cls, model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> Curvature:
+        """Compute it from that in every score, of shape (n_samples,); from some of the rows where there are many."""
+        size = max(int(_WORK / model.n_params**2), 5 * model.n_params)
+        if size >= data.n_samples:
+            curvature = model.curvature(data, by_row)
+        else:
+            rows = np.sort(rng.choice(data.n_samples, size, replace=False))
+            curvature = model.curvature(data.at(rows), by_row[rows] * (data.n_samples / size))
+            # a rare category may be in none of these rows
+            places = np.diag_indices(model.n_features)
+            curvature[places] = np.maximum(curvature[places], model.squares(data, by_row))
+        width = model.n_features
+        squares, centre = curvature.diagonal()[:width].copy(), np.zeros(width)
+        if model.fit_intercept:
+            centre = curvature[width, :width] / curvature[width, width]
+            curvature = curvature[:width, :width] - curvature[width, width] * np.outer(centre, centre)
+        diagonal = curvature.diagonal()
+        ridge = _RIDGE * diagonal + _LEAST * squares  # in units of the feature; the second one if it is constant
+        curvature[np.diag_indices(width)] = diagonal + model.alpha + np.where(squares > 0, ridge, 1.0)
+        return cls(np.linalg.cholesky(curvature), centre)
+
+    def descents(self, gradients: np.ndarray) -> np.ndarray:
+        """``root^-1`` times gradients at the best intercept, so that `coefficients` of them are ``H^-1`` times these.
+
+        Parameters
+        ----------
+        gradients : ndarray of shape (n_params, n_vectors)
+
+        Returns
+        -------
+        lengths : ndarray of shape (n_features, n_vectors)
+        """
+        width = self.centre.size
+        centred = gradients[:width] - np.outer(self.centre, gradients[width:].sum(axis=0))
+        return solve_triangular(self.root, centred, lower=True)
+
+    def lengths(self, coefficients: np.ndarray) -> np.ndarray:
+        """``root.T @ coefficients``, whose norms are those of the moves of the scores; (n_features, n_vectors)."""
+        return self.root.T @ coefficients
+
+    def coefficients(self, lengths: np.ndarray) -> np.ndarray:
+        """The inverse of `lengths`."""
+        return solve_triangular(self.root, lengths, lower=True, trans="T")

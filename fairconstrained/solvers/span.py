@@ -1,0 +1,365 @@
+"""Constrained fits of linear models in a span of a few directions that are named beforehand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, cast
+
+import numpy as np
+import torch
+from typing_extensions import override
+
+from fairconstrained.data import FairData
+from fairconstrained.domains import Domain
+from fairconstrained.exceptions import StopTraining
+from fairconstrained.models import LinearModel
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
+from fairconstrained.solvers._directions import Curvature, constraint_slopes, objective_slope, pulled_back
+from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.smooth import minimise
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["Span"]
+
+#: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
+#: their number; what is left of it is in the span, as the Newton step is one of the directions.
+_GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
+#: Lengths of directions, relative to the first one, below which they are left out; and of vectors that are to be kept.
+_RANK, _KEPT_RANK = 1e-3, 1e-9
+#: Features up to which the curvature is a table.
+_MOST_FEATURES = 5000
+
+
+@dataclass(frozen=True)
+class Span(Solver):
+    r"""Augmented Lagrangian on a few combinations of the features, in which bounds move the unconstrained model.
+
+    At a solution of :math:`\min_w f(X w) + \frac{\alpha}{2} \|w\|^2` subject to :math:`c_j(X w) \le 0`, with
+    multipliers :math:`\lambda_j`, the first-order conditions around the unconstrained optimum :math:`w_0` with its
+    Hessian H are
+
+    .. math:: w \approx w_0 - H^{-1} X^T \sum_j \lambda_j \nabla c_j(s), \qquad s = X w.
+
+    So, with the slopes :math:`\nabla c_j` of smooth surrogates at the present scores, the solution lies near the span
+    of :math:`w_0`, the last solution, the Newton step :math:`H^{-1} \nabla f`, and the directions
+    :math:`H^{-1} X^T \nabla c_j`, of which the leading singular vectors are taken; where there are few, every
+    :math:`\nabla c_j` is split into the rows of every group and label first. With a basis B of the span,
+
+    .. math:: \min_{b} f(X B b) + \frac{\alpha}{2} \|b\|^2 \quad \text{s.t.} \quad c_j(X B b) \le 0
+
+    is the same problem with a few features :math:`X B`, which the augmented Lagrangian solves; B is orthonormal, so
+    that the penalty is the same. The next round takes the directions at the scores found.
+
+    An evaluation costs as much as if X had ten columns, and ten coefficients cannot line up rows just below a
+    threshold, so that bounds hold better on new rows. The promise for the training rows is the same as without a span.
+
+    Takes linear scores shared by all groups.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Outer iterations of the augmented Lagrangian, in every round.
+    tol : float, default=5e-4
+        Tolerance of the augmented Lagrangian.
+    max_directions : int, default=8
+        Directions of the constraints at most.
+    max_rounds : int, default=2
+    min_gain : float, default=1e-3
+        Fraction of the objective that a round has to gain to be followed by another one.
+
+    References
+    ----------
+    Nocedal, Wright (2006), Numerical Optimization, theorem 12.1 for the first-order conditions, and Algorithm 17.4.
+    """
+
+    name: ClassVar[str] = "span"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    projects: ClassVar[bool] = False
+    keeps_metric: ClassVar[bool] = True
+
+    max_iter: Count = 50
+    tol: NonNegative = 5e-4
+    max_directions: Count = 8
+    max_rounds: Count = 2
+    min_gain: NonNegative = 1e-3
+
+    @classmethod
+    @override
+    def accepts(cls, domain: Domain) -> bool:
+        return False
+
+    @classmethod
+    @override
+    def obstacle(cls, problem: Problem) -> str:
+        model = problem.model
+        if not isinstance(model, LinearModel) or model.n_copies != 1:
+            return "linear scores, shared by all groups"
+        if model.n_features > _MOST_FEATURES:
+            return f"at most {_MOST_FEATURES:,} features, and there are {model.n_features:,}"
+        return ""
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the multipliers."""
+        begin = time.perf_counter()
+        start = None if start is None else start.on(problem.data)
+        known = start.solver_state if start is not None and isinstance(start.solver_state, _Known) else None
+        inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        free, n_evaluations = (known.free, 0) if known else _unconstrained(problem)
+        if not problem.component_names or problem.holds(problem.scores(free)):
+            found = inner.solve(problem, None, random_state, callback)
+            return replace(found, n_evaluations=found.n_evaluations + n_evaluations)
+        if known is not None and start is not None:
+            start = replace(start, solver_state=known.widest)
+        directions = _Directions(problem, free, self.max_directions, random_state)
+        watch, best = _Watch(callback, problem, begin), None
+        # another bound leaves the directions much as they were
+        for _ in range(self.max_rounds if known is None else 1):
+            basis = directions.basis(start)
+            reduced = basis.on(problem)
+            watch.enter(basis, n_evaluations + directions.n_evaluations)
+            found = inner.solve(reduced, basis.reduced(start), random_state, None if callback is None else watch.see)
+            n_evaluations += watch.evaluations(found.n_evaluations)
+            previous, best = best, watch.leave(found)
+            if previous is not None and best.status.is_infeasible and not previous.status.is_infeasible:
+                best = previous
+            if watch.is_stopped or not self._goes_on(previous, best):
+                break
+            start = best.start
+        assert best is not None  # there is at least one round
+        return self._concluded(problem, best, watch, free, n_evaluations + directions.n_evaluations)
+
+    def _goes_on(self, previous: SolverResult | None, last: SolverResult) -> bool:
+        """Whether the last round has gained enough for another one."""
+        if previous is None or last.status.is_infeasible:
+            return True
+        return previous.objective - last.objective > self.min_gain * abs(previous.objective)
+
+    @staticmethod
+    def _concluded(
+        problem: Problem, best: SolverResult, watch: _Watch, free: np.ndarray, n_evaluations: int
+    ) -> SolverResult:
+        """The result with the metrics of the model itself, which only rounding parts from those in the span."""
+        state = best.model_state if watch.chosen is None else watch.chosen
+        scores = problem.scores(state)
+        measured, objective, status = problem.measured(scores), problem.objective_at(state, scores), best.status
+        if measured.excess > 0 or watch.chosen is not None:
+            status = Status.INFEASIBLE if measured.excess > 0 else Status.MAX_ITER
+        start = cast(Start, best.start)
+        return replace(
+            best,
+            model_state=state,
+            status=status,
+            n_iter=watch.n_iter,
+            n_evaluations=n_evaluations + 1,
+            objective=objective,
+            constraint_values=measured.values,
+            history=tuple(watch.history),
+            start=replace(start, model_state=state, solver_state=_Known(free, start.solver_state)),
+        )
+
+
+class _Known(NamedTuple):
+    """Parameters of the unconstrained model, and the start of the last run with the widest surrogate, if any."""
+
+    free: np.ndarray
+    widest: Start | None
+
+
+def _smooth(problem: Problem) -> Problem:
+    """Return the problem without constraints, with the first objective on the way to the given one."""
+    return replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data), constraints=())
+
+
+def _unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
+    """Parameters without constraints, nearly, and the number of evaluations."""
+    view, begin, nothing = FullBatchView(_smooth(problem)), np.zeros(problem.n_params), np.empty(0)
+    found, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
+    return found, view.n_evaluations
+
+
+@dataclass(frozen=True, eq=False)
+class _Basis:
+    """A basis of a span of coefficients; intercepts are the same in it.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (n_features, size)
+        Orthonormal.
+    inverse : ndarray of shape (size, n_features)
+        ``inverse @ columns`` is the identity; elsewhere it projects such that the scores change least.
+    """
+
+    columns: np.ndarray
+    inverse: np.ndarray
+
+    def on(self, problem: Problem) -> Problem:
+        """Return the problem with the features of the span."""
+        model, data = cast(LinearModel, problem.model).in_span(problem.data, self.columns)
+        return replace(problem, data=data, model=model)
+
+    def lift(self, params: np.ndarray) -> np.ndarray:
+        """Parameters of the model from those in the span; ndarray of shape (n_params,)."""
+        size = self.columns.shape[1]
+        return np.concatenate([self.columns @ params[:size], params[size:]])
+
+    def reduce(self, params: np.ndarray) -> np.ndarray:
+        """The inverse of `lift`."""
+        size = self.columns.shape[0]
+        return np.concatenate([self.inverse @ params[:size], params[size:]])
+
+    def reduced(self, start: Start | None) -> Start | None:
+        """Return a start of the model as one in the span."""
+        return None if start is None else _mapped(start, self.reduce)
+
+    def lifted(self, result: SolverResult, data: FairData) -> SolverResult:
+        """Return the result of a run in the span as one of the model."""
+        start = replace(_mapped(cast(Start, result.start), self.lift), fingerprint=data.fingerprint)
+        candidates = tuple(self.lift(params) for params in result.candidates)
+        return replace(result, model_state=self.lift(result.model_state), start=start, candidates=candidates)
+
+
+def _mapped(start: Start, through: Callable[[np.ndarray], np.ndarray]) -> Start:
+    """A start, and those in it, with other parameters, for any data."""
+    widest = start.solver_state
+    return replace(
+        start,
+        model_state=through(start.model_state),
+        previous=None if start.previous is None else through(start.previous),
+        fingerprint=None,
+        solver_state=_mapped(widest, through) if isinstance(widest, Start) else None,
+    )
+
+
+class _Directions:
+    """Directions in which a linear model has to be moved, at one model after the other.
+
+    Parameters
+    ----------
+    problem : Problem
+    free : ndarray of shape (n_params,)
+        The unconstrained model, at which the curvature is taken.
+    most : int
+        Directions of the constraints at most.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    n_evaluations : int
+        Passes over the features so far, as evaluations.
+    """
+
+    def __init__(self, problem: Problem, free: np.ndarray, most: int, rng: np.random.Generator) -> None:
+        self._problem, self._free, self._most = problem, free, most
+        self._model = cast(LinearModel, problem.model)
+        scores = torch.from_numpy(problem.scores(free))
+        by_row = _smooth(problem).objective.curvature(scores).numpy()
+        self._curvature = Curvature.at(self._model, problem.data, by_row, rng)
+        self.n_evaluations = 1
+
+    def basis(self, start: Start | None) -> _Basis:
+        """Basis of the span at a start, which keeps all models of the start; at the unconstrained model for None."""
+        here = self._free if start is None else start.model_state
+        width, curvature = self._model.n_features, self._curvature
+        kept = np.column_stack([params[:width] for params in (self._free, *_models_of(start))])
+        newton, moves = self._slopes_at(here)
+        own = _leading(np.column_stack([curvature.lengths(kept), newton]), width, _KEPT_RANK)
+        others = _leading(moves - own @ (own.T @ moves), self._most, _RANK)
+        columns, _ = np.linalg.qr(curvature.coefficients(np.hstack([own, others])))
+        lengths = curvature.lengths(columns)
+        # The singular vectors make the features of the span uncorrelated, as rows count in the curvature.
+        left, sizes, right = np.linalg.svd(lengths, full_matrices=False)
+        return _Basis(columns @ right.T, (left / sizes).T @ curvature.root.T)
+
+    def _slopes_at(self, params: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Newton step of the objective, and directions of the constraints, in the units of `Curvature.lengths`."""
+        problem, scores = self._problem, self._problem.scores(params)
+        slopes = chain([objective_slope(problem, scores)], constraint_slopes(problem, scores))
+        gradients = pulled_back(self._model, problem.data, slopes)
+        gradients[:, 0] += self._model.penalty(params)[1]
+        self.n_evaluations += 2
+        descents = self._curvature.descents(gradients)
+        return descents[:, 0], descents[:, 1:]
+
+
+def _models_of(start: Start | None) -> list[np.ndarray]:
+    """Parameters of a start and of those in it."""
+    if start is None:
+        return []
+    widest = start.solver_state
+    previous = [] if start.previous is None else [start.previous]
+    return [start.model_state, *previous, *_models_of(widest if isinstance(widest, Start) else None)]
+
+
+def _leading(vectors: np.ndarray, most: int, rank: float) -> np.ndarray:
+    """The leading left singular vectors, at most so many, without those of small singular values."""
+    left, sizes, _ = np.linalg.svd(vectors, full_matrices=False)
+    return left[:, : min(most, int((sizes > rank * sizes.max(initial=0.0)).sum()))]
+
+
+class _Watch:
+    """Records of several runs as those of one, with the parameters of the model.
+
+    Attributes
+    ----------
+    history : list of dict
+    n_iter : int
+        Iterations of the runs that have ended.
+    is_stopped : bool
+        Whether the callback has ended the training.
+    chosen : ndarray of shape (n_params,), or None
+        Parameters that the callback has chosen, if any.
+    """
+
+    def __init__(self, callback: Callback | None, problem: Problem, begin: float) -> None:
+        self._callback, self._problem, self._begin = callback, problem, begin
+        self.history: list[dict[str, Any]] = []
+        self.n_iter, self.is_stopped = 0, False
+        self.chosen: np.ndarray | None = None
+
+    def enter(self, basis: _Basis, n_evaluations: int) -> None:
+        """Begin with a run in a span, after some evaluations."""
+        self._basis, self._n_evaluations = basis, n_evaluations
+        self._seconds = time.perf_counter() - self._begin
+
+    def evaluations(self, count: int) -> int:
+        """Return evaluations in the span in units of those of the model: they count in proportion to the features."""
+        size = self._basis.columns.shape[1] + self._problem.n_params - self._basis.columns.shape[0]
+        return int(np.ceil(count * size / self._problem.n_params))
+
+    def see(self, record: Mapping[str, Any]) -> None:
+        """Pass a record of the run on, as one of the model."""
+        assert self._callback is not None  # otherwise nothing calls this
+        told = self._told(record)
+        if "params" in told:
+            told["params"] = self._basis.lift(told["params"])
+            told["state"] = Start(told["params"])
+        try:
+            self._callback(told)
+        except StopTraining as stop:
+            self.is_stopped, self.chosen = True, stop.params
+            raise StopTraining from stop
+
+    def leave(self, found: SolverResult) -> SolverResult:
+        """Take note of the records of the run, which has ended; returns its result as one of the model."""
+        self.history += [self._told(record) for record in found.history]
+        self.n_iter += found.n_iter
+        return self._basis.lifted(found, self._problem.data)
+
+    def _told(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        counts = {
+            "n_iter": self.n_iter + record["n_iter"],
+            "n_evaluations": self._n_evaluations + self.evaluations(record["n_evaluations"]),
+            "seconds": self._seconds + record["seconds"],
+        }
+        return {**record, **counts}

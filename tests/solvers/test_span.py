@@ -1,0 +1,225 @@
+"""Span: optima known by other means, the promise for every kind of constraint, and the problems that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.special import expit
+
+from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialParityRegressor
+from fairconstrained.constraints import (
+    AUCGap,
+    DemographicParity,
+    EqualizedOdds,
+    EqualOpportunity,
+    GroupAUC,
+    LossParity,
+    RateGap,
+    StatisticalParity,
+)
+from fairconstrained.exceptions import IncompatibleProblem, StopTraining
+from fairconstrained.metrics import independence_gap
+from fairconstrained.objectives import Squared
+from fairconstrained.problem import Start
+from fairconstrained.solvers import AugmentedLagrangian, Span, _directions
+from tests.solvers.conftest import solve_by_kkt
+
+
+def solved(problem, start=None, **options):
+    return Span(**options).solve(problem, start, np.random.default_rng(0))
+
+
+def drawn(n_samples, n_features, seed=0):
+    """Rows whose label and group depend on a few features each."""
+    rng = np.random.default_rng(seed)
+    groups = rng.random(n_samples) < 0.35
+    X = rng.normal(size=(n_samples, n_features))
+    X[:, :2] += 0.8 * groups[:, None]
+    y = rng.random(n_samples) < expit(1.5 * X[:, 0] + X[:, 2] - 0.7)
+    return X, y.astype(int), groups.astype(int)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return drawn(500, 15)
+
+
+def fitted(rows, kappa=0.05, sample_weight=None, **params):
+    X, y, groups = rows
+    params = {"solver": "span", "random_state": 0, "constraint": "demographic_parity"} | params
+    return PartialParityClassifier(kappa, **params).fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
+
+
+def test_least_squares_under_a_linear_bound_are_in_the_span_of_the_first_round(make_data, make_problem, mean_gap):
+    data = make_data(counts=(60, 90), n_features=15, weighted=True, shift=0.8)
+    known = solve_by_kkt(make_problem(data, mean_gap(data, 0.05), loss=Squared()), 0.05)
+    result = solved(known.problem, max_rounds=1)
+    assert result.objective == pytest.approx(known.objective, rel=1e-3)
+    np.testing.assert_allclose(result.model_state, known.params, atol=5e-3)
+    assert sum(result.multipliers.values()) == pytest.approx(known.multiplier, rel=0.05)
+
+
+def test_log_losses_of_groups_come_near_to_the_optimum(unequal):
+    result = solved(unequal.problem)
+    assert result.objective == pytest.approx(unequal.objective, rel=2e-3)
+    assert result.constraint_values["loss_parity"] <= 0.05 + 1e-9
+
+
+@pytest.mark.parametrize("notion", [DemographicParity, StatisticalParity, EqualOpportunity])
+def test_the_objective_is_near_that_of_all_coefficients(make_data, make_problem, notion):
+    data = make_data(counts=(300, 400), n_features=20, shift=0.3)
+    problem = make_problem(data, notion(0.1).unchecked(data), alpha=1e-3)
+    result = solved(problem)
+    every = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
+    free = AugmentedLagrangian().solve(problem.without_constraints(), None, np.random.default_rng(0))
+    assert not result.status.is_infeasible
+    assert result.objective - free.objective <= 1.5 * (every.objective - free.objective) + 1e-3
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        DemographicParity(0.05),
+        StatisticalParity(0.1, interval=(0.2, 0.8)),
+        EqualOpportunity(0.08),
+        EqualizedOdds(0.08),
+        GroupAUC(0.03),
+        AUCGap(0.04),
+        LossParity(0.03),
+        RateGap(0.05),
+    ],
+    ids=lambda bound: type(bound).__name__ if not isinstance(bound, bool) else None,
+)
+def test_kappa_holds_on_the_training_rows(rows, bound, weighted):
+    weight = np.random.default_rng(1).uniform(0.5, 2, 500) if weighted else None
+    model = fitted(rows, kappa=0.05, constraint=[("bound", bound)], sample_weight=weight)
+    assert model.constraint_values_["bound"] <= bound.kappa + model.granularity_["bound"]
+    assert not model.status_.startswith("infeasible")
+    assert model.score(rows[0], rows[1]) > 0.7
+
+
+def test_several_bounds_at_once(rows):
+    both = [("odds", EqualizedOdds(0.1)), ("losses", LossParity(0.05))]
+    model = fitted(rows, constraint=both)
+    assert all(model.constraint_values_[name] <= bound.kappa + model.granularity_[name] for name, bound in both)
+
+
+def test_a_bound_that_holds_anyway_leaves_the_unconstrained_model(rows):
+    model, free = fitted(rows, kappa=0.9), fitted(rows, kappa=None, solver="augmented_lagrangian")
+    np.testing.assert_allclose(model.coef_, free.coef_, atol=1e-6)
+    assert model.multipliers_ == {}
+
+
+def test_bounds_hold_better_on_new_rows_than_those_of_all_coefficients():
+    X, y, groups = drawn(10_000, 40, seed=9)
+    gaps = {"span": 0.0, "augmented_lagrangian": 0.0}
+    for solver in gaps:
+        for seed in range(2):
+            model = fitted(drawn(400, 40, seed), kappa=0.02, solver=solver)
+            gaps[solver] += independence_gap(y, model.predict(X), sensitive_features=groups) / 2
+    assert gaps["span"] < gaps["augmented_lagrangian"]
+
+
+def test_sparse_rows_are_as_dense_ones(rows):
+    X, y, groups = rows
+    X = np.where(np.abs(X) > 0.8, X, 0.0)
+    dense, sparse = fitted((X, y, groups)), fitted((sp.csr_array(X), y, groups))
+    np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(X), atol=0.02)
+
+
+def test_units_of_the_features_do_not_matter_without_a_penalty(rows):
+    X, y, groups = rows
+    units = 10.0 ** np.linspace(-3, 3, X.shape[1])
+    one, other = fitted(rows, alpha=0.0), fitted((X * units, y, groups), alpha=0.0)
+    assert other.objective_ == pytest.approx(one.objective_, rel=2e-3)
+
+
+def test_a_part_of_the_rows_is_enough_for_the_curvature(rows, monkeypatch):
+    X, y, groups = rows
+    rare = np.zeros((500, 1))
+    rare[5] = 1.0  # perhaps in none of the rows that are drawn
+    X = np.hstack([X, rare])
+    every = fitted((X, y, groups))
+    monkeypatch.setattr(_directions, "_WORK", 200 * 17**2)
+    part = fitted((X, y, groups))
+    assert part.constraint_values_["demographic_parity"] <= 0.05 + part.granularity_["demographic_parity"]
+    assert part.objective_ == pytest.approx(every.objective_, rel=0.01)
+
+
+def test_without_an_intercept_and_with_constant_features(rows):
+    _, y, groups = rows
+    model = fitted(rows, fit_intercept=False)
+    assert model.intercept_ == 0
+    assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
+    constant = fitted((np.ones((500, 2)), y, groups))
+    assert constant.constraint_values_ == {"demographic_parity": 0.0}
+
+
+def test_regression(rows):
+    X, _, groups = rows
+    y = X[:, 0] + X[:, 2] + 0.3 * np.random.default_rng(2).normal(size=500)
+    model = PartialParityRegressor(0.1, interval=(0.1, 0.5), solver="span", random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    assert model.constraint_values_["statistical_parity"] <= 0.1 + model.granularity_["statistical_parity"]
+    assert model.score(X, y) > 0.5
+
+
+def test_a_ranking_objective(rows):
+    X, y, groups = rows
+    model = AUCFairClassifier(0.03, objective="auc", solver="span", random_state=0)
+    model.fit(X, y, sensitive_features=groups)
+    assert max(model.constraint_values_.values()) <= 0.03 + max(model.granularity_.values())
+
+
+def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound(rows):
+    X, y, groups = rows
+    cold = fitted(rows, 0.04)
+    warm = fitted(rows, 0.08, warm_start=True)
+    warm.set_params(kappa=0.04).fit(X, y, sensitive_features=groups)
+    assert warm.n_evaluations_ < cold.n_evaluations_  # without those of the unconstrained model, for one thing
+    assert warm.constraint_values_["demographic_parity"] <= 0.04 + warm.granularity_["demographic_parity"]
+    assert warm.objective_ <= cold.objective_ * 1.04  # either may end at another local optimum
+
+
+def test_the_start_is_in_the_span(make_data, make_problem):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    best = AugmentedLagrangian().solve(problem, None, np.random.default_rng(0))
+    result = solved(problem, Start(best.model_state))
+    assert not result.status.is_infeasible
+    assert result.objective <= best.objective * (1 + 1e-9)
+
+
+def test_a_callback_ends_all_rounds_and_may_choose_the_parameters(make_data, make_problem):
+    data = make_data(counts=(90, 120), n_features=12)
+    problem = make_problem(data, DemographicParity(0.1).unchecked(data))
+    seen = []
+
+    def stop(record):
+        seen.append(record["params"])
+        if len(seen) == 2:
+            raise StopTraining(params=seen[0])
+
+    result = Span().solve(problem, None, np.random.default_rng(0), stop)
+    assert len(seen) == 2
+    np.testing.assert_array_equal(result.model_state, seen[0])
+
+
+@pytest.mark.parametrize(
+    ("params", "needs"),
+    [
+        ({"group_interactions": True}, "linear scores, shared by all groups"),
+        ({"hidden_layer_sizes": (3,)}, "linear scores, shared by all groups"),
+    ],
+)
+def test_other_models_are_refused(rows, params, needs):
+    with pytest.raises(IncompatibleProblem, match=f"solver 'span' needs {needs}.*'augmented_lagrangian'"):
+        fitted(rows, **params)
+
+
+def test_very_wide_data_are_refused():
+    X = sp.csr_array(np.eye(30, 5001))
+    with pytest.raises(IncompatibleProblem, match="at most 5,000 features, and there are 5,001"):
+        fitted((X, np.arange(30) % 2, np.arange(30) // 15), kappa=0.5)
