@@ -9,11 +9,15 @@ from sklearn.exceptions import ConvergenceWarning
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem", "StopTraining"]
+__all__ = ["ConvergenceWarning", "FairnessWarning", "IncompatibleProblem", "NewRowsWarning", "StopTraining"]
 
 
 class FairnessWarning(UserWarning):
     """Something the user asked for holds only vacuously, or not as they may believe."""
+
+
+class NewRowsWarning(FairnessWarning):
+    """A bound is kept on the training rows, and by the estimate of the fit it is not kept on new ones."""
 
 
 class IncompatibleProblem(ValueError):

@@ -85,6 +85,7 @@ class _ComparedRows(BoundConstraint):
     caveat = _of_compared("caveat")
 
     renamed = _moved("renamed")
+    with_kappa = _moved("with_kappa")
     stricter = _moved("stricter")
     with_logistic_slopes = _moved("with_logistic_slopes")
     with_components = _moved("with_components")

@@ -39,6 +39,10 @@ class BoundConstraint(Exact):
         """Return the constraint under the name that the user gave it."""
         return self if name == self.name else replace(self, name=name)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
+    def with_kappa(self, kappa: float) -> Self:
+        """Return the constraint with another bound."""
+        return replace(self, kappa=kappa)  # type: ignore[type-var]  # all bound constraints are dataclasses
+
     @property
     def scale(self) -> float:
         """Length of one unit of the metric in units of the surrogate's components."""

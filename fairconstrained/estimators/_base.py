@@ -159,18 +159,39 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
-        solver = self._solver(problem)
-        start = self._warm_start(problem.model, problem.data.labels)
-        rng = np.random.default_rng(seed_of(self.random_state))
+        solver, seed = self._solver(problem), seed_of(self.random_state)
+        start, of_folds = self._warm_start(problem.model, problem.data.labels)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
-            result = self._solve(solver, problem, start, rng)
-            if start is not None and solver.keeps_metric and result.status.is_infeasible:
-                result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
-        result = replace(result, model_state=problem.finish(result.model_state))
-        if solver.keeps_metric:
-            result = self._rescaled(problem, result)
+            solved = problem
+            if self.promise == "new_rows":
+                solved, estimated = self._kept_on_new_rows(solver, problem, of_folds, seed)
+            result = self._solve_all(solver, solved, start, np.random.default_rng(seed))
+            if self.promise == "training":
+                estimated = self._estimated(solver, problem, of_folds, seed)
+        self.new_row_gaps_ = estimated.gaps
         excess = self._adopt(problem, result, target, problem.data.labels)
+        self._fitted = replace(self._fitted, of_folds=estimated.starts)
         self._warn(problem, solver.name, excess, result.message)
+
+    def _solve_all(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Solve on all rows."""
+        result = self._solve(solver, problem, start, rng)
+        if start is not None and solver.keeps_metric and result.status.is_infeasible:
+            result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
+        return self._completed(solver, problem, result)
+
+    @override
+    def _solve_part(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        return self._completed(solver, problem, self._solve(solver, problem, start, rng))
+
+    def _completed(self, solver: Solver, problem: Problem, result: SolverResult) -> SolverResult:
+        """The result with the best shift, and the best multiple where the solver is to keep the metric."""
+        result = replace(result, model_state=problem.finish(result.model_state))
+        return self._rescaled(problem, result) if solver.keeps_metric else result
 
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
         """The result with the best multiple and shift of its scores, or of those of another iterate."""
@@ -298,6 +319,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Whether anything is to be bounded."""
         return self.kappa is not None
 
+    @override
+    def _bounds_anything(self, problem: Problem) -> bool:
+        return bool(problem.constraints) and self._asks_for_fairness()
+
     def _bounds_nothing(self) -> bool:
         """Whether the user's list of constraints is empty."""
         return False
@@ -335,12 +360,12 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _solve(self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         return solver.solve(problem, start, rng)
 
-    def _warm_start(self, model: Model, labels: tuple) -> Start | None:
-        """Where the last fit ended, if that is wanted and means the same now."""
+    def _warm_start(self, model: Model, labels: tuple) -> tuple[Start | None, tuple[Start, ...]]:
+        """Where the last fit and those of its folds ended, if that is wanted and means the same now."""
         last = getattr(self, "_fitted", None)
         if not self.warm_start or last is None or (last.model.layout, last.labels) != (model.layout, labels):
-            return None
-        return last.start
+            return None, ()
+        return last.start, last.of_folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -289,9 +289,18 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
                 for callback in callbacks:
                     callback(record)
 
-            training, self._training = self._training or problem, None
+            training = self._training or problem
             assert isinstance(solver, NewtonBoosting)
             return solver.solve_judged(training, problem, start, rng, call if callbacks else None)
+
+    @override
+    def _solve_part(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Implement `BaseFairEstimator._solve_part`; no callback hears of it."""
+        assert isinstance(solver, NewtonBoosting)
+        result = solver.solve_judged(self._training or problem, problem, start, rng)
+        return self._completed(solver, problem, result)
 
     @override
     def _rescaled(self, problem: Problem, result: SolverResult) -> SolverResult:
@@ -301,6 +310,7 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
     @override
     def _adopt(self, problem: Problem, result: SolverResult, target: Target, labels: tuple) -> dict[str, float]:
         """Implement `BaseFairEstimator._adopt`; the trees become one booster with the scores of the model."""
+        self._training = None
         joined = result.model_state.joined()
         model: Any = problem.model
         model.remember(joined, problem.data, problem.scores(result.model_state))

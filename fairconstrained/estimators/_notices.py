@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairconstrained.checks.messages import shortened
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import Status
 
@@ -50,6 +50,8 @@ def notices(
             ConvergenceWarning,
         )
     yield from _decisions_apart(problem, scores)
+    if problem.holds(scores):
+        yield from _exceeding_on_new_rows(estimator, problem)
     if not Status(estimator.status_).is_infeasible:
         caveats = (constraint.caveat(scores) for constraint in problem.constraints)
         yield from ((caveat, FairnessWarning) for caveat in caveats if caveat)
@@ -86,6 +88,22 @@ def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict
             )
             complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
             yield f"{complaint} {advice}", ConvergenceWarning
+
+
+def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]:
+    for constraint, gap in estimator._missed_on_new_rows(problem):
+        complaint = (
+            f"{constraint.name} is {gap.estimate:.3g} (standard error {gap.standard_error:.2g}) by an estimate for new "
+            f"rows, {gap.how}, and exceeds kappa={constraint.kappa:g}."
+        )
+        freedom = "give the model less freedom: fewer features, a larger alpha, or a FairHeadClassifier"
+        if estimator.promise == "training":
+            yield f"{complaint} Set promise='new_rows', or {freedom}.", NewRowsWarning
+        else:
+            yield (
+                f"{complaint} No smaller bound on the training rows kept it. Raise kappa, or {freedom}.",
+                NewRowsWarning,
+            )
 
 
 def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:

@@ -15,6 +15,7 @@ from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._notices import notices
 from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
+from fairconstrained.estimators.new_rows import TellsNewRows
 from fairconstrained.models import Model
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import SolverResult, Status
@@ -33,7 +34,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Fitted:
-    """State of a fitted estimator, for prediction and for a warm start."""
+    """State of a fitted estimator, for prediction and for a warm start; ``of_folds`` are where fits of folds ended."""
 
     model: Model
     labels: tuple
@@ -41,9 +42,10 @@ class Fitted:
     offset: float
     scale: float
     small: SmallGroups = NO_SMALL_GROUPS
+    of_folds: tuple[Start, ...] = ()
 
 
-class TellsOutcome(BaseEstimator, ABC):
+class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
     """Estimators that report the outcome of a fit in the attributes that all of them have.
 
     Attributes
@@ -58,7 +60,7 @@ class TellsOutcome(BaseEstimator, ABC):
         Largest change of each of these values by a single row, by which they may exceed ``kappa``; at most
         ``max(kappa, 0.02)``.
     violation_ : float
-        Largest excess of an exact value over its ``kappa``, at least 0.
+        Largest excess of an exact value over its ``kappa``, at least 0; with ``promise="new_rows"`` also of an estimate.
     objective_ : float
         Objective with its penalty.
     multipliers_ : dict or None
@@ -116,7 +118,7 @@ class TellsOutcome(BaseEstimator, ABC):
         if hasattr(self, "small_groups"):
             self.constraint_values_all_groups_ = self._values_over_all_groups(problem, scores, target)
         self._excess = excess
-        self.violation_ = max([0.0, *excess.values()])
+        self.violation_ = max([0.0, *excess.values(), *self._promised_excess(problem)])
         self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
@@ -130,6 +132,8 @@ class TellsOutcome(BaseEstimator, ABC):
         """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
         if self._lacks_bound(problem):
             return Status.UNCONSTRAINED
+        if self.promise == "new_rows" and any(self._missed_on_new_rows(problem)):
+            return Status.INFEASIBLE
         if problem.holds(scores):
             return Status.MAX_ITER if status.is_infeasible else status
         return status if status.is_infeasible else Status.INFEASIBLE

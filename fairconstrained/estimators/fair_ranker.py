@@ -202,7 +202,9 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         pairs = _Pairs.of(y, qid, sensitive_features)
         self.groups_ = as_labels(() if sensitive_features is None else pairs.groups.names)
         problem = self._pair_problem(X, y, pairs)
+        self._queries_of_pairs = pairs.queries[pairs.found[:, 0]][problem.data.order]
         self._fit_problem(problem, Target(np.ones(len(pairs.found))), problem.data.n_samples)
+        del self._queries_of_pairs
         scores = self._fitted.model.scores(self._fitted.start.model_state, X)
         self.pair_accuracies_ = pair_accuracies(scores, pairs.found, pairs.kinds, pairs.groups.names)
 
@@ -245,6 +247,10 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
         constraints = self._comparing(constraints, data)
         model = PairModel(self._model(items), items)
         return Problem(model=model, objective=self._objective().bind(data), constraints=constraints, data=data)
+
+    def _fold_units(self, problem: Problem) -> np.ndarray:
+        """Implement `TellsNewRows._fold_units`; pairs of a query share documents."""
+        return self._queries_of_pairs
 
     def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
         return [_NAME] if isinstance(self.constraint, str) else super()._names_of(bound)

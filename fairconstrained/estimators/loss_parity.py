@@ -250,6 +250,13 @@ class LossParityClassifier(
 
             return solver.solve(problem, start, rng, call if callbacks else None)
 
+    def _solve_part(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Implement `BaseFairEstimator._solve_part`; it stops early, too, and no other callback hears of it."""
+        stops = None if self._held_out is None else StopEarly(partial(self._held_out_loss, problem.parametric))
+        return self._completed(solver, problem, solver.solve(problem, start, rng, stops))
+
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
         held = self._held_out

@@ -281,6 +281,9 @@ class NeymanPearsonClassifier(
     def _asks_for_fairness(self) -> bool:
         return False  # there are no groups to miss
 
+    def _bounds_anything(self, problem: Problem) -> bool:
+        return bool(problem.constraints)
+
     def _bound_params(self, kappa: float | None) -> dict[str, Any]:
         """Implement `BaseFairEstimator._bound_params`; the same bound for all classes that have one."""
         if kappa is not None and isinstance(self.bounds, Mapping):

@@ -34,6 +34,7 @@ _OF_HEAD = (
     "n_iter_",
     "n_evaluations_",
     "history_",
+    "new_row_gaps_",
 )
 
 
@@ -56,7 +57,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
     estimator_ : estimator
         The model of the target that scores new rows; with ``ensemble=True`` that of the first fold.
     status_, constraint_values_, granularity_, violation_, objective_, multipliers_, prices_, n_iter_, \
-            n_evaluations_, history_
+            n_evaluations_, history_, new_row_gaps_
         The outcome of the head's fit, see its class. ``constraint_values_`` are exact on the rows of `fit`, each
         scored by models that have not seen it.
     n_features_in_ : int

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.estimators import BaseFairEstimator
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, NewRowsWarning
 from fairconstrained.paths._kept import better_kept
 from fairconstrained.paths._result import FairnessPath
 from fairconstrained.paths._rows import Rows, folds, smallest_group
@@ -144,6 +144,8 @@ def fairness_path(
     -----
     ConvergenceWarning
         Once for all fits, with the values for which the bound was not kept or the objective did not settle.
+    NewRowsWarning
+        Once for all fits whose estimate for new rows, ``new_row_gaps_``, exceeds their bound.
     FairnessWarning
         If the path has one model only, as the unconstrained one has no gap that could be told from zero.
 
@@ -309,9 +311,12 @@ def _warn(plan: Plan, walks: Sequence[Walk], names: Sequence[str]) -> None:
                 for name in dict.fromkeys(name for _, _, name in affected)
             )
             complaints.append(f"{len(affected)} of {len(statuses)} fits {complaint} ({where})")
+    if told := [message for category, message in caught if issubclass(category, NewRowsWarning)]:
+        summary = f"{len(told)} of {len(statuses)} fits exceed their bound by the estimate for new rows."
+        warnings.warn(f"{summary} The first message: {told[0]}", NewRowsWarning, stacklevel=5)
     if complaints:
         example = f" The first message: {early[0]}" if early else ""
         warnings.warn(f"{', and '.join(complaints)}.{example}", ConvergenceWarning, stacklevel=5)
     for category, message in caught:
-        if not (complaints and issubclass(category, ConvergenceWarning)):
+        if not (complaints and issubclass(category, ConvergenceWarning)) and not issubclass(category, NewRowsWarning):
             warnings.warn(message, category, stacklevel=5)

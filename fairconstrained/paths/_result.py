@@ -39,6 +39,8 @@ class FairnessPath(PlainState):
         - ``objective``, ``status``, ``n_evaluations``: ``objective_``, ``status_`` and ``n_evaluations_`` of the model;
         - ``gap``: the largest of the exact metrics that are bounded, on the training rows; of several also each of
           them, as ``gap_<name>``;
+        - ``new_row_gap``, ``new_row_standard_error``: the largest estimate of a bounded metric for new rows, see
+          ``new_row_gaps_`` of the estimators, and its standard error; NaN where there is none;
         - ``price``: by how much the least objective would fall per unit of kappa, to first order, the sum of
           ``prices_`` (where ``param`` is the kappa of one constraint, that of this one); ``multipliers``: a dict of
           those that are not zero. NaN and None where they are not known: the solver has no multipliers, ``param`` is no

@@ -74,9 +74,11 @@ class Plan:
         given = None if np.isinf(value) else float(value)
         return self.last._bound_params(given) if self.param is None else {self.param: given}
 
-    def fitted(self, value: float, previous: BaseFairEstimator | None, rows: Rows) -> BaseFairEstimator:
-        """The model for a value, from the ``previous`` one if there is one."""
+    def fitted(self, value: float, previous: BaseFairEstimator | None, rows: Rows, is_fold: bool) -> BaseFairEstimator:
+        """The model for a value, from the ``previous`` one if there is one; ``is_fold`` if other rows are held out."""
         model = clone(self.last).set_params(**self.settings(value))
+        if is_fold and model.promise == "training":
+            model.set_params(new_row_folds=None)  # the held-out rows tell
         if not self.warm or previous is None:
             return model.fit(rows.seen, rows.y, **rows.metadata)
         own = model.warm_start
@@ -192,7 +194,7 @@ def walk(
             whole = plan.assembled(transformers, model)
             with _named(plan, value, ""):
                 record["exact"] = model.constraint_values_ or plan.measured(model, rows)
-                record |= _gaps(record["exact"])
+                record |= _gaps(record["exact"]) | _on_new_rows(model)
                 record |= {f"train_{scorer.name}": scorer(model, whole, rows) for scorer in plan.scorers}
             if previous is not None:
                 model._share_rows(previous)
@@ -246,7 +248,7 @@ def _step(
     began = time.perf_counter()
     warned: list[tuple[type[Warning], str]] = []
     with _recorded(warned), _named(plan, value, name):
-        model = plan.fitted(value, previous, rows)
+        model = plan.fitted(value, previous, rows, is_fold=bool(name))
     record = {
         "kappa": value,
         "objective": model.objective_,
@@ -271,6 +273,13 @@ def _held_out(plan: Plan, model: BaseFairEstimator, rows: Rows) -> dict[str, flo
             "their sensitive_features, or leave out cv."
         )
     return values
+
+
+def _on_new_rows(model: BaseFairEstimator) -> dict[str, float]:
+    """Columns of the largest estimate for new rows and its standard error; NaN where there is none."""
+    gaps = [gap for gap in model.new_row_gaps_.values() if not np.isnan(gap.estimate)]
+    estimate, error, _ = max(gaps, default=(np.nan, np.nan, ""))
+    return {"new_row_gap": estimate, "new_row_standard_error": error}
 
 
 def _gaps(values: Mapping[str, float]) -> dict[str, float]:

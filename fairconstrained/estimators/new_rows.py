@@ -1,0 +1,181 @@
+"""What a bound is worth on new rows: an estimate after every fit, and bounds on that estimate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.estimators._cross_fitted_gaps import (
+    fold_obstacle,
+    folds_of_rows,
+    held_out_scores,
+    standard_errors,
+)
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers import Solver, SolverResult
+
+__all__ = ["NewRowGap", "TellsNewRows"]
+
+#: Folds that "auto" stands for, by promise. Two take about as long as the fit; five have more rows to fit on.
+_FOLDS = {"training": 2, "new_rows": 5}
+#: Stricter bounds that are tried until the estimates on new rows are within ``kappa``.
+_ROUNDS = 5
+
+
+class NewRowGap(NamedTuple):
+    """Estimate of a bounded metric on new rows.
+
+    Attributes
+    ----------
+    estimate : float
+        The metric of rows by models that have not seen them; NaN where there is none.
+    standard_error : float
+        Standard error of the estimate for the sampling of the rows that it is measured on.
+    how : str
+        How the estimate was made, or why there is none.
+    """
+
+    estimate: float
+    standard_error: float
+    how: str
+
+
+@dataclass(frozen=True)
+class _Estimated:
+    """Estimates for a problem, and where the fits on parts of the rows ended."""
+
+    gaps: dict[str, NewRowGap]
+    starts: tuple[Start, ...] = ()
+
+    def excess(self, problem: Problem) -> np.ndarray:
+        """Excess of every estimate over ``kappa``, where that bounds the metric; ndarray of shape (n_constraints,)."""
+        return np.array([self.gaps[c.name].estimate - c.kappa if c.bounds_metric else 0.0 for c in problem.constraints])
+
+
+@with_parameters
+class BoundsNewRows:
+    """Parameters of estimators that estimate the bounded metrics on new rows, and may bound these estimates.
+
+    Parameters
+    ----------
+    promise : {"training", "new_rows"}, default="training"
+        What ``kappa`` bounds. "training": the metrics on the training rows. "new_rows": also ``new_row_gaps_``, for
+        which the model is fitted with smaller bounds on the training rows; every fit then takes several fits of each
+        fold.
+    new_row_folds : int, "auto" or None, default="auto"
+        Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
+        ``promise="new_rows"``. None: no estimate.
+    """
+
+    promise: str = parameter("training", [StrOptions({"training", "new_rows"})])
+    new_row_folds: int | str | None = parameter(
+        "auto", [Interval(Integral, 2, None, closed="left"), StrOptions({"auto"}), None]
+    )
+
+
+class TellsNewRows(BoundsNewRows):
+    """Estimators that fit to parts of the rows and measure on the others.
+
+    Attributes
+    ----------
+    new_row_gaps_ : dict
+        Estimates of the bounded metrics on new rows, by the constraint's name: named tuples (estimate, standard_error,
+        how). The estimate is the metric of all training rows with scores by models, fitted in the same way, that have
+        not seen the row; these models have seen fewer rows than this one. Empty where nothing is bounded.
+    """
+
+    new_row_gaps_: dict[str, NewRowGap]
+
+    @abstractmethod
+    def _solve_part(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Fit to a part of the rows, as the whole is fitted, but without telling anybody."""
+
+    @abstractmethod
+    def _bounds_anything(self, problem: Problem) -> bool:
+        """Whether any metric of the problem is to be bounded."""
+
+    def _fold_units(self, problem: Problem) -> np.ndarray | None:
+        """Numbers of what has to be in one fold, by row; None: the clusters of the data."""
+        return None
+
+    def _n_folds(self) -> int | None:
+        return _FOLDS[self.promise] if self.new_row_folds == "auto" else self.new_row_folds  # type: ignore[return-value]
+
+    def _estimated(self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int) -> _Estimated:
+        """Estimate the metrics of a problem on new rows."""
+        n_folds = self._n_folds()
+        if n_folds is None or not self._bounds_anything(problem):
+            return _Estimated({})
+        units = self._fold_units(problem)
+        if obstacle := fold_obstacle(problem, n_folds, units):
+            return _Estimated({c.name: NewRowGap(np.nan, np.nan, obstacle) for c in problem.constraints})
+        silent = replace(solver, verbose=0)
+
+        def fit(part: Problem, start: Start | None) -> tuple[Any, Start]:
+            result = self._solve_part(silent, part, start, np.random.default_rng(seed))
+            return result.model_state, result.start or Start(result.model_state)
+
+        held = held_out_scores(problem, folds_of_rows(problem.data, n_folds, units), fit, starts)
+        errors = standard_errors(problem, held.scores, units)
+        how = f"{n_folds}-fold cross-fitting"
+        gaps = {c.name: NewRowGap(c.metric(held.scores), errors[c.name], how) for c in problem.constraints}
+        return _Estimated(gaps, held.starts)
+
+    def _missed_on_new_rows(self, problem: Problem) -> Iterator[tuple[Any, NewRowGap]]:
+        """Constraints with an estimate beyond ``kappa``, by two standard errors where no promise is made of it."""
+        for constraint in problem.constraints:
+            gap = self.new_row_gaps_.get(constraint.name)
+            if gap is not None and constraint.bounds_metric:
+                noise = 2 * gap.standard_error if self.promise == "training" else 0.0
+                if gap.estimate - constraint.kappa > constraint.granularity + noise:
+                    yield constraint, gap
+
+    def _promised_excess(self, problem: Problem) -> list[float]:
+        """Excess over ``kappa`` of the estimates that are bounded."""
+        if self.promise == "training":
+            return []
+        return [gap.estimate - constraint.kappa for constraint, gap in self._missed_on_new_rows(problem)]
+
+    def _kept_on_new_rows(
+        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
+    ) -> tuple[Problem, _Estimated]:
+        """The problem with bounds so small that the estimates on new rows are within those asked for, if there are any.
+
+        An estimate changes by about as much as the bound: what it exceeds is taken off, and again.
+        """
+        if self._n_folds() is None:
+            raise ValueError(
+                "promise='new_rows' bounds an estimate on new rows; set new_row_folds to a number of them."
+            )
+        if not self._bounds_anything(problem):
+            return problem, _Estimated({})
+        granularity = np.array([c.granularity for c in problem.constraints])
+        margins = np.zeros(granularity.size)
+        tried: list[tuple[float, int, Problem, _Estimated]] = []
+        for _ in range(_ROUNDS):
+            stricter = _with_margins(problem, margins)
+            found = self._estimated(solver, stricter, starts, seed)
+            for gap in found.gaps.values():
+                if np.isnan(gap.estimate):
+                    raise ValueError(f"promise='new_rows' needs an estimate on new rows, but {gap.how}.")
+            excess, starts = found.excess(problem), found.starts
+            tried.append((float((excess - granularity).max(initial=-np.inf)), len(tried), stricter, found))
+            if tried[-1][0] <= 0:
+                break
+            margins = margins + np.maximum(excess, 0.0)
+        *_, best, estimated = min(tried)
+        return best, estimated
+
+
+def _with_margins(problem: Problem, margins: np.ndarray) -> Problem:
+    bounds = zip(problem.constraints, margins, strict=True)
+    return replace(problem, constraints=tuple(c.with_kappa(max(c.kappa - float(m), 0.0)) for c, m in bounds))

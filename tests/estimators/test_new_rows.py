@@ -1,0 +1,213 @@
+"""Estimates of the bounded metrics for new rows, and bounds on them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from fairconstrained import (
+    AUCFairClassifier,
+    FairBoostingClassifier,
+    FairRanker,
+    LossParityClassifier,
+    NeymanPearsonClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    fairness_path,
+)
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators._cross_fitted_gaps import folds_of_rows
+from fairconstrained.exceptions import NewRowsWarning
+from fairconstrained.heads import FairHeadClassifier
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_biased_classification(n_samples=1200, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def wide():
+    """Four hundred rows of a hundred features, with which a bound on decisions is learnt by heart."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat([0, 1], 200)
+    X = rng.normal(size=(400, 100))
+    X[:, 0] += 2 * groups
+    return X, (X[:, 0] + rng.normal(size=400) > 1).astype(int), groups
+
+
+def rates(kappa=0.05, **params):
+    return PartialParityClassifier(kappa, constraint="demographic_parity", random_state=0, **params)
+
+
+def fitted(model, rows):
+    X, y, groups = rows
+    return model.fit(X, y, sensitive_features=groups)
+
+
+ESTIMATORS = [
+    PartialParityClassifier(0.05),
+    PartialParityClassifier(0.05, constraint="equalized_odds", objective="zero_one"),
+    AUCFairClassifier(0.05),
+    LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=2, random_state=0),
+    FairBoostingClassifier(0.3, n_estimators=40, random_state=0),
+    FairBoostingClassifier(0.3, n_estimators=40, validation_fraction=0.3, random_state=0),
+]
+
+
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_every_bounded_metric_has_an_estimate(model, rows):
+    model = fitted(clone(model), rows)
+    assert model.new_row_gaps_.keys() == model.constraint_values_.keys()
+    for gap in model.new_row_gaps_.values():
+        assert 0 <= gap.estimate <= 1
+        assert 0 < gap.standard_error < 0.2
+        assert gap.how == "2-fold cross-fitting"
+
+
+def test_the_estimate_is_that_of_models_which_have_not_seen_the_rows(rows):
+    X, y, groups = rows
+    model = fitted(rates(), rows)
+    order = np.lexsort((y, groups))
+    halves = np.empty(y.size, dtype=int)
+    halves[order] = folds_of_rows(_ordered_data(y, groups), 2)
+    decisions = np.empty(y.size)
+    for half in (0, 1):
+        part = rates(new_row_folds=None).fit(
+            X[halves != half], y[halves != half], sensitive_features=groups[halves != half]
+        )
+        decisions[halves == half] = part.predict(X[halves == half])
+    names = np.unique(groups)
+    shares = [decisions[groups == name].mean() for name in names]
+    assert model.new_row_gaps_["demographic_parity"].estimate == pytest.approx(abs(shares[0] - shares[1]), abs=0.02)
+
+
+def _ordered_data(y, groups):
+    from fairconstrained.data import FairData
+
+    codes = np.unique(groups, return_inverse=True)[1]
+    return FairData.from_arrays(np.empty((y.size, 0)), 2.0 * y - 1, codes, tuple(np.unique(groups)))
+
+
+def test_standard_error_of_a_difference_of_rates(rows):
+    X, y, groups = rows
+    model = fitted(PartialParityClassifier(0.2, constraint="demographic_parity", random_state=0), rows)
+    decisions, first = model.predict(X), groups == np.unique(groups)[0]
+    variance = sum(decisions[part].var() / part.sum() for part in (first, ~first))
+    # ten parts tell a standard error to about a quarter
+    assert model.new_row_gaps_["demographic_parity"].standard_error == pytest.approx(np.sqrt(variance), rel=0.5)
+
+
+def test_a_bound_that_was_learnt_by_heart_is_said(wide):
+    with pytest.warns(NewRowsWarning, match=r"estimate for new rows, 2-fold.*Set promise='new_rows'") as caught:
+        model = fitted(rates(0.02), wide)
+    assert len(caught) == 1
+    assert model.violation_ <= model.granularity_["demographic_parity"]
+    assert model.new_row_gaps_["demographic_parity"].estimate > 0.1
+
+
+def test_turned_off(wide):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fitted(rates(0.02, new_row_folds=None), wide)
+    assert model.new_row_gaps_ == {}
+
+
+def test_the_fit_is_the_same_with_and_without_an_estimate(rows):
+    with_estimate, without = (fitted(rates(new_row_folds=folds), rows) for folds in ("auto", None))
+    np.testing.assert_array_equal(with_estimate.coef_, without.coef_)
+    assert with_estimate.objective_ == without.objective_
+
+
+def test_folds_have_the_same_share_of_every_group_and_class(rows):
+    _, y, groups = rows
+    data = _ordered_data(y, groups)
+    folds = folds_of_rows(data, 3)
+    cells = 2 * data.codes + (data.y.numpy() > 0)
+    table = np.array([np.bincount(folds[cells == cell], minlength=3) for cell in np.unique(cells)])
+    assert np.ptp(table, axis=1).max() <= 1
+    np.testing.assert_array_equal(folds, folds_of_rows(data, 3))
+    units = np.arange(y.size) // 5
+    of_units = folds_of_rows(data, 2, units)
+    assert all(np.unique(of_units[units == unit]).size == 1 for unit in np.unique(units))
+
+
+def test_too_few_rows_for_an_estimate(rows):
+    X, y, groups = rows
+    few = np.flatnonzero(groups == np.unique(groups)[0])[:20]
+    chosen = np.concatenate([few, np.flatnonzero(groups == np.unique(groups)[1])])
+    model = rates(0.1, new_row_folds=15).fit(X[chosen], y[chosen], sensitive_features=groups[chosen])
+    (gap,) = model.new_row_gaps_.values()
+    assert np.isnan(gap.estimate)
+    assert "15 folds need 30 rows" in gap.how
+    with pytest.raises(ValueError, match=r"promise='new_rows' needs an estimate on new rows, but 15 folds need 30"):
+        model.set_params(promise="new_rows").fit(X[chosen], y[chosen], sensitive_features=groups[chosen])
+
+
+def test_nothing_bounded_is_nothing_estimated(rows):
+    assert fitted(rates(None), rows).new_row_gaps_ == {}
+    assert fitted(rates(None, promise="new_rows"), rows).new_row_gaps_ == {}
+
+
+def test_a_promise_that_is_not_kept_is_said(wide):
+    with pytest.warns(NewRowsWarning, match=r"No smaller bound on the training rows kept it"):
+        model = fitted(rates(0.0, promise="new_rows"), wide)
+    assert model.status_ == "infeasible"
+    assert model.violation_ == pytest.approx(model.new_row_gaps_["demographic_parity"].estimate)
+
+
+def test_promise_without_folds(rows):
+    with pytest.raises(ValueError, match="set new_row_folds"):
+        fitted(rates(promise="new_rows", new_row_folds=None), rows)
+
+
+def test_bounds_of_classes(rows):
+    X, y, _ = rows
+    model = NeymanPearsonClassifier({1: 0.4}, constraint="error").fit(X, y)
+    (gap,) = model.new_row_gaps_.values()
+    assert gap.estimate == pytest.approx(0.4, abs=0.1)
+
+
+def test_a_regressor(rows):
+    X, _, groups = rows
+    target = X[:, 0] + (groups == np.unique(groups)[0])
+    model = PartialParityRegressor(0.05).fit(X, target, sensitive_features=groups)
+    (gap,) = model.new_row_gaps_.values()
+    assert 0 <= gap.estimate < 0.3
+
+
+def test_queries_are_in_one_fold(rows):
+    X, y, groups = (part[:300] for part in rows)
+    model = FairRanker(0.1, random_state=0).fit(X, y, qid=np.arange(300) // 30, sensitive_features=groups)
+    (gap,) = model.new_row_gaps_.values()
+    assert 0 <= gap.estimate <= 1
+    alone = FairRanker(0.1, random_state=0).fit(X, y, qid=np.zeros(300), sensitive_features=groups)
+    assert np.isnan(alone.new_row_gaps_.popitem()[1].estimate)
+
+
+def test_heads_tell_what_their_heads_do(rows):
+    X, y, groups = rows
+    base = PartialParityClassifier(None, random_state=0)
+    model = FairHeadClassifier(base, head=rates(), random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.new_row_gaps_ == model.head_.new_row_gaps_
+    assert model.new_row_gaps_["demographic_parity"].standard_error > 0
+
+
+def test_paths_show_the_estimates(rows):
+    X, y, groups = rows
+    path = fairness_path(rates(), X, y, sensitive_features=groups, kappas=[None, 0.1, 0.05])
+    assert np.isnan(path.table["new_row_gap"].iloc[0])
+    for row, model in zip(path.table.iloc[1:].itertuples(), path.models[1:], strict=True):
+        gap = model.new_row_gaps_["demographic_parity"]
+        assert (row.new_row_gap, row.new_row_standard_error) == (gap.estimate, gap.standard_error)
+
+
+def test_paths_warn_once_of_new_rows(wide):
+    X, y, groups = wide
+    model = rates()
+    with pytest.warns(NewRowsWarning, match=r"^2 of 2 fits exceed their bound by the estimate for new rows") as caught:
+        fairness_path(model, X, y, sensitive_features=groups, kappas=[0.02, 0.01])
+    assert sum(issubclass(each.category, NewRowsWarning) for each in caught) == 1
