@@ -77,7 +77,7 @@ def test_the_objective_is_near_that_of_all_coefficients(make_data, make_problem,
     assert result.objective - free.objective <= 1.5 * (every.objective - free.objective) + 1e-3
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "bound",
     [
@@ -90,7 +90,7 @@ def test_the_objective_is_near_that_of_all_coefficients(make_data, make_problem,
         LossParity(0.03),
         RateGap(0.05),
     ],
-    ids=lambda bound: type(bound).__name__ if not isinstance(bound, bool) else None,
+    ids=lambda bound: type(bound).__name__,
 )
 def test_kappa_holds_on_the_training_rows(rows, bound, weighted):
     weight = np.random.default_rng(1).uniform(0.5, 2, 500) if weighted else None
@@ -112,6 +112,7 @@ def test_a_bound_that_holds_anyway_leaves_the_unconstrained_model(rows):
     assert model.multipliers_ == {}
 
 
+@pytest.mark.slow
 def test_bounds_hold_better_on_new_rows_than_those_of_all_coefficients():
     X, y, groups = drawn(10_000, 40, seed=9)
     gaps = {"span": 0.0, "augmented_lagrangian": 0.0}
