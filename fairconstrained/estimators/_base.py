@@ -159,24 +159,24 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
 
     def _fit_problem(self, problem: Problem, target: Target, n_rows: int) -> None:
         """Solve, set the fitted attributes and warn; ``n_rows`` are those that threads may share."""
-        solver, seed = self._solver(problem), seed_of(self.random_state)
+        seed = seed_of(self.random_state)
         start, of_folds = self._warm_start(problem.model, problem.data.labels)
+        solver = self._solver(problem)
         with limited_threads(n_rows if solver.takes_all_rows else 1):
-            solved = problem
-            if self.promise == "new_rows":
-                solved, estimated = self._kept_on_new_rows(solver, problem, of_folds, seed)
-            result = self._solve_all(solver, solved, start, np.random.default_rng(seed))
-            if self.promise == "training":
+            if self.promise == "new_rows" and self._bounds_anything(problem):
+                result, estimated = self._solved_for_new_rows(solver, problem, of_folds, seed)
+            else:
+                result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
                 estimated = self._estimated(solver, problem, of_folds, seed)
         self.new_row_gaps_ = estimated.gaps
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)
         self._warn(problem, solver.name, excess, result.message)
 
+    @override
     def _solve_all(
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
-        """Solve on all rows."""
         result = self._solve(solver, problem, start, rng)
         if start is not None and solver.keeps_metric and result.status.is_infeasible:
             result = self._solve(solver, problem, None, rng)  # a warm start may lead where no bound is kept
@@ -335,6 +335,17 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         """Name of the solver that "auto" stands for, also on the scores of another model."""
         searches = self._on_scores and problem.constraints and not SpanSearch.obstacle(problem)
         return SpanSearch.name if searches else self._auto_solver(problem)
+
+    @property
+    @override
+    def _has_few_features(self) -> bool:
+        return self._on_scores
+
+    @override
+    def _solver_in_span(self, problem: Problem) -> Solver:
+        of_scores = copy.copy(self)
+        of_scores._on_scores = True
+        return of_scores._solver(problem)
 
     def __sklearn_clone__(self) -> Self:
         copied = super().__sklearn_clone__()

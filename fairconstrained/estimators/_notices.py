@@ -41,7 +41,7 @@ def notices(
         yield f"solver {solver!r}: {message}", ConvergenceWarning
     if estimator._lacks_bound(problem):
         yield _nothing_bounded(estimator), FairnessWarning
-    if Status(estimator.status_).is_infeasible:
+    if Status(estimator.status_).is_infeasible and estimator.promise == "training":
         yield from _bounds_not_kept(estimator, problem, solver, excess)
     elif estimator.status_ == Status.MAX_ITER.value and not message:
         yield (
@@ -50,7 +50,7 @@ def notices(
             ConvergenceWarning,
         )
     yield from _decisions_apart(problem, scores)
-    if problem.holds(scores):
+    if estimator.promise == "new_rows" or problem.holds(scores):
         yield from _exceeding_on_new_rows(estimator, problem)
     if not Status(estimator.status_).is_infeasible:
         caveats = (constraint.caveat(scores) for constraint in problem.constraints)
@@ -100,10 +100,7 @@ def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]
         if estimator.promise == "training":
             yield f"{complaint} Set promise='new_rows', or {freedom}.", NewRowsWarning
         else:
-            yield (
-                f"{complaint} No smaller bound on the training rows kept it. Raise kappa, or {freedom}.",
-                NewRowsWarning,
-            )
+            yield f"{complaint} No smaller bound in the fit kept it. Raise kappa, or {freedom}.", ConvergenceWarning
 
 
 def _decisions_apart(problem: Problem, scores: np.ndarray) -> Iterator[Notice]:

@@ -60,7 +60,7 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         Largest change of each of these values by a single row, by which they may exceed ``kappa``; at most
         ``max(kappa, 0.02)``.
     violation_ : float
-        Largest excess of an exact value over its ``kappa``, at least 0; with ``promise="new_rows"`` also of an estimate.
+        Largest excess of an exact value over its ``kappa``, at least 0; of an estimate with ``promise="new_rows"``.
     objective_ : float
         Objective with its penalty.
     multipliers_ : dict or None
@@ -112,13 +112,13 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         Returns what the bounded quantities exceed ``kappa`` by, for every constraint.
         """
         scores = problem.scores(state)
-        excess = {c.name: c.exact(scores) for c in problem.constraints}
+        excess = self._promised_excess(problem, scores)
         self.constraint_values_ = {c.name: c.metric(scores) for c in problem.constraints}
         self.granularity_ = {c.name: c.granularity for c in problem.constraints}
         if hasattr(self, "small_groups"):
             self.constraint_values_all_groups_ = self._values_over_all_groups(problem, scores, target)
         self._excess = excess
-        self.violation_ = max([0.0, *excess.values(), *self._promised_excess(problem)])
+        self.violation_ = max([0.0, *excess.values()])
         self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
@@ -132,9 +132,8 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""
         if self._lacks_bound(problem):
             return Status.UNCONSTRAINED
-        if self.promise == "new_rows" and any(self._missed_on_new_rows(problem)):
-            return Status.INFEASIBLE
-        if problem.holds(scores):
+        is_kept = problem.holds(scores) if self.promise == "training" else not any(self._missed_on_new_rows(problem))
+        if is_kept:
             return Status.MAX_ITER if status.is_infeasible else status
         return status if status.is_infeasible else Status.INFEASIBLE
 

@@ -19,7 +19,7 @@ from fairconstrained.estimators._cross_fitted_gaps import (
     standard_errors,
 )
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult
+from fairconstrained.solvers import CrossFittedSpan, Solver, SolverResult
 
 __all__ = ["NewRowGap", "TellsNewRows"]
 
@@ -66,9 +66,10 @@ class BoundsNewRows:
     Parameters
     ----------
     promise : {"training", "new_rows"}, default="training"
-        What ``kappa`` bounds. "training": the metrics on the training rows. "new_rows": also ``new_row_gaps_``, for
-        which the model is fitted with smaller bounds on the training rows; every fit then takes several fits of each
-        fold.
+        What ``kappa`` bounds. "training": the metrics on the training rows. "new_rows": their estimates on new rows,
+        ``new_row_gaps_``; then ``constraint_values_``, those of the training rows, may be larger or smaller. A fit
+        takes several fits of each fold: of linear scores shared by all groups these are fits without bounds, and a
+        search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
         ``promise="new_rows"``. None: no estimate.
@@ -98,6 +99,21 @@ class TellsNewRows(BoundsNewRows):
         self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
     ) -> SolverResult:
         """Fit to a part of the rows, as the whole is fitted, but without telling anybody."""
+
+    @abstractmethod
+    def _solve_all(
+        self, solver: Solver, problem: Problem, start: Start | None, rng: np.random.Generator
+    ) -> SolverResult:
+        """Fit to all rows."""
+
+    @abstractmethod
+    def _solver_in_span(self, problem: Problem) -> Solver:
+        """The solver of a problem whose few features are scores of linear models."""
+
+    @property
+    @abstractmethod
+    def _has_few_features(self) -> bool:
+        """Whether the features are already few and cross-fitted, as those of a head are."""
 
     @abstractmethod
     def _bounds_anything(self, problem: Problem) -> bool:
@@ -139,11 +155,37 @@ class TellsNewRows(BoundsNewRows):
                 if gap.estimate - constraint.kappa > constraint.granularity + noise:
                     yield constraint, gap
 
-    def _promised_excess(self, problem: Problem) -> list[float]:
-        """Excess over ``kappa`` of the estimates that are bounded."""
+    def _promised_excess(self, problem: Problem, scores: np.ndarray) -> dict[str, float]:
+        """Excess over ``kappa`` of what it bounds, by constraint."""
+        excess = {c.name: c.exact(scores) for c in problem.constraints}
         if self.promise == "training":
-            return []
-        return [gap.estimate - constraint.kappa for constraint, gap in self._missed_on_new_rows(problem)]
+            return excess
+        bounded = {c.name: c.kappa for c in problem.constraints if c.bounds_metric and c.name in self.new_row_gaps_}
+        return excess | {name: self.new_row_gaps_[name].estimate - kappa for name, kappa in bounded.items()}
+
+    def _solved_for_new_rows(
+        self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
+    ) -> tuple[SolverResult, _Estimated]:
+        """The result with estimates within the bounds.
+
+        Of a linear model, the few numbers that matter are chosen on cross-fitted features, see `CrossFittedSpan`; other
+        models are fitted with smaller bounds on the training rows.
+        """
+        n_folds, units, rng = self._n_folds(), self._fold_units(problem), np.random.default_rng(seed)
+        if n_folds is None:
+            raise ValueError(
+                "promise='new_rows' bounds an estimate on new rows; set new_row_folds to a number of them."
+            )
+        if obstacle := fold_obstacle(problem, n_folds, units):
+            raise ValueError(f"promise='new_rows' needs an estimate on new rows, but {obstacle}.")
+        if self._has_few_features or CrossFittedSpan.obstacle(problem):
+            stricter, estimated = self._kept_on_new_rows(solver, problem, starts, seed)
+            return self._solve_all(solver, stricter, None, rng), estimated
+        span = CrossFittedSpan.of(problem, folds_of_rows(problem.data, n_folds, units), rng)
+        solver = self._solver_in_span(span.problem)
+        stricter, estimated = self._kept_on_new_rows(solver, span.problem, (), seed)
+        result = self._solve_all(solver, stricter, None, rng)
+        return replace(result, model_state=span.lift(result.model_state), start=None, candidates=()), estimated
 
     def _kept_on_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int
@@ -152,21 +194,12 @@ class TellsNewRows(BoundsNewRows):
 
         An estimate changes by about as much as the bound: what it exceeds is taken off, and again.
         """
-        if self._n_folds() is None:
-            raise ValueError(
-                "promise='new_rows' bounds an estimate on new rows; set new_row_folds to a number of them."
-            )
-        if not self._bounds_anything(problem):
-            return problem, _Estimated({})
         granularity = np.array([c.granularity for c in problem.constraints])
         margins = np.zeros(granularity.size)
         tried: list[tuple[float, int, Problem, _Estimated]] = []
         for _ in range(_ROUNDS):
             stricter = _with_margins(problem, margins)
             found = self._estimated(solver, stricter, starts, seed)
-            for gap in found.gaps.values():
-                if np.isnan(gap.estimate):
-                    raise ValueError(f"promise='new_rows' needs an estimate on new rows, but {gap.how}.")
             excess, starts = found.excess(problem), found.starts
             tried.append((float((excess - granularity).max(initial=-np.inf)), len(tried), stricter, found))
             if tried[-1][0] <= 0:

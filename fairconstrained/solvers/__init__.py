@@ -18,6 +18,7 @@ from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
 from fairconstrained.solvers.loop import IterativeSolver
@@ -48,6 +49,7 @@ from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
 
 __all__ = [
+    "CrossFittedSpan",
     "IDCA",
     "IPC",
     "IPPSSG",

@@ -58,9 +58,7 @@ def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
             yield slope
             continue
         for cell in range(n_cells):
-            part = torch.where(cells == cell, slope, 0.0)
-            if part.any():
-                yield part
+            yield torch.where(cells == cell, slope, 0.0)
 
 
 def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:

@@ -24,7 +24,7 @@ from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise
 from fairconstrained.views import Exact, FullBatch
 
-__all__ = ["Span"]
+__all__ = ["Span", "smooth_without_constraints", "unconstrained"]
 
 #: Gradient norm at which the unconstrained minimisation ends, the gain that fifty of its iterations have to bring, and
 #: their number; what is left of it is in the span, as the Newton step is one of the directions.
@@ -115,7 +115,7 @@ class Span(Solver):
         start = None if start is None else start.on(problem.data)
         known = start.solver_state if start is not None and isinstance(start.solver_state, _Known) else None
         inner = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
-        free, n_evaluations = (known.free, 0) if known else _unconstrained(problem)
+        free, n_evaluations = (known.free, 0) if known else unconstrained(problem)
         if not problem.component_names or problem.holds(problem.scores(free)):
             found = inner.solve(problem, None, random_state, callback)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations)
@@ -176,14 +176,14 @@ class _Known(NamedTuple):
     widest: Start | None
 
 
-def _smooth(problem: Problem) -> Problem:
+def smooth_without_constraints(problem: Problem) -> Problem:
     """Return the problem without constraints, with the first objective on the way to the given one."""
     return replace(problem, objective=problem.objective.loss.path()[0].bind(problem.data), constraints=())
 
 
-def _unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
-    """Parameters without constraints, nearly, and the number of evaluations."""
-    view, begin, nothing = FullBatchView(_smooth(problem)), np.zeros(problem.n_params), np.empty(0)
+def unconstrained(problem: Problem) -> tuple[np.ndarray, int]:
+    """Return parameters that are best without constraints, nearly, and the number of evaluations."""
+    view, begin, nothing = FullBatchView(smooth_without_constraints(problem)), np.zeros(problem.n_params), np.empty(0)
     found, _ = minimise(view, lambda p: (p.objective, p.gradient(1.0, nothing)), begin, _FREE_ITER, _GTOL, _GAIN)
     return found, view.n_evaluations
 
@@ -263,7 +263,7 @@ class _Directions:
         self._problem, self._free, self._most = problem, free, most
         self._model = cast(LinearModel, problem.model)
         scores = torch.from_numpy(problem.scores(free))
-        by_row = _smooth(problem).objective.curvature(scores).numpy()
+        by_row = smooth_without_constraints(problem).objective.curvature(scores).numpy()
         self._curvature = Curvature.at(self._model, problem.data, by_row, rng)
         self.n_evaluations = 1
 

@@ -1,0 +1,117 @@
+"""A constrained problem in a few directions, in which every row is seen by models that have not seen it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+import torch
+
+from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._directions import Curvature, constraint_slopes, pulled_back
+from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
+
+__all__ = ["CrossFittedSpan"]
+
+#: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
+_MOST, _RANK = 6, 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFittedSpan:
+    r"""The unconstrained linear model and the directions in which bounds move it, cross-fitted.
+
+    With the unconstrained coefficients :math:`w_0`, their Hessian H and the slopes :math:`r_j` of the bounded
+    quantities in the scores :math:`X w_0`, bounds lead to
+
+    .. math:: w = b_0 w_0 + \sum_j b_j d_j, \qquad d_j = H^{-1} X^T r_j,
+
+    to first order (see `Span`). Fitted on the rows that b is then chosen on, both :math:`w_0` and :math:`d_j` know the
+    rows by heart: a bound is kept there by less than it takes on new rows. Here the few numbers b are chosen with the
+    features :math:`x_i^T w_0^{(k)}` and :math:`x_i^T d_j^{(k)}` of models that were fitted without the fold k of row i,
+    as in stacking, and the coefficients of the result are those of all rows, combined by b.
+
+    Attributes
+    ----------
+    problem : Problem
+        Problem in b: the terms are those given, the features are the cross-fitted ones.
+    columns : ndarray of shape (n_params, size)
+        Parameters of the models of all rows that b combines; their coefficients are orthonormal, so that the penalty of
+        b is that of w.
+
+    References
+    ----------
+    Wolpert, Stacked generalization, Neural Networks 5(2), 1992. Chernozhukov et al., Double/debiased machine learning,
+    The Econometrics Journal 21(1), 2018: definition 3.2, cross-fitting.
+    """
+
+    problem: Problem
+    columns: np.ndarray
+
+    @staticmethod
+    def obstacle(problem: Problem) -> str:
+        """What the problem lacks, empty if nothing: linear scores shared by all groups."""
+        return Span.obstacle(problem)
+
+    @classmethod
+    def of(cls, problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedSpan:
+        """Fit the unconstrained model and the directions, to all rows and without one fold after the other.
+
+        Parameters
+        ----------
+        problem : Problem
+        folds : ndarray of int, of shape (n_samples,)
+            Number of the fold of every row.
+        rng : numpy.random.Generator
+        """
+        model, data = cast(LinearModel, problem.model), problem.data
+        free, _ = unconstrained(problem)
+        scores = problem.scores(free)
+        by_row = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
+        slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
+        curvature = Curvature.at(model, data, by_row, rng)
+        lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
+        _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
+        kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+        # The same combinations in every fold, so that a direction means the same there.
+        slopes = slopes @ (right[:kept].T / sizes[:kept])
+        whole = np.column_stack([free, _directions(model, data, curvature, slopes)])
+        features = np.empty((data.n_samples, whole.shape[1]))
+        for fold in np.unique(folds):
+            seen, unseen = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            part = _part(data, seen)
+            own, _ = unconstrained(problem.on(part))
+            own_curvature = Curvature.at(model, part, by_row[seen], rng)
+            models = np.column_stack([own, _directions(model, part, own_curvature, slopes[seen])])
+            rest = data.at(unseen)
+            features[unseen] = np.column_stack([model.training_scores(params, rest) for params in models.T])
+        _, triangle = np.linalg.qr(whole[: model.n_features])
+        features, columns = (np.linalg.solve(triangle.T, each.T).T for each in (features, whole))
+        reduced = replace(model, n_features=whole.shape[1])
+        return cls(replace(problem, data=replace(data, X=features), model=reduced), columns)
+
+    def lift(self, params: np.ndarray) -> np.ndarray:
+        """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
+        size = self.columns.shape[1]
+        lifted = self.columns @ params[:size]
+        if params.size > size:
+            lifted[-1] += params[-1]
+        return lifted
+
+
+def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
+    return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
+
+
+def _directions(model: LinearModel, data: FairData, curvature: Curvature, slopes: np.ndarray) -> np.ndarray:
+    """Parameters of ``H^-1 X' slopes`` with the intercepts at which the features are centred."""
+    coefficients = curvature.coefficients(curvature.descents(pulled_back(model, data, _columns(slopes))))
+    return np.vstack([coefficients, *([-curvature.centre @ coefficients] if model.fit_intercept else [])])
+
+
+def _part(data: FairData, rows: np.ndarray) -> FairData:
+    weights = data.weights[torch.from_numpy(rows)]
+    return data.at(rows, weights / weights.sum())
