@@ -17,7 +17,7 @@ from fairconstrained.metrics.comparisons import AUCDifferences
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.metrics.validation import check_scores
 
-__all__ = ["ComparedAUCs", "compared_aucs"]
+__all__ = ["ComparedAUCs", "auc_of_scores", "compared_aucs"]
 
 Set = tuple[int, ...]
 
@@ -58,6 +58,10 @@ class ComparedAUCs:
         """Rows of a set."""
         return int(self.counts[list(cells)].sum())
 
+    def scores_of(self, cells: Set) -> np.ndarray:
+        """Scores of the rows of a set."""
+        return self.scores[np.isin(self.cells, cells)]
+
     def auc(self, above: Set, below: Set) -> float:
         """AUC of the sample between two sets."""
         sets = AUCDifference(above, below, above, below)
@@ -81,6 +85,13 @@ class ComparedAUCs:
             if set(above) != set(below)
         ]
         return pd.DataFrame(rows)
+
+
+def auc_of_scores(above: np.ndarray, below: np.ndarray) -> float:
+    """AUC of two samples of scores; ties count one half."""
+    below = np.sort(below)
+    lower, upper = (np.searchsorted(below, above, side).sum() for side in ("left", "right"))
+    return float((lower + upper) / (2 * above.size * below.size))
 
 
 def compared_aucs(sample: Sample) -> ComparedAUCs:

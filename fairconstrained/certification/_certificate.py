@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from fairconstrained.certification import (  # noqa: F401
     _auc_bands,
     _bernstein,
+    _betting,
     _binomial,
     _dkw,
     _hoeffding,
@@ -67,7 +68,7 @@ class Certificate(PlainState):
     delta : float
     kappa : float or None
         Value that the metric should not exceed.
-    method : {"hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
+    method : {"betting", "hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap"}
         The family of the bound.
     is_distribution_free : bool
         Whether the bound holds for every distribution and every sample size; otherwise in the limit of many rows.
@@ -193,6 +194,7 @@ def certify(
     ===============  ===============================================================================================
     method           for
     ===============  ===============================================================================================
+    "betting"        Wealth of bets on all pairings of two samples, without a distribution. AUC gaps.
     "hoeffding"      Hoeffding's inequality for a sum as a whole. Sufficiency, and separation with
                      ``agg_labels="sum"``, which are sums over labels; inter- and intra-group AUC gaps, which are
                      differences of independent AUCs.
@@ -274,7 +276,8 @@ def certify(
     .. [4] A. Maurer, M. Pontil, "Empirical Bernstein Bounds and Sample Variance Penalization", COLT 2009, theorem 4.
     .. [5] P. Massart, "The Tight Constant in the Dvoretzky-Kiefer-Wolfowitz Inequality", Annals of Probability 1990.
     .. [6] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993, section 14.3.
-    .. [7] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
+    .. [7] I. Waudby-Smith, A. Ramdas, "Estimating Means of Bounded Random Variables by Betting", JRSS B 2024.
+    .. [8] R. L. Berger, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics 1982: why the
        largest needs no union.
 
     Examples

@@ -23,7 +23,7 @@ from fairconstrained.metrics.comparisons import AUCDifferences, CellRates, NotOf
 from fairconstrained.metrics.contrasts import counted
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 
-__all__ = ["SumsOfEstimates"]
+__all__ = ["SumsOfEstimates", "words_of_sums"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +70,7 @@ class SumsOfEstimates(Evidence):
     @property
     @override
     def union(self) -> str:
-        if self.agg == "max":
-            return "1 event, of the whole sum; none over pairs of groups, as the worst pair is a fixed one"
-        return f"1 event for each of {counted(self.gaps.size, 'pair of groups')}"
+        return words_of_sums(self.agg, self.gaps.size)
 
     @override
     def upper(self, delta: float, scale: float = 1.0) -> float:
@@ -82,6 +80,13 @@ class SumsOfEstimates(Evidence):
     def cells(self, delta: float) -> pd.DataFrame:
         """Implement `Evidence.cells`; counts and estimates only, as the bound is one of their sum."""
         return self.table
+
+
+def words_of_sums(agg: Aggregate, n_pairs: int) -> str:
+    """Return the union of bounds on whole sums in words."""
+    if agg == "max":
+        return "1 event, of the whole sum; none over pairs of groups, as the worst pair is a fixed one"
+    return f"1 event for each of {counted(n_pairs, 'pair of groups')}"
 
 
 @offers("hoeffding", CellRates)

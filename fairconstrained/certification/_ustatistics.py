@@ -10,8 +10,9 @@ AUC over the rest and the share pi of the set in the larger one, which is binomi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -19,14 +20,14 @@ from scipy.optimize import brentq
 from scipy.special import rel_entr
 from typing_extensions import override
 
-from fairconstrained.certification._aucs import ComparedAUCs, Set, compared_aucs
+from fairconstrained.certification._aucs import ComparedAUCs, Set, auc_of_scores, compared_aucs
 from fairconstrained.certification._binomial import binomial_ends
 from fairconstrained.certification.evidence import CellEvidence, Cells, Evidence, offers
 from fairconstrained.certification.sample import Sample
 from fairconstrained.metrics.comparisons import AUCDifferences, NotOffered
 from fairconstrained.metrics.contrasts import AUCGaps, Contrast
 
-__all__ = ["AUCStatistics", "chernoff_upper"]
+__all__ = ["AUCStatistics", "EndsOfAUC", "auc_evidence", "chernoff_upper"]
 
 
 def chernoff_upper(estimate: float, count: float, delta: float) -> float:
@@ -50,21 +51,51 @@ def chernoff_upper(estimate: float, count: float, delta: float) -> float:
     return float(brentq(excess, estimate, np.nextafter(1.0, 0.0)))
 
 
+class EndsOfAUC(Protocol):
+    """Bounds on the AUC between two disjoint sets of rows."""
+
+    def ends(self, delta: float, scale: float) -> tuple[float, float]:
+        """Return both ends, each of which fails with probability at most ``delta``."""
+
+
 @dataclass(frozen=True)
-class _Statistic:
-    """An AUC between two disjoint sets, and the part of it that the AUC of interest differs from 1/2 by.
+class _Chernoff:
+    """Chernoff's bounds.
 
     Parameters
     ----------
     estimate : float
     count : int
         Rows of the smaller set.
-    hits, total : int
-        Rows of the larger set that are not in the smaller one, and all of them, where one contains the other.
     """
 
     estimate: float
     count: int
+
+    @classmethod
+    def of(cls, above: np.ndarray, below: np.ndarray) -> _Chernoff:
+        """Return the bounds of two samples of scores, none of which is empty."""
+        return cls(auc_of_scores(above, below), min(above.size, below.size))
+
+    def ends(self, delta: float, scale: float) -> tuple[float, float]:
+        """Implement `EndsOfAUC.ends`."""
+        high = chernoff_upper(self.estimate, self.count * scale, delta)
+        return 1 - chernoff_upper(1 - self.estimate, self.count * scale, delta), high
+
+
+@dataclass(frozen=True, eq=False)
+class _Statistic:
+    """An AUC between two disjoint sets, and the part of it that the AUC of interest differs from 1/2 by.
+
+    Parameters
+    ----------
+    auc : EndsOfAUC or None
+        None where nothing is known of it.
+    hits, total : int
+        Rows of the larger set that are not in the smaller one, and all of them, where one contains the other.
+    """
+
+    auc: EndsOfAUC | None
     hits: int = 1
     total: int = 0
 
@@ -75,8 +106,7 @@ class _Statistic:
 
     def ends(self, delta: float, scale: float) -> tuple[float, float]:
         """Lower and upper end of the AUC."""
-        high = chernoff_upper(self.estimate, self.count * scale, delta)
-        low = 1 - chernoff_upper(1 - self.estimate, self.count * scale, delta)
+        low, high = (0.0, 1.0) if self.auc is None else self.auc.ends(delta, scale)
         if not self.total:
             return low, high
         share = float(binomial_ends(np.array(self.hits * scale), np.array(self.total * scale), delta)[1])
@@ -92,18 +122,16 @@ class AUCStatistics(Cells):
     found : ComparedAUCs
     statistics : tuple of _Statistic or None
         Statistics of the AUCs; None where an AUC is 1/2 by definition.
+    method : str
     """
 
     found: ComparedAUCs
     statistics: tuple[_Statistic | None, ...]
-    method: ClassVar[str] = "ustatistic"
+    method: str = "ustatistic"  # type: ignore[misc]
 
     @override
     def ends(self, delta: float, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-        known: dict[_Statistic, tuple[float, float]] = {}
-        for statistic in self.statistics:
-            if statistic is not None and statistic not in known:
-                known[statistic] = statistic.ends(delta, scale)
+        known = {one: one.ends(delta, scale) for one in dict.fromkeys(self.statistics) if one is not None}
         ends = [(0.5, 0.5) if statistic is None else known[statistic] for statistic in self.statistics]
         lower, upper = np.array(ends).reshape(-1, 2, 2).transpose(2, 0, 1)
         return lower, upper
@@ -113,28 +141,50 @@ class AUCStatistics(Cells):
         return self.found.table(*self.ends(delta), [self.found.auc(*sets) for sets in self.found.pairs])
 
 
-@offers("ustatistic", AUCDifferences)
-def _aucs(sample: Sample) -> Evidence:
+def auc_evidence(sample: Sample, method: str, bounds: Callable[[np.ndarray, np.ndarray], EndsOfAUC]) -> CellEvidence:
+    """Return the evidence of differences of AUCs, each of which is bounded by itself.
+
+    Parameters
+    ----------
+    sample : Sample
+    method : str
+        Name of the family.
+    bounds : callable
+        From the scores of two disjoint sets, none of which is empty, to the bounds on their AUC.
+
+    Raises
+    ------
+    NotOffered
+        If two sets overlap and none contains the other.
+    """
     found = compared_aucs(sample)
-    statistics = tuple(_statistic(found, *sets) for sets in found.pairs)
+    known = {sets: _statistic(found, *sets, method, bounds) for sets in dict.fromkeys(found.pairs)}
+    statistics = tuple(known[sets] for sets in found.pairs)
     n_ends = sum(0 if statistic is None else statistic.n_ends for statistic in statistics[:2])
     agg = sample.params.get("agg", "max")
     contrast = AUCGaps(n_differences=len(found.differences), n_ends=n_ends, agg=agg)
-    return CellEvidence(sample.gap, sample.n_samples, AUCStatistics(found, statistics), contrast)
+    return CellEvidence(sample.gap, sample.n_samples, AUCStatistics(found, statistics, method), contrast)
 
 
-def _statistic(found: ComparedAUCs, above: Set, below: Set) -> _Statistic | None:
+@offers("ustatistic", AUCDifferences)
+def _aucs(sample: Sample) -> Evidence:
+    return auc_evidence(sample, "ustatistic", _Chernoff.of)
+
+
+def _statistic(
+    found: ComparedAUCs, above: Set, below: Set, method: str, bounds: Callable[[np.ndarray, np.ndarray], EndsOfAUC]
+) -> _Statistic | None:
     """Return the statistic of a set over another; None for a set over itself."""
     one, other = set(above), set(below)
     if one == other:
         return None
     if not one & other:
-        return _Statistic(found.auc(above, below), min(found.size(above), found.size(below)))
+        return _Statistic(bounds(found.scores_of(above), found.scores_of(below)))
     if not (one < other or other < one):
-        raise NotOffered("'ustatistic' needs sets of rows that are disjoint, or of which one contains the other.")
+        raise NotOffered(f"{method!r} needs sets of rows that are disjoint, or of which one contains the other.")
     rest = tuple(sorted(one ^ other))
     total, n_rest = max(found.size(above), found.size(below)), found.size(rest)
     if not n_rest:  # none beside the smaller set here, of whose AUC nothing is known; but maybe in the population
-        return _Statistic(0.5, 0, 0, total)
-    estimate = found.auc(above, rest) if one < other else found.auc(rest, below)
-    return _Statistic(estimate, min(n_rest, total - n_rest), n_rest, total)
+        return _Statistic(None, 0, total)
+    pair = (above, rest) if one < other else (rest, below)
+    return _Statistic(bounds(*map(found.scores_of, pair)), n_rest, total)

@@ -378,7 +378,7 @@ def test_functions_of_the_user(logistic, parts):
         ({"delta": 1.5}, "delta must lie strictly between 0 and 1"),
         ({"metric": pairwise_ranking_gap}, "pairwise_ranking_gap compares rows of one query"),
         ({"metric": "parity"}, r"metric must be one of \['Ina'.*got 'parity'"),
-        ({"method": "exact"}, r"method must be one of \['auto', 'hoeffding', 'unconditional'"),
+        ({"method": "exact"}, r"method must be one of \['auto', 'betting', 'hoeffding', 'unconditional'"),
         ({"method": "dkw"}, "method='dkw' has no bound for independence_gap"),
         ({"kappa": -0.1}, "kappa must be a number of at least 0 or None"),
         ({"sensitive_features": None}, "independence_gap compares groups: pass sensitive_features"),
