@@ -23,7 +23,7 @@ from fairconstrained.certification._certificate import (
     check_rows,
     split_params,
 )
-from fairconstrained.certification._planning import Judge, Ladder, Part, calibration_rows, fitted, planned_bounds
+from fairconstrained.certification._planning import Judge, Ladder, Part, Planner, calibration_rows, fitted
 from fairconstrained.certification.evidence import METHODS
 from fairconstrained.certification.sample import as_loss_bound, groups_of
 from fairconstrained.certification.seen_rows import Overlap
@@ -104,9 +104,9 @@ class CertifiedFairClassifier(DelegatesToFitted):
     n_tests_ : int
         Tests on the rows set aside.
     plan_ : DataFrame or None
-        One row for each inner bound: the ``gap`` on held-out rows of the folds, its standard deviation ``std``, the
-        ``bound`` that the calibration rows would give for it, and the bound that is ``planned`` with an allowance for
-        chance; None if there was nothing to choose.
+        One row for each inner bound that was looked at: the ``gap`` on held-out rows of the folds, its standard
+        deviation ``std``, the ``bound`` that the calibration rows would give for it, and the bound that is ``planned``
+        with an allowance for chance; None if there was nothing to choose.
     calibration_rows_ : ndarray of int
         Numbers of the rows set aside.
     classes_ : ndarray of shape (n_classes,)
@@ -130,7 +130,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     The guarantee depends on the test alone. The plan only chooses between accuracy and the probability of passing: with
     the gap :math:`\hat g` of held-out rows, the bound B of as many rows as are set aside, and the standard deviation
     :math:`\sigma` of :math:`\hat g`, the loosest inner bound with :math:`B(\hat g, n_{cal}) + z_{power} \, \sigma
-    \sqrt{n_{fit} / n_{cal} + 2} \le \kappa` is taken, and the one of the least value if there is none. The variances
+    \sqrt{n_{fit} / n_{cal} + 2} \le \kappa` is taken, and the one of the least value if there is none. Of more
+    than four bounds every second one is looked at first. The variances
     are those of the gap on the rows set aside, of :math:`\hat g`, and of the gap of the final model itself, which keeps
     its bound on the rows that it was fitted on.
 
@@ -279,11 +280,14 @@ class CertifiedFairClassifier(DelegatesToFitted):
         kappas = self._inner_bounds()
         if len(kappas) == 1:
             return kappas
-        kappas = ladder.resolvable(rows, kappas)
-        self.plan_ = planned_bounds(ladder, rows, kappas, judge, power=self.power, cv=self.cv, **test)
-        planned = self.plan_["planned"].to_numpy()
-        good = np.flatnonzero(planned <= self.kappa)
-        return kappas[int(good[0] if good.size else planned.argmin()) :]
+        in_plan = ladder.for_plan
+        kappas = in_plan.resolvable(rows, kappas)
+        planner = Planner(in_plan, rows, judge, power=self.power, cv=self.cv, **test)
+        self.plan_ = planner.searched(kappas, self.kappa)
+        best = self.plan_["planned"].to_numpy()
+        good = np.flatnonzero(best <= self.kappa)
+        chosen = float(self.plan_["kappa"].iloc[int(good[0] if good.size else best.argmin())])
+        return kappas[kappas.index(chosen) :]
 
     def _inner_bounds(self) -> list[float]:
         """Return the bounds to choose from, the loosest one first."""

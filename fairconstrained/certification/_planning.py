@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -28,13 +29,15 @@ from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.exceptions import ConvergenceWarning
 from fairconstrained.metrics import equal_opportunity_gap
 from fairconstrained.model_selection.cell_folds import cell_folds
-from fairconstrained.model_selection.pipelines import last_step
+from fairconstrained.model_selection.pipelines import last_step, steps_of, with_steps
 from fairconstrained.paths import fairness_path
 
-__all__ = ["Judge", "Ladder", "Part", "calibration_rows", "planned_bounds"]
+__all__ = ["Judge", "Ladder", "Part", "Planner", "calibration_rows"]
 
 #: Resamples for a standard deviation, which they give up to a seventh.
 _RESAMPLES = 25
+#: Inner bounds up to which all are looked at.
+_FEW = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +96,22 @@ class Ladder:
         """Name of the parameter ``kappa``, which may belong to a nested estimator."""
         is_pipeline = isinstance(self.estimator, Pipeline)
         return f"{self.estimator.steps[-1][0]}__kappa" if is_pipeline else "kappa"
+
+    @property
+    def for_plan(self) -> Ladder:
+        """Return the same models without their own estimates on new rows, which take as long again as the fit.
+
+        The plan measures the models on rows of its own. Where the estimates are what is bounded, they are needed.
+        """
+        if not self._of_package:
+            return self
+        last = last_step(self.estimator)
+        settings = last.get_params(deep=False)
+        if "new_row_folds" not in settings or settings.get("promise") == "new_rows":
+            return self
+        without = clone(last).set_params(new_row_folds=None)
+        steps = steps_of(self.estimator)
+        return Ladder(with_steps(self.estimator, [*steps[:-1], (steps[-1][0], without)]))
 
     @property
     def _of_package(self) -> bool:
@@ -191,22 +210,13 @@ def calibration_rows(strata: np.ndarray, fraction: float, rng: np.random.Generat
     return np.sort(np.concatenate(chosen))
 
 
-def planned_bounds(
-    ladder: Ladder,
-    part: Part,
-    kappas: Sequence[float],
-    judge: Judge,
-    *,
-    delta: float,
-    n_calibration: int,
-    power: float,
-    cv: Any,
-) -> pd.DataFrame:
-    r"""Predict the certificate for every inner bound, from held-out rows of the fit part.
+@dataclass(frozen=True, eq=False)
+class Planner:
+    r"""Predictions of the certificate for inner bounds, from held-out rows of the fit part.
 
     With the gap :math:`\hat g` that models of the folds have on their held-out rows, the bound :math:`B(\hat g, n)` of
     a sample with these estimates and as many rows as will be used for calibration, and the standard deviation
-    :math:`\sigma` of :math:`\hat g`, it is
+    :math:`\sigma` of :math:`\hat g`, the prediction is
 
     .. math:: B(\hat g, n_{cal}) + z_{power} \, \sigma \sqrt{n_{fit} / n_{cal} + 2}.
 
@@ -214,28 +224,84 @@ def planned_bounds(
     own gap: it meets its bound on ``n_fit`` rows, so that its gap in the population deviates by as much as the gap
     measured on ``n_fit`` rows does.
 
-    Returns
-    -------
-    table : DataFrame
-        One row for each inner bound: ``kappa``, the ``gap`` on held-out rows, its ``std``, the ``bound`` without the
-        allowance, ``planned`` with it.
+    Attributes
+    ----------
+    ladder : Ladder
+    part : Part
+        Rows of the fit.
+    judge : Judge
+    delta : float
+    n_calibration : int
+    power : float
+    cv : int or cross-validation splitter
     """
-    tests, held_out = [], []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # what these fits are worth is measured here
-        for train, test in _folds(cv, part):
-            models = ladder.fit(part.take(train), kappas)
-            tests.append(test)
-            held_out.append([judge.answers(model, part.take(test)) for model in models])
-    groups, scale = part.take(np.concatenate(tests)).groups, n_calibration / len(part.y)
-    rows = []
-    for kappa, by_fold in zip(kappas, zip(*held_out, strict=True), strict=True):
+
+    ladder: Ladder
+    part: Part
+    judge: Judge
+    delta: float
+    n_calibration: int
+    power: float
+    cv: Any
+
+    def searched(self, kappas: Sequence[float], kappa: float) -> pd.DataFrame:
+        """Look for the loosest inner bound with a prediction of at most ``kappa``.
+
+        Predictions fall with the inner bound, up to chance. So of more than a few bounds every second one is looked at,
+        each model from the one before, and then the one before the first that is good.
+
+        Parameters
+        ----------
+        kappas : sequence of float
+            Inner bounds, the loosest one first.
+        kappa : float
+
+        Returns
+        -------
+        table : DataFrame
+            One row for each bound looked at, the loosest one first: ``kappa``, the ``gap`` on held-out rows, its
+            ``std``, the ``bound`` without the allowance, ``planned`` with it. The tightest bound is among them.
+        """
+        last = len(kappas) - 1
+        places = list(range(last % 2, last + 1, 2)) if len(kappas) > _FEW else list(range(len(kappas)))
+        rows = dict(zip(places, self._planned([kappas[place] for place in places]), strict=True))
+        first = next((place for place in places if rows[place]["planned"] <= kappa), 0)
+        if first - 1 not in rows and first > 0:
+            (rows[first - 1],) = self._planned([kappas[first - 1]])
+        return pd.DataFrame([rows[place] for place in sorted(rows)])
+
+    def _planned(self, kappas: Sequence[float]) -> list[dict[str, float]]:
+        """Return the rows of some inner bounds, the loosest one first."""
+        held_out = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what these fits are worth is measured here
+            for train, test in self._splits:
+                held_out.append([self.judge.answers(model, test) for model in self.ladder.fit(train, kappas)])
+        by_kappa = zip(*held_out, strict=True)
+        return [self._predicted(kappa, by_fold) for kappa, by_fold in zip(kappas, by_kappa, strict=True)]
+
+    def _predicted(self, kappa: float, by_fold: Sequence[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+        """Return the row of an inner bound from the answers of the models of the folds."""
         labels, said = (np.concatenate(column) for column in zip(*by_fold, strict=True))
-        evidence, deviation = judge.evidence((labels, said), groups), judge.deviation((labels, said), groups)
-        bound = evidence.upper(delta, scale * len(part.y) / labels.size)
-        planned = bound + norm.ppf(power) * deviation * np.sqrt(1 / scale + 2)
-        rows.append({"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned})
-    return pd.DataFrame(rows)
+        evidence, scale = self.judge.evidence((labels, said), self._groups), self.n_calibration / len(self.part.y)
+        deviation = self.judge.deviation((labels, said), self._groups)
+        bound = evidence.upper(self.delta, scale * len(self.part.y) / labels.size)
+        planned = bound + norm.ppf(self.power) * deviation * np.sqrt(1 / scale + 2)
+        return {"kappa": kappa, "gap": evidence.gap, "std": deviation, "bound": bound, "planned": planned}
+
+    @cached_property
+    def _splits(self) -> list[tuple[Part, Part]]:
+        """Rows to fit on and held-out rows of every fold."""
+        return [(self.part.take(train), self.part.take(test)) for train, test in self._rows]
+
+    @cached_property
+    def _rows(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return _folds(self.cv, self.part)
+
+    @cached_property
+    def _groups(self) -> Any:
+        """Groups of all held-out rows."""
+        return self.part.take(np.concatenate([test for _, test in self._rows])).groups
 
 
 def _folds(cv: Any, part: Part) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -109,8 +109,16 @@ def test_the_loosest_inner_bound_with_a_good_plan_is_taken():
 def test_the_inner_bounds_are_shares_of_kappa():
     with pytest.warns(FairnessWarning, match="300 calibration rows"):
         plan = fitted(dialled(1000), estimator=Dial(), method="binomial", cv=2).plan_
-    shares = [1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1]
-    np.testing.assert_allclose(plan["kappa"], 0.2 * np.array(shares))
+    # every second one of 1, 0.85, 0.7, 0.55, 0.4, 0.3, 0.2, 0.1; none of them is good
+    np.testing.assert_allclose(plan["kappa"], 0.2 * np.array([0.85, 0.55, 0.3, 0.1]))
+
+
+def test_the_bound_before_the_first_good_one_is_looked_at_too():
+    kappas = [0.3, 0.2, 0.06, 0.02, 0.01, 0.005]
+    model = fitted(dialled(4000), estimator=Dial(), kappas=kappas, cv=2)
+    assert model.plan_["kappa"].tolist() == [0.2, 0.06, 0.02, 0.005]
+    assert (model.plan_["planned"] <= 0.2).tolist()[0::2] == [False, True]
+    assert model.kappa_ in (0.06, 0.02)
 
 
 @pytest.mark.slow
