@@ -19,6 +19,7 @@ __all__ = ["draw_all"]
 
 #: Colour and marker of every method.
 _METHODS = {
+    "betting": ("#F0E442", "*"),
     "hoeffding": ("#56B4E9", "s"),
     "binomial": ("#0072B2", "o"),
     "ustatistic": ("#009E73", "^"),

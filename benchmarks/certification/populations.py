@@ -65,7 +65,7 @@ def sample(name: str, params: Mapping[str, Any], rows: tuple[np.ndarray, np.ndar
     )
 
 
-def built_population(share: float, apart: bool) -> Population:
+def built_population(share: float, apart: bool, positives: tuple[float, float] = (0.5, 0.4)) -> Population:
     """Two groups; scores are normal given group and label, on a grid of 100, so that there are ties.
 
     Parameters
@@ -74,12 +74,14 @@ def built_population(share: float, apart: bool) -> Population:
         Share of group b.
     apart : bool
         Whether b has fewer positives and lower scores, or all gaps are 0.
+    positives : tuple of float
+        Shares of positives where scores are not lower, and where they are.
     """
     grid = np.linspace(-4, 4, _N_SCORES)
     parts = []
     for group, of_group in (("a", 1 - share), ("b", share)):
         lower = apart and group == "b"
-        for label, of_label in ((1, 0.4 if lower else 0.5), (0, 0.6 if lower else 0.5)):
+        for label, of_label in ((1, positives[lower]), (0, 1 - positives[lower])):
             density = norm.pdf(grid, (1.0 if label else -0.8) - 0.5 * lower, 1.3 if lower else 1.1)
             parts.append(
                 (
@@ -116,10 +118,11 @@ class Scenario:
 
 
 def scenarios(quick: bool) -> list[Scenario]:
-    """With a gap, without one, with few rows, and resampled from real rows."""
+    """With a gap, without one, with few rows, with few positives, and resampled from real rows."""
     return [
         Scenario("gaps", built_population(0.3, apart=True), 2000, "b"),
         Scenario("gaps, 20 rows", built_population(0.1, apart=True), 200, "b"),
         Scenario("no gaps, 20 rows", built_population(0.1, apart=False), 200, "b"),
+        Scenario("few positives", built_population(0.2, apart=True, positives=(0.06, 0.06)), 1500, "b"),
         Scenario("acs", acs_population(quick), 2000, "female"),
     ]
