@@ -68,7 +68,7 @@ class Crash(Exception):
 
 def test_any_function_gets_the_records():
     records = []
-    model = fit(classifier(lambda record: records.append(dict(record)), max_epochs=4))
+    model = fit(classifier(lambda record: records.append(dict(record)), max_epochs=4, alpha=0.0))
     assert [record["n_iter"] for record in records] == [1, 2, 3, 4]
     for record, kept in zip(records, model.history_[:4], strict=True):
         assert {name: record[name] for name in kept} == {**kept, "multipliers": record["multipliers"]}

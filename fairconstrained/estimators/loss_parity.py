@@ -21,6 +21,7 @@ from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
+from fairconstrained.estimators._weight_penalty import error_weight, weight_penalty
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators.parameters import HandlesSmallGroups, StartsWarm, parameter, with_parameters
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
@@ -28,7 +29,7 @@ from fairconstrained.metrics.rates import OVER_LABELS
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult
+from fairconstrained.solvers import AdamLagrangian, Callback, Solver, SolverResult, solver_class
 from fairconstrained.solvers.loop import IterativeSolver
 
 __all__ = ["LossParityClassifier"]
@@ -77,9 +78,10 @@ class LossParityClassifier(
     activation : {"relu", "logistic", "tanh", "silu", "softplus"}, default="relu"
         Activation function of the hidden layers.
     solver : str, default="auto"
-        "auto" is "adam_lagrangian". It keeps the bound on the exact gap, and so does "augmented_lagrangian", which
-        takes all rows in every step. The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound
-        the gaps of mini-batches, and "sgd", "adam" and "penalty" have no bound; all report the exact gap.
+        "auto" is "adam_lagrangian", with ``error_weight=1`` where the smallest group has a tenth of the rows and more.
+        It keeps the bound on the exact gap, and so does "augmented_lagrangian", which takes all rows in every step.
+        The paper's "stochastic_ghost", "ssl_alm", "alm" and "stochastic_switching" bound the gaps of mini-batches, and
+        "sgd", "adam" and "penalty" have no bound; all report the exact gap.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "stochastic_ghost", "ssl_alm", "alm" or "stochastic_switching", whose published parameters are the solvers'
@@ -94,8 +96,11 @@ class LossParityClassifier(
         Seconds after which training on mini-batches ends.
     learning_rate : float or None, default=None
         None is the solver's own default.
-    alpha : float, default=0.0
-        Weight of the l2 penalty on the weights.
+    alpha : float or "auto", default="auto"
+        Weight of the l2 penalty on the weights. Without one, a network learns the rows that the bound compares by
+        heart, and the gap of new rows is many times ``kappa``. "auto": :math:`4000 / n^{1.5}`, at most 0.05, with n the
+        number of rows of the smallest group of 50 rows and more, whatever ``kappa`` is; 0 with a solver that does not
+        keep the bound, with a ``module``, and in `partial_fit`.
     min_group_size : int or "auto", default="auto"
         Rows that a group (or its rows of a label that is compared) needs to be compared. "auto": as many as it takes
         for no row to have more than ``max(kappa, 0.02)`` of the group's weight.
@@ -180,7 +185,9 @@ class LossParityClassifier(
     max_epochs: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
     max_time: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
     learning_rate: float | None = parameter(None, [Interval(Real, 0, None, closed="neither"), None])
-    alpha: float = parameter(0.0, [Interval(Real, 0, None, closed="left")])
+    alpha: float | str = parameter(  # type: ignore[assignment]  # the bases know numbers alone
+        "auto", [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})]
+    )
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
     early_stopping: bool = parameter(False, ["boolean"])
     validation_fraction: float = parameter(0.1, [Interval(Real, 0, 1, closed="neither")])
@@ -199,11 +206,19 @@ class LossParityClassifier(
 
     def _model(self, data: FairData) -> ParametricModel:
         _check_device(self.device)
-        size: dict[str, Any] = {"n_features": data.row_shape, "alpha": self.alpha, "device": self.device}
+        size: dict[str, Any] = {"n_features": data.row_shape, "alpha": self._alpha(data), "device": self.device}
         if self.module is not None:
             return ModuleModel(self.module, **size)
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
         return Perceptron(layers, **size, activation=self.activation)
+
+    def _alpha(self, data: FairData) -> float:
+        """Weight of the penalty."""
+        if self.alpha != "auto":
+            return float(self.alpha)
+        solver = solver_class(self._default_solver if self.solver == "auto" else self.solver)
+        is_streamed = self._compares_all_groups
+        return weight_penalty(data) if solver.keeps_metric and self.module is None and not is_streamed else 0.0
 
     def _objective(self) -> Objective:
         return ROW_LOSS_OBJECTIVES[self.loss]
@@ -217,6 +232,10 @@ class LossParityClassifier(
 
     def _held_out_share(self) -> float | None:
         return self.validation_fraction if self.early_stopping else None
+
+    def _solver(self, problem: Problem, **special: Any) -> Solver:
+        """Implement `BaseFairEstimator._solver`; "adam_lagrangian" counts errors unless a group is small."""
+        return super()._solver(problem, **({"error_weight": error_weight(problem.data)} | special))
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
         return {

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
+from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.models import LastLayer, LinearModel, ParametricModel
+from fairconstrained.objectives import BoundLoss, Loss
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._augmented.warm_start import start_after
 from fairconstrained.solvers._base import Callback, SolverResult, Status
@@ -39,7 +42,8 @@ class AdamLagrangian(StochasticSolver):
        *all* rows (or a sample of them), which are computed every few steps:
        :math:`\lambda \leftarrow \max(\lambda + \eta c, 0)` and :math:`w = \max(\lambda + \rho c, 0)`. A value on a
        mini-batch would be noisy, and undefined for a small group without rows in it. The learning rate decreases
-       linearly to zero.
+       linearly to zero. While a constraint has a weight, ``error_weight`` adds a bounded loss: the constraints may
+       leave it open how a group's mean loss gets as large as that of another, and many wrong decisions are a poor way.
     2. The last layer of the network is trained again on all rows, with the outputs of the other layers as features, by
        `AugmentedLagrangian`: its scores are linear, and its iterates are judged by the exact metric. Models without
        such a layer are trained further as a whole.
@@ -66,6 +70,9 @@ class AdamLagrangian(StochasticSolver):
         weight would grow without limit.
     update_rows : int, default=10000
         Number of rows of the sample for these computations, if there are more.
+    error_weight : float, default=0.0
+        Weight, in the gradients of the first part, of the mean of :math:`1 / (1 + e^{y s})`, a smooth number of wrong
+        signs of the scores s. It counts where the objective is a mean loss and y is -1 or +1.
     polish : bool, default=True
         False ends after the first part, as `StochasticSolver` does.
     tol : float, default=5e-4
@@ -90,6 +97,7 @@ class AdamLagrangian(StochasticSolver):
     penalty: NonNegative = 5.0
     update_steps: Count = 10
     update_rows: Count = 10_000
+    error_weight: NonNegative = 0.0
     polish: bool = True
     tol: NonNegative = 5e-4
 
@@ -183,7 +191,10 @@ class _AdamLagrangian(Method):
             self._weights = np.maximum(self._multipliers + o.penalty * moves, 0.0)
         rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
-        gradient = source.batch().at(self.z).gradient(1.0, self._weights)
+        batch = source.batch()
+        if o.error_weight and self._weights.any():
+            batch = _with_errors(batch, o.error_weight)
+        gradient = batch.at(self.z).gradient(1.0, self._weights)
         self.z = problem.project(self.z - rate * self._direction.of(gradient))
 
     def _sample(self, problem: Problem) -> FullBatchView:
@@ -197,6 +208,39 @@ class _AdamLagrangian(Method):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_view": None}
+
+
+@dataclass(frozen=True)
+class _LossAndErrors(Loss):
+    """A loss with so many times a smooth number of errors besides."""
+
+    loss: Loss
+    weight: float
+
+    @override
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.loss.of(scores, targets) + self.weight * torch.sigmoid(-targets * scores)
+
+    @override
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        error = torch.sigmoid(-targets * scores)
+        return self.loss.slope(scores, targets) - self.weight * targets * error * (1 - error)
+
+    @override
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        raise NotImplementedError  # it is for gradients alone
+
+
+def _with_errors(batch: FullBatchView, weight: float) -> FullBatchView:
+    """A mini-batch whose objective counts errors besides, if it is a mean loss."""
+    problem, objective = batch.problem, batch.problem.objective
+    if type(objective) is not BoundLoss:
+        return batch
+    changed = FullBatchView(
+        replace(problem, objective=BoundLoss(_LossAndErrors(objective.loss, weight), objective.data))
+    )
+    changed.anchor = batch.anchor
+    return changed
 
 
 def _shared_moves(values: np.ndarray, multipliers: np.ndarray) -> np.ndarray:

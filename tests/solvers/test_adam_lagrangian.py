@@ -15,7 +15,7 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import loss_parity_gap
 from fairconstrained.models import LinearModel, ModuleModel, Perceptron, mlp
 from fairconstrained.models.pairs import PairModel
-from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import AdamLagrangian, AugmentedLagrangian, Status, make_solver
 from fairconstrained.solvers import adam_lagrangian as module
@@ -425,3 +425,30 @@ def test_weights_do_not_run_away_on_many_steps_an_epoch():
     assert result.objective < np.log(2)
     sample = solve(problem, max_epochs=3, batch_size=16, polish=False, update_rows=500)
     assert sample.objective < np.log(2)
+
+
+# --- errors in training
+
+
+def test_the_slope_with_errors_is_the_derivative():
+    loss = module._LossAndErrors(ROW_LOSS_OBJECTIVES["log_loss"], 0.7)
+    scores = torch.linspace(-5, 5, 11, dtype=torch.float64)
+    for target in (-1.0, 1.0):
+        targets = torch.full_like(scores, target)
+        np.testing.assert_allclose(loss.slope(scores, targets), Loss.slope(loss, scores, targets), atol=1e-12)
+        errors = loss.of(scores, targets) - loss.loss.of(scores, targets)
+        np.testing.assert_allclose(errors, 0.7 / (1 + np.exp(target * scores.numpy())))
+
+
+def test_errors_count_only_while_a_constraint_has_a_weight(two_groups):
+    for kappa, counts in ((5.0, False), (0.05, True)):
+        problem = problem_of(two_groups, LossParity(kappa))
+        plain, counted = (solve(problem, polish=False, error_weight=weight) for weight in (0.0, 1.0))
+        assert np.array_equal(plain.model_state, counted.model_state) != counts
+
+
+def test_errors_are_not_part_of_the_objective(two_groups):
+    problem = problem_of(two_groups, LossParity(0.05))
+    result = solve(problem, error_weight=1.0)
+    assert gap_of(problem, result.model_state) <= 0.05 + 1e-9
+    assert result.objective == pytest.approx(objective_of(problem, result.model_state))
