@@ -309,6 +309,36 @@ class FairData:
             clusters=None if self.clusters is None else self.clusters[rows],
         )
 
+    def part(self, rows: np.ndarray) -> FairData:
+        """Return some rows with their weights, see `at`."""
+        weights = self.weights[torch.from_numpy(rows)]
+        return self.at(rows, weights / weights.sum())
+
+    def folds(self, n_folds: int, units: np.ndarray | None = None) -> np.ndarray:
+        """Divide the rows into folds with the same share of every group and target, the same in every call.
+
+        Parameters
+        ----------
+        n_folds : int
+        units : ndarray of shape (n_samples,), optional
+            Rows with the same number are in one fold, with others like the first of them. None: ``clusters``, if there
+            are any.
+
+        Returns
+        -------
+        folds : ndarray of int, of shape (n_samples,)
+            Number of the fold of every row.
+        """
+        units = self.clusters if units is None else units
+        first = place = np.arange(self.n_samples)
+        if units is not None:
+            _, first, place = np.unique(units, return_index=True, return_inverse=True)
+        shuffled = np.random.default_rng(0).random(first.size)
+        order = np.lexsort((shuffled, self.y.numpy()[first], self.codes[first]))
+        folds = np.empty(first.size, dtype=int)
+        folds[order] = np.arange(first.size) % n_folds
+        return folds[place]
+
     def batches(
         self, rows: np.ndarray, weights: torch.Tensor | None = None, codes: np.ndarray | None = None
     ) -> Iterator[FairData]:

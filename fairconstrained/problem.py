@@ -8,7 +8,7 @@ one forward pass; its gradient one backward pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Protocol, cast
 
@@ -181,6 +181,11 @@ class Problem(Terms):
             model=self.model,
             domain=self.domain,
         )
+
+    def with_margins(self, margins: np.ndarray) -> Problem:
+        """Return the problem with bounds that are smaller by margins, at least zero; one margin for every constraint."""
+        bounds = zip(self.constraints, margins, strict=True)
+        return replace(self, constraints=tuple(c.with_kappa(max(c.kappa - float(m), 0.0)) for c, m in bounds))
 
     def scores(self, state: Any) -> np.ndarray:
         """Scores at a state of the model, or at a ``z``, in the order of ``data``; ndarray of shape (n_samples,)."""

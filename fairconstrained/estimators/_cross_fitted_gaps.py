@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 
-from fairconstrained.data import FairData
 from fairconstrained.problem import Problem, Start
 
-__all__ = ["HeldOutScores", "fold_obstacle", "folds_of_rows", "held_out_scores", "standard_errors"]
+__all__ = ["HeldOutScores", "fold_obstacle", "held_out_scores", "standard_errors"]
 
 #: Parts of the rows that are left out in turn for a standard error.
 _PARTS = 10
@@ -28,28 +26,6 @@ class HeldOutScores(NamedTuple):
 
     scores: np.ndarray
     starts: tuple[Start, ...]
-
-
-def folds_of_rows(data: FairData, n_folds: int, units: np.ndarray | None = None) -> np.ndarray:
-    """Number of the fold of every row, the same in every call; ndarray of shape (n_samples,).
-
-    The folds have the same share of every group and target.
-
-    Parameters
-    ----------
-    data : FairData
-    n_folds : int
-    units : ndarray of shape (n_samples,), optional
-        Rows with the same number are in the same fold. They are as good as one row, that of their first one.
-    """
-    known = data.clusters if units is None else units
-    rows = np.arange(data.n_samples)
-    first, place = (rows, rows) if known is None else np.unique(known, return_index=True, return_inverse=True)[1:]
-    shuffled = np.random.default_rng(0).random(first.size)
-    order = np.lexsort((shuffled, data.y.numpy()[first], data.codes[first]))
-    folds = np.empty(first.size, dtype=int)
-    folds[order] = np.arange(first.size) % n_folds
-    return folds[place]
 
 
 def fold_obstacle(problem: Problem, n_folds: int, units: np.ndarray | None = None) -> str:
@@ -77,7 +53,7 @@ def held_out_scores(
     ----------
     problem : Problem
     folds : ndarray of shape (n_samples,)
-        See `folds_of_rows`.
+        See `FairData.folds`.
     fit : callable
         Takes a problem on a part of the rows and a start, and returns a state of the model and where the fit ended.
     starts : sequence of Start, optional
@@ -87,7 +63,7 @@ def held_out_scores(
     starts = starts if len(starts) == numbers.size else [None] * numbers.size
     scores, ends = np.empty(problem.data.n_samples), []
     for number, start in zip(numbers, starts, strict=True):
-        seen, unseen = (_part(problem.data, np.flatnonzero(rows)) for rows in (folds != number, folds == number))
+        seen, unseen = (problem.data.part(np.flatnonzero(rows)) for rows in (folds != number, folds == number))
         known = start if start is not None and start.fingerprint == seen.fingerprint else None
         state, end = fit(problem.on(seen), known)
         ends.append(replace(end, fingerprint=seen.fingerprint))
@@ -106,18 +82,12 @@ def standard_errors(problem: Problem, scores: np.ndarray, units: np.ndarray | No
     ----------
     Efron, Stein, The jackknife estimate of variance, Annals of Statistics 9(3), 1981.
     """
-    parts = folds_of_rows(problem.data, _PARTS, units)
+    parts = problem.data.folds(_PARTS, units)
     without = replace(problem.data, X=np.empty((problem.data.n_samples, 0)))  # no metric asks for features
     found: dict[str, list[float]] = {constraint.name: [] for constraint in problem.constraints}
     for part in np.unique(parts):
         rows = np.flatnonzero(parts != part)
-        data = _part(without, rows)
+        data = without.part(rows)
         for constraint in problem.constraints:
             found[constraint.name].append(constraint.on(data).metric(scores[rows]))  # type: ignore[attr-defined]
     return {name: float(np.sqrt((len(each) - 1) * np.var(each))) for name, each in found.items()}
-
-
-def _part(data: FairData, rows: np.ndarray) -> FairData:
-    """Some rows with their weights, which sum to one."""
-    weights = data.weights[torch.from_numpy(rows)]
-    return data.at(rows, weights / weights.sum())

@@ -14,7 +14,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators._cross_fitted_gaps import (
     fold_obstacle,
-    folds_of_rows,
     held_out_scores,
     standard_errors,
 )
@@ -140,7 +139,7 @@ class TellsNewRows(BoundsNewRows):
             result = self._solve_part(silent, part, start, np.random.default_rng(seed))
             return result.model_state, result.start or Start(result.model_state)
 
-        held = held_out_scores(problem, folds_of_rows(problem.data, n_folds, units), fit, starts)
+        held = held_out_scores(problem, problem.data.folds(n_folds, units), fit, starts)
         errors = standard_errors(problem, held.scores, units)
         how = f"{n_folds}-fold cross-fitting"
         gaps = {c.name: NewRowGap(c.metric(held.scores), errors[c.name], how) for c in problem.constraints}
@@ -181,7 +180,7 @@ class TellsNewRows(BoundsNewRows):
         if self._has_few_features or CrossFittedSpan.obstacle(problem):
             stricter, estimated = self._kept_on_new_rows(solver, problem, starts, seed)
             return self._solve_all(solver, stricter, None, rng), estimated
-        span = CrossFittedSpan.of(problem, folds_of_rows(problem.data, n_folds, units), rng)
+        span = CrossFittedSpan.of(problem, problem.data.folds(n_folds, units), rng)
         solver = self._solver_in_span(span.problem)
         stricter, estimated = self._kept_on_new_rows(solver, span.problem, (), seed)
         result = self._solve_all(solver, stricter, None, rng)
@@ -198,7 +197,7 @@ class TellsNewRows(BoundsNewRows):
         margins = np.zeros(granularity.size)
         tried: list[tuple[float, int, Problem, _Estimated]] = []
         for _ in range(_ROUNDS):
-            stricter = _with_margins(problem, margins)
+            stricter = problem.with_margins(margins)
             found = self._estimated(solver, stricter, starts, seed)
             excess, starts = found.excess(problem), found.starts
             tried.append((float((excess - granularity).max(initial=-np.inf)), len(tried), stricter, found))
@@ -207,8 +206,3 @@ class TellsNewRows(BoundsNewRows):
             margins = margins + np.maximum(excess, 0.0)
         *_, best, estimated = min(tried)
         return best, estimated
-
-
-def _with_margins(problem: Problem, margins: np.ndarray) -> Problem:
-    bounds = zip(problem.constraints, margins, strict=True)
-    return replace(problem, constraints=tuple(c.with_kappa(max(c.kappa - float(m), 0.0)) for c, m in bounds))

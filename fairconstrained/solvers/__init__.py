@@ -18,6 +18,7 @@ from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers._stationarity import Stationarity, near_stationarity, stationarity
 from fairconstrained.solvers.adam_lagrangian import AdamLagrangian
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.cross_fitted import CrossFitted
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
@@ -49,7 +50,6 @@ from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
 
 __all__ = [
-    "CrossFittedSpan",
     "IDCA",
     "IPC",
     "IPPSSG",
@@ -63,6 +63,8 @@ __all__ = [
     "AdamLagrangian",
     "AugmentedLagrangian",
     "Callback",
+    "CrossFitted",
+    "CrossFittedSpan",
     "ExactPenalty",
     "IPPConEx",
     "IterativeSolver",

@@ -130,6 +130,9 @@ class Solver(ABC):
     takes_all_rows: ClassVar[bool] = True
     #: Whether it promises the metric itself, so that the result may be improved by what keeps the metric.
     keeps_metric: ClassVar[bool] = False
+    #: Whether a result within the bounds is to stay as it is: what would improve it on the training rows, such as
+    #: another multiple or shift of the scores, would undo what it promises for others.
+    is_final: ClassVar[bool] = False
     #: The option that ``max_iter`` of an estimator sets.
     iterations_option: ClassVar[str] = "max_iter"
 

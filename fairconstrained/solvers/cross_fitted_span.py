@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import torch
@@ -14,10 +14,25 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import Curvature, constraint_slopes, pulled_back
 from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
 
-__all__ = ["CrossFittedSpan"]
+__all__ = ["CrossFittedModels", "CrossFittedSpan"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
+
+
+class CrossFittedModels(NamedTuple):
+    """The unconstrained model and directions, as parameters in columns of ndarrays of shape (n_params, size).
+
+    Attributes
+    ----------
+    whole : ndarray
+        Those of all rows.
+    by_fold : list of ndarray
+        Those of the rows that are not in a fold, for one fold after the other.
+    """
+
+    whole: np.ndarray
+    by_fold: list[np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +56,7 @@ class CrossFittedSpan:
     columns : ndarray of shape (n_params, size)
         Parameters of the models of all rows that b combines; their coefficients are orthonormal, so that the penalty of
         b is that of w.
+    models : CrossFittedModels
 
     References
     ----------
@@ -50,6 +66,7 @@ class CrossFittedSpan:
 
     problem: Problem
     columns: np.ndarray
+    models: CrossFittedModels
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
@@ -57,7 +74,9 @@ class CrossFittedSpan:
         return Span.obstacle(problem)
 
     @classmethod
-    def of(cls, problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedSpan:
+    def of(
+        cls, problem: Problem, folds: np.ndarray, rng: np.random.Generator, known: CrossFittedModels | None = None
+    ) -> CrossFittedSpan:
         """Fit the unconstrained model and the directions, to all rows and without one fold after the other.
 
         Parameters
@@ -66,32 +85,20 @@ class CrossFittedSpan:
         folds : ndarray of int, of shape (n_samples,)
             Number of the fold of every row.
         rng : numpy.random.Generator
+        known : CrossFittedModels, optional
+            Those of the same rows and folds under another bound.
         """
         model, data = cast(LinearModel, problem.model), problem.data
-        free, _ = unconstrained(problem)
-        scores = problem.scores(free)
-        by_row = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
-        slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-        curvature = Curvature.at(model, data, by_row, rng)
-        lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
-        _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
-        kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
-        # The same combinations in every fold, so that a direction means the same there.
-        slopes = slopes @ (right[:kept].T / sizes[:kept])
-        whole = np.column_stack([free, _directions(model, data, curvature, slopes)])
-        features = np.empty((data.n_samples, whole.shape[1]))
-        for fold in np.unique(folds):
-            seen, unseen = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            part = _part(data, seen)
-            own, _ = unconstrained(problem.on(part))
-            own_curvature = Curvature.at(model, part, by_row[seen], rng)
-            models = np.column_stack([own, _directions(model, part, own_curvature, slopes[seen])])
+        models = known or _cross_fitted(problem, folds, rng)
+        features = np.empty((data.n_samples, models.whole.shape[1]))
+        for fold, own in zip(np.unique(folds), models.by_fold, strict=True):
+            unseen = np.flatnonzero(folds == fold)
             rest = data.at(unseen)
-            features[unseen] = np.column_stack([model.training_scores(params, rest) for params in models.T])
-        _, triangle = np.linalg.qr(whole[: model.n_features])
-        features, columns = (np.linalg.solve(triangle.T, each.T).T for each in (features, whole))
-        reduced = replace(model, n_features=whole.shape[1])
-        return cls(replace(problem, data=replace(data, X=features), model=reduced), columns)
+            features[unseen] = np.column_stack([model.training_scores(params, rest) for params in own.T])
+        _, triangle = np.linalg.qr(models.whole[: model.n_features])
+        features, columns = (np.linalg.solve(triangle.T, each.T).T for each in (features, models.whole))
+        reduced = replace(model, n_features=columns.shape[1])
+        return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
 
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
@@ -102,6 +109,28 @@ class CrossFittedSpan:
         return lifted
 
 
+def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
+    model, data = cast(LinearModel, problem.model), problem.data
+    free, _ = unconstrained(problem)
+    scores = problem.scores(free)
+    by_row = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
+    slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
+    curvature = Curvature.at(model, data, by_row, rng)
+    lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
+    _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
+    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+    # the same combinations of slopes in every fold, so that a direction means the same there
+    slopes = slopes @ (right[:kept].T / sizes[:kept])
+    by_fold = []
+    for fold in np.unique(folds):
+        seen = np.flatnonzero(folds != fold)
+        part = data.part(seen)
+        own, _ = unconstrained(problem.on(part))
+        of_part = Curvature.at(model, part, by_row[seen], rng)
+        by_fold.append(np.column_stack([own, _directions(model, part, of_part, slopes[seen])]))
+    return CrossFittedModels(np.column_stack([free, _directions(model, data, curvature, slopes)]), by_fold)
+
+
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
     return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
 
@@ -110,8 +139,3 @@ def _directions(model: LinearModel, data: FairData, curvature: Curvature, slopes
     """Parameters of ``H^-1 X' slopes`` with the intercepts at which the features are centred."""
     coefficients = curvature.coefficients(curvature.descents(pulled_back(model, data, _columns(slopes))))
     return np.vstack([coefficients, *([-curvature.centre @ coefficients] if model.fit_intercept else [])])
-
-
-def _part(data: FairData, rows: np.ndarray) -> FairData:
-    weights = data.weights[torch.from_numpy(rows)]
-    return data.at(rows, weights / weights.sum())

@@ -22,7 +22,6 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.estimators._cross_fitted_gaps import folds_of_rows
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
 from fairconstrained.models import LinearModel
@@ -80,7 +79,7 @@ def test_the_estimate_is_that_of_models_which_have_not_seen_the_rows(rows):
     model = fitted(rates(), rows)
     order = np.lexsort((y, groups))
     halves = np.empty(y.size, dtype=int)
-    halves[order] = folds_of_rows(_ordered_data(y, groups), 2)
+    halves[order] = _ordered_data(y, groups).folds(2)
     decisions = np.empty(y.size)
     for half in (0, 1):
         part = rates(new_row_folds=None).fit(
@@ -98,7 +97,7 @@ def _problem_of(rows):
     data = replace(data, X=X[data.order])
     constraint = DemographicParity(0.05).bind(data)
     model = LinearModel(X.shape[1], 1)
-    return Problem(Logistic().bind(data), (constraint,), data, model=model), folds_of_rows(data, 3)
+    return Problem(Logistic().bind(data), (constraint,), data, model=model), data.folds(3)
 
 
 def _ordered_data(y, groups):
@@ -139,13 +138,13 @@ def test_the_fit_is_the_same_with_and_without_an_estimate(rows):
 def test_folds_have_the_same_share_of_every_group_and_class(rows):
     _, y, groups = rows
     data = _ordered_data(y, groups)
-    folds = folds_of_rows(data, 3)
+    folds = data.folds(3)
     cells = 2 * data.codes + (data.y.numpy() > 0)
     table = np.array([np.bincount(folds[cells == cell], minlength=3) for cell in np.unique(cells)])
     assert np.ptp(table, axis=1).max() <= 1
-    np.testing.assert_array_equal(folds, folds_of_rows(data, 3))
+    np.testing.assert_array_equal(folds, data.folds(3))
     units = np.arange(y.size) // 5
-    of_units = folds_of_rows(data, 2, units)
+    of_units = data.folds(2, units)
     assert all(np.unique(of_units[units == unit]).size == 1 for unit in np.unique(units))
 
 

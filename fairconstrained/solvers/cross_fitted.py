@@ -1,0 +1,129 @@
+"""Constrained fits of linear models by a few numbers that are chosen on rows which the models have not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.domains import Domain
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult
+from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._rescaling import best_rescaled
+from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan
+from fairconstrained.solvers.span import Span
+from fairconstrained.solvers.span_search import SpanSearch
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["CrossFitted"]
+
+#: Smaller bounds that are tried until the training rows are within those asked for.
+_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class CrossFitted(Solver):
+    r"""Moves the unconstrained model in a few directions, by as much as rows need that no model has seen.
+
+    The coefficients are :math:`w = b_0 w_0 + \sum_j b_j d_j` with the unconstrained ones and the directions
+    :math:`d_j` of `CrossFittedSpan`. The few numbers b solve the problem with cross-fitted features, so that kappa
+    bounds the metrics of rows which the models have not seen. If those of the training rows exceed it all the same, the
+    bounds are made smaller by the excess, at most five times; if that is in vain, `Span` solves the problem on the
+    training rows alone.
+
+    Takes linear scores shared by all groups.
+
+    Parameters
+    ----------
+    max_iter : int, default=50
+        Outer iterations of the augmented Lagrangian in the span.
+    tol : float, default=5e-4
+        Tolerance of the augmented Lagrangian.
+    n_folds : int, default=5
+
+    References
+    ----------
+    Wolpert, Stacked generalization, Neural Networks 5(2), 1992. Menon, Williamson, The cost of fairness in binary
+    classification, FAT* 2018: proposition 4, for the direction of demographic parity.
+    """
+
+    name: ClassVar[str] = "cross_fitted"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    projects: ClassVar[bool] = False
+    keeps_metric: ClassVar[bool] = True
+    is_final: ClassVar[bool] = True
+
+    max_iter: Count = 50
+    tol: NonNegative = 5e-4
+    n_folds: Count = 5
+
+    @classmethod
+    @override
+    def accepts(cls, domain: Domain) -> bool:
+        return False
+
+    @classmethod
+    @override
+    def obstacle(cls, problem: Problem) -> str:
+        if not problem.works_on_other_rows:
+            return "terms that can be measured on a part of the rows"
+        return CrossFittedSpan.obstacle(problem)
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the models of the folds."""
+        on_all_rows = Span(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        if not problem.component_names:
+            return on_all_rows.solve(problem, None, random_state, callback)
+        state = None if start is None else start.on(problem.data).solver_state
+        known = state.models if isinstance(state, _Known) and state.n_folds == self.n_folds else None
+        span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, known)
+        recorder = Recorder(callback, self.verbose)
+        margins, n_evaluations = np.zeros(len(problem.constraints)), 0
+        for n_iter in range(1, _ROUNDS + 1):
+            found = self._in_span(span.problem.with_margins(margins), random_state)
+            n_evaluations += found.n_evaluations
+            params = span.lift(found.model_state)
+            scores = problem.scores(params)
+            measured, objective = problem.measured(scores), problem.objective_at(params, scores)
+            recorder.add(n_iter=n_iter, objective=objective, excess=measured.excess, n_evaluations=n_evaluations)
+            if measured.excess <= 0 and not found.status.is_infeasible:
+                return replace(
+                    found,
+                    model_state=params,
+                    n_iter=n_iter,
+                    n_evaluations=n_evaluations,
+                    objective=objective,
+                    constraint_values=measured.values,
+                    history=tuple(recorder.records),
+                    start=Start(
+                        params, fingerprint=problem.data.fingerprint, solver_state=_Known(span.models, self.n_folds)
+                    ),
+                    candidates=(),
+                )
+            margins = margins + np.maximum(measured.violations, 0.0)
+        return on_all_rows.solve(problem, None, random_state, callback)
+
+    def _in_span(self, reduced: Problem, rng: np.random.Generator) -> SolverResult:
+        """Solve with the features of the span, with exact thresholds where decisions are bounded and errors counted."""
+        searches = not SpanSearch.obstacle(reduced)
+        solver: Solver = SpanSearch() if searches else AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
+        found = solver.solve(reduced, None, rng)
+        state = reduced.finish(found.model_state)
+        return replace(found, model_state=best_rescaled(reduced, [state, *found.candidates]))
+
+
+class _Known(NamedTuple):
+    """Models of a span, and the number of its folds."""
+
+    models: CrossFittedModels
+    n_folds: int
