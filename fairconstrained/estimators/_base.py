@@ -28,7 +28,15 @@ from fairconstrained.estimators.threads import limited_threads
 from fairconstrained.models import Model
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import Solver, SolverResult, SpanSearch, best_rescaled, make_solver, solver_class
+from fairconstrained.solvers import (
+    CrossFitted,
+    Solver,
+    SolverResult,
+    SpanSearch,
+    best_rescaled,
+    make_solver,
+    solver_class,
+)
 
 #: Message where no iterate is within the bounds, but a multiple or a shift of one is.
 _RESCUED = "no iterate kept the bound, and the best constant, multiple or shift of its scores that does was taken."
@@ -330,7 +338,14 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         return False
 
     def _auto_solver(self, problem: Problem) -> str:
-        """Name of the solver that "auto" stands for."""
+        """Name of the solver that "auto" stands for.
+
+        Where rows are counted at thresholds, a model with many coefficients keeps a bound by rows that it lines up just
+        beyond them, which new rows do not do.
+        """
+        counts = self._asks_for_fairness() and all(constraint.counts_rows for constraint in problem.constraints)
+        if counts and problem.constraints and CrossFitted.suits(problem):
+            return CrossFitted.name
         return self._default_solver
 
     def _chosen_solver(self, problem: Problem) -> str:

@@ -23,6 +23,8 @@ __all__ = ["CrossFitted"]
 
 #: Smaller bounds that are tried until the training rows are within those asked for.
 _ROUNDS = 5
+#: Numbers of features between which it suits, and rows of every compared cell for each fold.
+_FEW, _MANY, _ROWS = 8, 1000, 4
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,15 @@ class CrossFitted(Solver):
         if not problem.works_on_other_rows:
             return "terms that can be measured on a part of the rows"
         return CrossFittedSpan.obstacle(problem)
+
+    @classmethod
+    def suits(cls, problem: Problem) -> bool:
+        """Whether there are more coefficients than the span has, not too many, and rows for all folds."""
+        if problem.domain is not None or cls.obstacle(problem):
+            return False
+        cells = [c.compared_cells() for c in problem.constraints]
+        fewest = min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0)
+        return _FEW < problem.data.n_features <= _MANY and fewest >= _ROWS * cls.n_folds
 
     def solve(
         self,
