@@ -23,6 +23,7 @@ QUICK = {
     "penalty_barrier": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.1},
     "plada": {"max_epochs": 3, "epoch_steps": 10, "learning_rate": 0.3},
     "proxy_lagrangian": {"max_iter": 50},
+    "cross_fitted": {"max_iter": 3, "n_folds": 2},
     "span": {"max_iter": 3},
     "sgd": {"max_epochs": 3, "batch_size": 20, "learning_rate": 0.2},
     "ssg": {"max_iter": 100},

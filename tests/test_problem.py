@@ -446,14 +446,18 @@ def test_problems_of_the_package_work_with_every_solver(problem):
         if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
     }
     assert {"projected_gradient", "moments"} <= others
-    others |= {"span", "span_search"}  # of scores shared by all groups, and of objectives that count errors
+    others |= {
+        "cross_fitted",
+        "span",
+        "span_search",
+    }  # of scores shared by all groups, and of objectives that count errors
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
 
 
 def test_solvers_that_refuse_a_domain_do_not_work_in_it(data, make_problem, mean_gap):
     free = make_problem(data, mean_gap(data, 0.1))
     round_, straight = (replace(free, domain=domain).working_solvers() for domain in (L2Ball(0.3), L1Ball(0.3)))
-    assert set(free.working_solvers()) - set(straight) == {"adam_lagrangian", "span"}
+    assert set(free.working_solvers()) - set(straight) == {"adam_lagrangian", "cross_fitted", "span"}
     assert set(straight) - set(round_) == {"exact_penalty"}
     with pytest.raises(
         IncompatibleProblem, match=r"does not take the domain L2Ball.*work with this problem: "

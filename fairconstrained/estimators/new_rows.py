@@ -1,4 +1,4 @@
-"""What a bound is worth on new rows: an estimate after every fit, and bounds on that estimate."""
+"""Estimates of the bounded metrics on new rows after every fit, and bounds on these estimates."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class BoundsNewRows:
     Parameters
     ----------
     promise : {"training", "new_rows"}, default="training"
-        What ``kappa`` bounds. "training": the metrics on the training rows. "new_rows": their estimates on new rows,
-        ``new_row_gaps_``; then ``constraint_values_``, those of the training rows, may be larger or smaller. A fit
+        With "training", ``kappa`` bounds the metrics on the training rows; with "new_rows" their estimates on new rows,
+        ``new_row_gaps_``. Then ``constraint_values_``, those of the training rows, may be larger or smaller, and a fit
         takes several fits of each fold: of linear scores shared by all groups these are fits without bounds, and a
         search in few directions follows.
     new_row_folds : int, "auto" or None, default="auto"

@@ -122,7 +122,13 @@ class CrossFitted(Solver):
                     candidates=(),
                 )
             margins = margins + np.maximum(measured.violations, 0.0)
-        return on_all_rows.solve(problem, None, random_state, callback)
+        found = on_all_rows.solve(problem, None, random_state, callback)
+        return replace(
+            found,
+            n_iter=found.n_iter + _ROUNDS,
+            n_evaluations=found.n_evaluations + n_evaluations,
+            history=(*recorder.records, *found.history),
+        )
 
     def _in_span(self, reduced: Problem, rng: np.random.Generator) -> SolverResult:
         """Solve with the features of the span, with exact thresholds where decisions are bounded and errors counted."""

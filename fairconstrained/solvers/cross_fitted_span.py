@@ -26,9 +26,9 @@ class CrossFittedModels(NamedTuple):
     Attributes
     ----------
     whole : ndarray
-        Those of all rows.
+        Models fitted to all rows.
     by_fold : list of ndarray
-        Those of the rows that are not in a fold, for one fold after the other.
+        Models fitted to the rows that are not in a fold, for one fold after the other.
     """
 
     whole: np.ndarray
@@ -70,7 +70,7 @@ class CrossFittedSpan:
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
-        """What the problem lacks, empty if nothing: linear scores shared by all groups."""
+        """Say what the problem lacks, in an empty string if nothing: linear scores shared by all groups."""
         return Span.obstacle(problem)
 
     @classmethod
@@ -86,7 +86,7 @@ class CrossFittedSpan:
             Number of the fold of every row.
         rng : numpy.random.Generator
         known : CrossFittedModels, optional
-            Those of the same rows and folds under another bound.
+            Models of the same rows and folds under another bound.
         """
         model, data = cast(LinearModel, problem.model), problem.data
         models = known or _cross_fitted(problem, folds, rng)
@@ -96,7 +96,8 @@ class CrossFittedSpan:
             rest = data.at(unseen)
             features[unseen] = np.column_stack([model.training_scores(params, rest) for params in own.T])
         _, triangle = np.linalg.qr(models.whole[: model.n_features])
-        features, columns = (np.linalg.solve(triangle.T, each.T).T for each in (features, models.whole))
+        inverse = np.linalg.pinv(triangle)  # there may be fewer features than directions
+        features, columns = features @ inverse, models.whole @ inverse
         reduced = replace(model, n_features=columns.shape[1])
         return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
 

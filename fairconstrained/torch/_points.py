@@ -107,15 +107,15 @@ class RowLossPoint(Point):
 
 
 class TablePoint(RowLossPoint):
-    """The same for a term whose coefficients on these rows are known, in less time.
+    """Values and slopes of a term whose coefficients on these rows are known, in less time.
 
     Parameters
     ----------
     coefficients : ndarray of shape (n_components, n_ordered)
-        Those of the losses.
+        Coefficients of the losses.
     constants : ndarray of shape (n_components,)
     *arguments
-        Those of a `Point`.
+        Arguments of a `Point`.
     """
 
     def __init__(self, coefficients: np.ndarray, constants: np.ndarray, *arguments: Any) -> None:

@@ -274,6 +274,8 @@ def test_the_table(path):
         "multipliers",
         "n_evaluations",
         "seconds",
+        "new_row_gap",
+        "new_row_standard_error",
         "train_accuracy",
         "mean_test_gap",
         "std_test_gap",
