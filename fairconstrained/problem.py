@@ -183,7 +183,7 @@ class Problem(Terms):
         )
 
     def with_margins(self, margins: np.ndarray) -> Problem:
-        """Return the problem with bounds that are smaller by margins, at least zero; one margin for every constraint."""
+        """Return the problem with smaller bounds, at least zero; one margin for every constraint is taken off."""
         bounds = zip(self.constraints, margins, strict=True)
         return replace(self, constraints=tuple(c.with_kappa(max(c.kappa - float(m), 0.0)) for c, m in bounds))
 

@@ -106,7 +106,7 @@ def _ordered_data(y, groups):
 
 
 def test_standard_error_of_a_difference_of_rates(rows):
-    X, y, groups = rows
+    X, _, groups = rows
     model = fitted(PartialParityClassifier(0.2, constraint="demographic_parity", random_state=0), rows)
     decisions, first = model.predict(X), groups == np.unique(groups)[0]
     variance = sum(decisions[part].var() / part.sum() for part in (first, ~first))
