@@ -151,12 +151,14 @@ class PartialParity(
     Parameters
     ----------
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian", which bounds the reported metric; so does "proxy_lagrangian", which takes
-        gradient steps and is here for comparison. "idca", "switching_subgradient" and "stochastic_idca" (mini-batches)
-        follow the paper and bound its surrogate; "penalized_subgradient" has no bound.
+        "auto" is "cross_fitted" for linear scores of 9 to 1,000 features, shared by all groups, where all constraints
+        count rows at thresholds (all names but "group_auc") and every compared cell has 20 rows or more; otherwise
+        "augmented_lagrangian". Both bound the reported metric, and so do "span" and "proxy_lagrangian". "idca",
+        "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate;
+        "penalized_subgradient" has no bound.
     max_iter : int or None, default=None
-        Outer iterations of the solver; None is the solver's own default: 50 for "augmented_lagrangian", 100 for
-        "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
+        Outer iterations of the solver; None is the solver's own default: 50 for "cross_fitted" and
+        "augmented_lagrangian", 100 for "idca", 20 for "stochastic_idca", 10000 for "switching_subgradient".
     """
 
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)

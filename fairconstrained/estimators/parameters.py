@@ -64,7 +64,7 @@ class ChoosesSolver(Reports):
     Parameters
     ----------
     solver : str, default="auto"
-        Name of a solver of `fairconstrained.solvers`.
+        Name of a solver of `fairconstrained.solvers`. "auto" chooses one that suits the scores and the constraints.
     solver_options : dict, optional
         Options of the solver, see its class in `fairconstrained.solvers`.
     random_state : int, RandomState instance or None, default=None
@@ -85,9 +85,9 @@ class Iterates:
     Parameters
     ----------
     max_iter : int or None, default=None
-        Outer iterations of the solver; None is the solver's own default, 50 for "augmented_lagrangian".
+        Outer iterations of the solver; None is the solver's own default, 50 for "augmented_lagrangian" and "cross_fitted".
     tol : float, default=5e-4
-        Relative improvement of the objective below which "augmented_lagrangian" stops.
+        Relative improvement of the objective below which "augmented_lagrangian" stops, also inside "cross_fitted".
     """
 
     max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])
