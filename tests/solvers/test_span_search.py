@@ -6,14 +6,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.constraints import DemographicParity, EqualizedOdds, StatisticalParity
+from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
-from fairconstrained.solvers.span_search import _Cell
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import ZeroOne
+from fairconstrained.problem import Problem
+from fairconstrained.solvers._span_rows import SpanRows
+from fairconstrained.solvers._span_values import Cell, are_sums, calibration, components_at
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +146,7 @@ def test_between_cuts_a_cell_has_the_weight_of_its_rows(weighted):
     scores = np.round(rng.normal(size=300), 1)  # with ties, also with the cuts
     weights = rng.uniform(0.5, 2, size=300) if weighted else np.full(300, 0.1)
     cuts = np.unique(scores)[[0, 3, 9, -1]]
-    found = _Cell.of(slice(100, 220), weights).between(scores, cuts)
+    found = Cell.of(slice(100, 220), weights).between(scores, cuts)
     edges = [-np.inf, *cuts, np.inf]
     rows = np.arange(300)[100:220]
     expected = [weights[rows[(scores[rows] > a) & (scores[rows] <= b)]].sum() for a, b in pairwise(edges)]
@@ -163,3 +168,67 @@ def test_bounds_hold_on_weighted_rows(constraint):
     X, y, groups = (np.repeat(column, weights, axis=0) for column in (X, y, groups))
     repeated = clone(model).fit(X, y, sensitive_features=groups)
     assert np.mean(model.predict(X) != y) == pytest.approx(np.mean(repeated.predict(X) != y), abs=0.004)
+
+
+@pytest.mark.parametrize("constraint", METRICS)
+def test_bounds_hold_better_on_new_rows_than_counted_rates_would(constraint):
+    """Expected rates take the luck of single rows out: over draws of few rows, the gap on new rows is near to kappa."""
+    gaps, values = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        groups = rng.integers(0, 2, 20_600)
+        X = rng.normal(size=(20_600, 2)) + groups[:, None] * [0.7, 0.3]
+        y = (X[:, 0] + rng.normal(size=20_600) > 0.3).astype(int)
+        model = fitted((X[:600], y[:600], groups[:600]), kappa=0.05, constraint=constraint)
+        values.append(model.constraint_values_[constraint])
+        gaps.append(METRICS[constraint](y[600:], model.predict(X[600:]), sensitive_features=groups[600:]))
+    assert max(values) <= 0.05
+    assert np.mean(gaps) <= 0.09
+
+
+def test_expected_values_of_features_that_are_cells_are_the_counted_ones():
+    """Where the features tell all rows of a kind apart from others, regressions are the shares of the kinds."""
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(0, 4, 4000)
+    groups, y = (rng.random(4000) < np.array([0.2, 0.4, 0.6, 0.8])[kinds]), rng.random(4000) < 0.1 + 0.2 * kinds
+    bound = DemographicParity(0.05)
+    data = FairData.from_arrays(np.eye(4)[kinds][:, 1:], np.where(y, 1.0, -1.0), groups.astype(int), ("a", "b"))
+    problem = Problem(ZeroOne().bind(data), (bound.bind(data),), data, model=LinearModel(3))
+    shares = np.array([y[kinds == kind].mean() for kind in range(4)])
+    intercept = logit(shares[0])
+    rows = SpanRows.of(problem, np.append(logit(shares[1:]) - intercept, intercept), most=8)
+    assert are_sums(problem, rows.scores)
+    line = calibration(rows.scores, rows.counts.gains)
+    assert line == pytest.approx((1.0, 0.0), abs=1e-6)
+    expecting = rows.expecting(line)
+    cuts = (np.unique(rows.scores)[1:] + np.unique(rows.scores)[:-1]) / 2
+    errors, _ = rows.counts.at_cuts(rows.scores, cuts)
+    assert expecting.expected.at_cuts(rows.scores, cuts, 0.0) == pytest.approx(errors)
+    exact = expecting.exact_at(np.zeros(rows.n_directions), 0.0, components_at(problem, rows.scores))
+    excess = rows.counts.excess(rows.scores, cuts)
+    assert exact.expected.at_cuts(rows.scores, cuts, 1.0) - errors == pytest.approx(excess, abs=1e-4)
+
+
+def test_scores_that_a_penalty_shrank_are_calibrated():
+    rng = np.random.default_rng(0)
+    log_odds = rng.normal(size=50_000) - 1
+    signs = np.where(rng.random(50_000) < expit(log_odds), 1.0, -1.0)
+    assert calibration(log_odds / 4, signs / 50_000) == pytest.approx((4, 0), abs=0.1)
+
+
+def test_the_same_rows_give_the_same_model(rows):
+    one, other = (fitted(rows, constraint="equalized_odds") for _ in range(2))
+    assert (one.coef_ == other.coef_).all()
+    assert one.intercept_ == other.intercept_
+
+
+def test_clipped_rates_and_orders_of_scores_are_counted(rows):
+    X, y, groups = rows
+    data = FairData.from_arrays(X, np.where(y > 0, 1.0, -1.0), groups, ("a", "b"))
+    for bound, expected in [
+        (EqualizedOdds(0.1), True),
+        (DemographicParity(0.1, interval=(0.0, 0.3)), False),
+        (StatisticalParity(0.3), False),
+    ]:
+        problem = Problem(ZeroOne().bind(data), (bound.bind(data),), data, model=LinearModel(3))
+        assert are_sums(problem, X @ np.array([1.0, 0.5, -0.2])) == expected

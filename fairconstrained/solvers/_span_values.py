@@ -1,0 +1,288 @@
+"""Errors and bounded rates at all thresholds of some scores: counted, or expected from the features of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import torch
+from scipy.special import expit
+
+from fairconstrained.data import FairData
+from fairconstrained.problem import Problem
+from fairconstrained.terms import TermsPoint
+
+__all__ = ["Cell", "Counts", "Expectations", "are_sums", "calibration", "components_at", "smooth_slopes"]
+
+#: Thresholds at which a search counts; the last one of all is chosen among all rows.
+_CUTS = 400
+#: Thresholds at which a search takes expected values, evenly spread over so many standard deviations to both sides.
+_EXPECTED_CUTS, _REACH = 2048, 6.0
+#: Newton steps of a calibration.
+_NEWTON = 5
+#: Standard deviation of a logistic distribution of scale 1.
+_LOGISTIC = np.pi / np.sqrt(3)
+#: Rounding of the metric that is no excess.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What the decisions of some rows are worth, counted.
+
+    Attributes
+    ----------
+    terms : Problem
+    """
+
+    terms: Problem
+
+    @property
+    def gains(self) -> np.ndarray:
+        """Gain of predicting each row positive; ndarray of shape (n_samples,)."""
+        return _gains(self.terms)
+
+    def error(self, scores: np.ndarray) -> float:
+        """The error of the decisions at the threshold of the terms."""
+        return -float(self.gains[scores > self.terms.threshold].sum())
+
+    def least(self, scores: np.ndarray, price: float) -> float:
+        """The least error, with the price of the excess, over thresholds at evenly spread ranks.
+
+        Errors are less that of predicting no row positive, everywhere in this module.
+        """
+        ordered = np.sort(scores)
+        cuts = ordered[np.unique(np.linspace(0, ordered.size - 1, _CUTS).astype(int))]
+        terms, moved, at = self._by_cell(scores, cuts)
+        return float((_errors(terms, moved, at) + price * _excess(terms, moved, at)).min())
+
+    def excess(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """The largest excess over kappa at cuts that ascend, at least 0; ndarray of shape (n_cuts,)."""
+        return _excess(*self._by_cell(scores, cuts))
+
+    def at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The error and the excess at a cut between every two rows; two ndarrays of shape (n_cuts,)."""
+        terms, scores = self._in_order(scores)
+        return _errors(terms, scores, cuts), _excess(terms, scores, cuts)
+
+    def _by_cell(self, scores: np.ndarray, cuts: np.ndarray) -> tuple[Problem, np.ndarray, np.ndarray]:
+        """Terms, scores and cuts that count the same, of fewer rows where there are many."""
+        if not 0 < len(self._cells) * cuts.size < scores.size:
+            return self.terms, scores, cuts
+        # Between two cuts, the rows of a cell are as good as one row with the weight of all.
+        mass = np.array([cell.between(scores, cuts) for cell in self._cells])
+        rows = np.repeat([cell.rows.start for cell in self._cells], cuts.size + 1)
+        terms = self.terms.on(self._bare.at(rows, torch.from_numpy(mass.ravel())))
+        return terms, np.tile(np.arange(cuts.size + 1.0), len(self._cells)), np.arange(cuts.size) + 0.5
+
+    @cached_property
+    def _cells(self) -> list[Cell]:
+        """The rows of every group and label; none where the bounds depend on more than the decisions in each cell."""
+        if not self.terms.works_on_other_rows or any(c.decision_threshold is None for c in self.terms.constraints):
+            return []
+        data = self.terms.data
+        codes, y, weights = data.codes, data.y.numpy(), data.weights.numpy()
+        ends = np.flatnonzero((np.diff(codes) != 0) | (np.diff(y) != 0)) + 1
+        return [Cell.of(slice(a, b), weights) for a, b in pairwise([0, *ends.tolist(), data.n_samples])]
+
+    @cached_property
+    def _bare(self) -> FairData:
+        """The data without features, for terms that see scores only."""
+        return replace(self.terms.data, X=np.empty((self.terms.data.n_samples, 0)))
+
+    def _in_order(self, scores: np.ndarray) -> tuple[Problem, np.ndarray]:
+        """The terms and the scores with the rows of every cell in order, so that a search finds neighbours in turn."""
+        if not self._cells:
+            return self.terms, scores
+        rows = np.concatenate([np.argsort(scores[cell.rows]) + cell.rows.start for cell in self._cells])
+        return self.terms.on(self._bare.at(rows, self._bare.weights[rows])), scores[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Rows of one group and label, which only their scores and weights tell apart.
+
+    Attributes
+    ----------
+    rows : slice
+    weights : ndarray of shape (n_rows,)
+    weight : float or None
+        The weight of every row, if all weigh alike.
+    """
+
+    rows: slice
+    weights: np.ndarray
+    weight: float | None
+
+    @classmethod
+    def of(cls, rows: slice, weights: np.ndarray) -> Cell:
+        """The cell of some of the rows whose weights are given."""
+        own = weights[rows]
+        return cls(rows, own, float(own[0]) if (own == own[0]).all() else None)
+
+    def between(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        """Weight of the rows up to the first of the cuts, which ascend, between two of them, and above the last."""
+        own = scores[self.rows]
+        if self.weight is not None:
+            n_below = np.searchsorted(np.sort(own), cuts, side="right")
+            return self.weight * np.diff(n_below, prepend=0, append=own.size)
+        order = np.argsort(own)
+        up_to = np.append(0.0, np.cumsum(self.weights[order]))
+        below = up_to[np.searchsorted(own[order], cuts, side="right")]
+        return np.diff(below, prepend=0.0, append=up_to[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Expectations:
+    r"""What the decisions of some rows are worth by their features, without their labels and groups.
+
+    With the probability :math:`p_i` of a positive label, a positive decision gains :math:`|g_i| (2 p_i - 1)` in place
+    of the gain :math:`g_i` of the objective. A bounded component is a sum :math:`\sum_i w_i a_{ij} d_i` over the
+    decisions :math:`d_i`, where :math:`a_{ij}` depends on group and label. Its expected value takes the regression of
+    :math:`a_j` on the features, weighted by the curvature of the logistic loss, which is a combination of the moves
+    :math:`m_i` along the directions:
+
+    .. math:: \sum_i w_i \, (m_i \cdot v_j) \, d_i + \delta_j .
+
+    As all of it varies smoothly with the features, no choice of steps and threshold profits from the luck of single
+    rows. The offsets :math:`\delta_j` make the component exact for one set of decisions.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (1 + n_directions, n_samples)
+        Gains, and the moves times the weights, of every row.
+    mixing : ndarray of shape (n_directions, n_components)
+        The combinations v of the moves.
+    offsets : ndarray of shape (n_components,)
+        Offsets less the bounds.
+    """
+
+    columns: np.ndarray
+    mixing: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, terms: Problem, log_odds: np.ndarray, moves: np.ndarray, mixing: np.ndarray) -> Expectations:
+        """The values for rows with the given log-odds of a positive label and moves; offsets are zero."""
+        gains = np.abs(_gains(terms)) * (2 * expit(log_odds) - 1)
+        weighted = moves.T * terms.data.weights.numpy()
+        return cls(np.vstack([gains, weighted]), mixing, np.zeros(mixing.shape[1]))
+
+    def exact_at(self, scores: np.ndarray, cut: float, components: np.ndarray) -> Expectations:
+        """Return the same with offsets that give the decisions above a cut these values of the components.
+
+        The mean of these offsets and those before, where there are any.
+        """
+        offsets = components - self.columns[1:, scores > cut].sum(axis=1) @ self.mixing
+        return replace(self, offsets=(self.offsets + offsets) / 2 if self.offsets.any() else offsets)
+
+    def spread(self, scores: np.ndarray, price: float) -> tuple[np.ndarray, np.ndarray]:
+        """Evenly spread cuts, and the error with the price of the excess there; two ndarrays of shape (n_cuts,)."""
+        centre, reach = scores.mean(), _REACH * scores.std() or 1.0
+        places = (scores - centre) * (_EXPECTED_CUTS / (2 * reach)) + _EXPECTED_CUTS / 2
+        bins = places.clip(0, _EXPECTED_CUTS - 1).astype(int)
+        cuts = centre + np.linspace(-reach, reach, _EXPECTED_CUTS + 1)
+        cuts[0], cuts[-1] = min(cuts[0], scores.min() - 1e-6 * reach), max(cuts[-1], scores.max())
+        by_bin = np.array([np.bincount(bins, column, _EXPECTED_CUTS) for column in self.columns])
+        return cuts, self._worth(_from_above(by_bin), price)
+
+    def least(self, scores: np.ndarray, price: float) -> float:
+        """The least error, with the price of the excess, over evenly spread cuts."""
+        return float(self.spread(scores, price)[1].min())
+
+    def at_cuts(self, scores: np.ndarray, cuts: np.ndarray, price: float) -> np.ndarray:
+        """The error with the price of the excess at any cuts; ndarray of shape (n_cuts,)."""
+        order = np.argsort(scores)
+        first = np.searchsorted(scores[order], cuts, side="right")
+        return self._worth(_from_above(self.columns[:, order])[:, first], price)
+
+    def _worth(self, above: np.ndarray, price: float) -> np.ndarray:
+        components = self.mixing.T @ above[1:] + self.offsets[:, None]
+        return -above[0] + price * components.max(axis=0, initial=0.0)
+
+
+def _from_above(columns: np.ndarray) -> np.ndarray:
+    """Sums of the entries from every place on, and of none; of shape (n_columns, n_entries + 1)."""
+    sums = np.zeros((columns.shape[0], columns.shape[1] + 1))
+    sums[:, :-1] = np.cumsum(columns[:, ::-1], axis=1)[:, ::-1]
+    return sums
+
+
+def _gains(terms: Problem) -> np.ndarray:
+    gains = terms.objective.gains
+    assert gains is not None  # see `SpanSearch.obstacle`
+    return gains.numpy()
+
+
+def _errors(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Error less that of predicting all rows negative, at cuts that ascend; shape (n_cuts,)."""
+    above = np.bincount(np.searchsorted(cuts, scores), _gains(terms), minlength=cuts.size + 1)
+    return -np.cumsum(above[::-1])[::-1][1:]
+
+
+def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """The largest excess over kappa at every threshold, at least 0; ndarray of shape (n_cuts,)."""
+    excess = np.zeros(cuts.size)
+    for constraint in terms.constraints:
+        values = constraint.values_at_cuts(scores, cuts)
+        assert values is not None
+        excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
+    return excess
+
+
+def calibration(scores: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
+    """Factor and constant with which scores are log-odds of the label: 1 and 0 but for a penalty of coefficients.
+
+    A gain has the sign of the label; its size is the weight of the row, as in the fit of the unconstrained model.
+    """
+    sizes, columns = np.abs(gains), np.column_stack([scores, np.ones(scores.size)])
+    line = np.array([1.0, 0.0])
+    for _ in range(_NEWTON):
+        chances = expit(columns @ line)
+        slope = columns.T @ (sizes * ((gains > 0) - chances))
+        curvature = (columns.T * (sizes * chances * (1 - chances))) @ columns
+        line = line + np.linalg.lstsq(curvature, slope)[0]
+    return float(line[0]), float(line[1])
+
+
+def components_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
+    """The exact values of all components of the constraints, less their bounds; ndarray of shape (n_components,)."""
+    return _smooth_point(problem, scores).constraints
+
+
+def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[torch.Tensor]:
+    """Slopes of all components of the constraints in the scores, each a Tensor of shape (n_samples,).
+
+    The surrogate is a logistic function of width 1. So the slopes are the curvature of the logistic loss times a
+    constant for every cell of rows, and the directions are regressions of the cells on the features.
+    """
+    point = _smooth_point(problem, scores)
+    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
+
+
+def are_sums(problem: Problem, scores: np.ndarray) -> bool:
+    """Whether the metrics are the largest of components to which every positive decision adds an amount of its own.
+
+    Such components, as differences of rates are, have the same sum for any decisions and the opposite ones, which is
+    seen at five thresholds; clipped rates and comparisons with a centre have not.
+    """
+    if any(c.decision_threshold is None for c in problem.constraints):
+        return False
+    both = np.add(*(components_at(problem, np.full(scores.size, problem.threshold + side)) for side in (1.0, -1.0)))
+    for cut in np.quantile(scores, np.linspace(0.1, 0.9, 5)):
+        sides = np.where(scores > cut, 1.0, -1.0)
+        one, other = (components_at(problem, problem.threshold + side) for side in (sides, -sides))
+        excess = max((c.metric(problem.threshold + sides) - c.kappa for c in problem.constraints), default=-np.inf)
+        if np.abs(one + other - both).max(initial=0.0) > 1e-9 or abs(one.max(initial=-np.inf) - excess) > 1e-9:
+            return False
+    return bool(problem.constraints)
+
+
+def _smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
+    """The smooth constraints at the scores where they are exact."""
+    blur = _LOGISTIC / (scores.std() or 1.0)
+    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
+    near = replace(problem, constraints=tuple(smooth))
+    return near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
