@@ -1,6 +1,7 @@
 """The demo of the README: accuracy against partial parity on the law school data, next to other methods.
 
-``python -m examples.demo`` prints a table and writes ``pareto.csv`` and ``pareto.png`` into the current folder.
+A second table compares the bounded gaps of the training rows with those of new rows. ``python -m examples.demo`` prints
+both and writes ``pareto.csv`` and ``pareto.png`` into the current folder.
 """
 
 from __future__ import annotations
@@ -82,16 +83,17 @@ class Thresholds(_Deciding):
 
 
 class Method(NamedTuple):
-    """A classifier, the values of its trade-off parameter, and whether it gives scores or decisions only."""
+    """A classifier, the values of its bound, whether it gives scores or decisions only, and the gap that it bounds."""
 
     classifier: Any
     grid: dict[str, list[float]]
     gives_scores: bool = True
+    bounds: str = "Ind"
 
 
 METHODS = {
     "PartialParity, every threshold": Method(
-        PartialParityClassifier(interval=INTERVAL), {"kappa": [0.7, 0.6, 0.5, 0.4, 0.2, 0.1]}
+        PartialParityClassifier(interval=INTERVAL), {"kappa": [0.7, 0.6, 0.5, 0.4, 0.2, 0.1]}, bounds="pSP"
     ),
     "PartialParity, one threshold": Method(
         PartialParityClassifier(constraint="demographic_parity", objective="zero_one"),
@@ -111,6 +113,12 @@ METHODS = {
 }
 
 
+def _estimate(pipeline: Any, X: Any, y: Any) -> float:
+    """Estimate of the bounded gap on new rows that `fit` has made from the training rows alone."""
+    gaps = getattr(pipeline[-1], "new_row_gaps_", {})
+    return max((gap.estimate for gap in gaps.values()), default=np.nan)
+
+
 def search(name: str, X: pd.DataFrame, y: pd.Series, groups: pd.Series) -> pd.DataFrame:
     """Cross-validate a method over its grid; one row per setting."""
     method = METHODS[name]
@@ -120,7 +128,8 @@ def search(name: str, X: pd.DataFrame, y: pd.Series, groups: pd.Series) -> pd.Da
     grid_search = GridSearchCV(
         pipeline,
         {f"{step}__{parameter}": values for parameter, values in method.grid.items()},
-        scoring=scoring,
+        scoring=scoring | {"estimate": _estimate},
+        return_train_score=True,
         refit=best_feasible("Ind", BOUND, "accuracy") if method.grid else False,
         cv=StratifiedKFold(3, shuffle=True, random_state=0),
         n_jobs=2,
@@ -128,13 +137,19 @@ def search(name: str, X: pd.DataFrame, y: pd.Series, groups: pd.Series) -> pd.Da
     )
     begin = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "One or more of the test scores are non-finite")  # Sf, see above
+        warnings.filterwarnings("ignore", "One or more of the (test|train) scores are non-finite")  # Sf, see above
         grid_search.fit(X, y, sensitive_features=groups)
     results = pd.DataFrame(grid_search.cv_results_)
     table = pd.DataFrame({"method": name, "setting": [_setting(parameters) for parameters in results["params"]]})
     for score in scoring:
         table[f"mean_test_{score}"] = results[f"mean_test_{score}"]
         table[f"std_test_{score}"] = results[f"std_test_{score}"]
+    if method.grid:
+        table["bounded"], table["bound"] = method.bounds, next(iter(method.grid.values()))
+        table["training_gap"] = -results[f"mean_train_{method.bounds}"]
+        table["estimated_gap"] = results["mean_test_estimate"]
+        table["new_row_gap"] = -results[f"mean_test_{method.bounds}"]
+        table["std_new_row_gap"] = results[f"std_test_{method.bounds}"]
     table["seconds"] = results["mean_fit_time"]
     line = f"{name}: {len(results)} settings x 3 folds in {time.perf_counter() - begin:.1f} s"
     if method.grid:
@@ -159,18 +174,59 @@ def report(results: pd.DataFrame) -> str:
     return table.to_string(index=False, formatters=formats, na_rep="-", justify="right")
 
 
+def report_new_rows(results: pd.DataFrame) -> str:
+    """The aligned table of what every bound is worth: the gap on the training rows, its estimate, and on new rows."""
+    columns = ["method", "bounded", "bound", "training_gap", "estimated_gap", "new_row_gap", "std_new_row_gap"]
+    table = results.dropna(subset="bound")[columns].set_axis(
+        ["method", "bounded", "bound", "training rows", "estimate for new rows", "new rows", "std"], axis=1
+    )
+    return table.to_string(index=False, float_format="{:.3f}".format, na_rep="-", justify="right")
+
+
 def draw(results: pd.DataFrame, path: Path) -> None:
-    """Accuracy against the gap of the scores (where there are scores) and of the decisions."""
+    """Accuracy against the gap of the scores (where there are scores) and of the decisions; gaps against bounds."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), sharey=True, layout="constrained")
+    figure = plt.figure(figsize=(11, 9.4), layout="constrained")
+    axes = figure.subplot_mosaic([["scores", "decisions"], ["kept", "kept"]])
+    axes["decisions"].sharey(axes["scores"])
     panels = {"pSP": "Scores: lower 30 %, every threshold", "Ind": "Decisions: one threshold"}
-    for ax, (gap, title) in zip(axes, panels.items(), strict=True):
-        for name, rows in results.dropna(subset=f"mean_test_{gap}").groupby("method", sort=False):
-            ParetoFrontDisplay.from_cv_results(rows, fairness=f"mean_test_{gap}", name=name, ax=ax)
+    for name, (gap, title) in zip(("scores", "decisions"), panels.items(), strict=True):
+        ax = axes[name]
+        for method, rows in results.dropna(subset=f"mean_test_{gap}").groupby("method", sort=False):
+            ParetoFrontDisplay.from_cv_results(rows, fairness=f"mean_test_{gap}", name=method, ax=ax)
         ax.set_title(title)
+    _draw_kept(results.dropna(subset="bound"), axes["kept"])
     figure.suptitle("Law school: who passes the bar, by race (means over three held-out folds)")
     figure.savefig(path, dpi=150)
+
+
+def _draw_kept(results: pd.DataFrame, ax: Any) -> None:
+    """Gaps of the training rows, their estimates and those of new rows, in units of the bound."""
+    labels = [f"{bound:g}" for bound in results["bound"]]
+    kinds = {"training rows": "training_gap", "estimate for new rows": "estimated_gap", "new rows": "new_row_gap"}
+    starts = np.flatnonzero(results["method"].ne(results["method"].shift()))
+    places = np.arange(len(results)) + np.searchsorted(starts, np.arange(len(results)), side="right")
+    styles = (
+        {"fmt": "s", "color": "0.65"},
+        {"fmt": "^", "color": "black", "mfc": "white"},
+        {"fmt": "o", "color": "black"},
+    )
+    for offset, style, (kind, column) in zip((-0.2, 0.0, 0.2), styles, kinds.items(), strict=True):
+        errors = results["std_new_row_gap"] / results["bound"] if kind == "new rows" else None
+        heights = results[column] / results["bound"]
+        ax.errorbar(places + offset, heights, errors, label=kind, capsize=3, linewidth=1, **style)
+    ax.axhline(1.0, color="0.4", linestyle="--", linewidth=1)
+    ax.set_xticks(places, labels)
+    for first, name, bounded in zip(
+        starts, results["method"].iloc[starts], results["bounded"].iloc[starts], strict=True
+    ):
+        ax.annotate(f"{name} ({bounded})", (places[first] - 0.4, 0.94), xycoords=("data", "axes fraction"), fontsize=8)
+    ax.set_ylim(0.0, 1.15 * ax.get_ylim()[1])
+    ax.set_xlabel("bound")
+    ax.set_ylabel("gap / bound")
+    ax.set_title("What the bounds are worth (bars: standard deviation over the folds)")
+    ax.legend(loc="lower left")
 
 
 def main() -> None:
@@ -184,6 +240,8 @@ def main() -> None:
     results = pd.concat(tables, ignore_index=True)
     print("\nMeans over three held-out folds; pSP is the partial statistical parity gap on the lower 30 %:\n")
     print(report(results))
+    print("\nWhat the bounds are worth: the gap that is bounded, its estimate by the fit, and the one on new rows:\n")
+    print(report_new_rows(results))
     front = pareto_front(results, performance="mean_test_accuracy", fairness="mean_test_pSP")
     results["on_front"] = results.index.isin(front.index)
     results.to_csv("pareto.csv", index=False)

@@ -57,13 +57,15 @@ def run(tmp_path_factory):
 
 
 def test_there_is_something_to_run():
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     assert len(SNIPPETS) >= 5
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "block", BLOCKS, ids=["quick start", "grid search", "new data", "auc fairness", "any model", "loss parity"]
+    "block",
+    BLOCKS,
+    ids=["quick start", "promise", "grid search", "new data", "auc fairness", "any model", "loss parity"],
 )
 def test_readme(run, block, tmp_path):
     script = tmp_path / "block.py"

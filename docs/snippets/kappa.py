@@ -7,8 +7,38 @@ from sklearn.model_selection import train_test_split
 
 from fairconstrained import PartialParityClassifier
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.metrics import granularity, statistical_parity_gap
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning, NewRowsWarning
+from fairconstrained.metrics import granularity, independence_gap, statistical_parity_gap
+
+# where the number holds
+X, y, group = make_biased_classification(26_000, n_features=40, random_state=0)
+X, X_new, y, y_new, group, group_new = train_test_split(X, y, group, train_size=6000, stratify=group, random_state=0)
+
+
+def show(name, model, **groups):
+    """Print the gap of the training rows, the estimate for new rows, and the gap and accuracy of new rows."""
+    model.fit(X, y, sensitive_features=group)
+    estimate, error, _ = model.new_row_gaps_["demographic_parity"]
+    decisions = model.predict(X_new, **groups)
+    print(
+        f"{name:24} training rows {model.constraint_values_['demographic_parity']:.3f}, "
+        f"estimate {estimate:.3f} +- {error:.3f}, "
+        f"new rows {independence_gap(None, decisions, sensitive_features=group_new):.3f} "
+        f"at an accuracy of {np.mean(decisions == y_new):.3f}"
+    )
+
+
+bounded = {"kappa": 0.05, "constraint": "demographic_parity"}
+show("default", PartialParityClassifier(**bounded))
+show("promise='new_rows'", PartialParityClassifier(promise="new_rows", **bounded))
+# a model for each group
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    free = PartialParityClassifier(group_interactions=True, **bounded)
+    show("group_interactions=True", free, sensitive_features=group_new)
+print(caught[0].category.__name__, caught[0].message)
+# end of where the number holds
+assert [warning.category for warning in caught] == [NewRowsWarning]
 
 X, y, group = make_biased_classification(6000, random_state=0)
 X, X_new, y, y_new, group, group_new = train_test_split(X, y, group, test_size=0.5, random_state=0)
