@@ -1,0 +1,101 @@
+"""``python -m benchmarks.new_rows``: gaps on rows that no fit has seen, by data set, notion and method.
+
+Does what is missing in ``benchmarks/results/new_rows_raw.csv``, and begins with the copy in the documentation where
+there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods``, ``--kappas`` and ``--seeds`` choose
+a part. ``--promise`` runs the second part instead, draws from known populations. ``--plots`` draws what there is, and
+``--docs`` also puts the figure and the tables where the documentation takes them from. ``--quick`` takes one small
+generated data set, to see that everything works; its numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from pathlib import Path
+
+from benchmarks._common import DOCS, RESULTS, names_of, publish, save, significant
+from benchmarks._runner import read, run_all
+from benchmarks.any_model.data import QUICK
+from benchmarks.any_model.notions import NOTIONS
+from benchmarks.new_rows import populations
+from benchmarks.new_rows.figures import draw_all
+from benchmarks.new_rows.methods import DATA, METHODS
+from benchmarks.new_rows.tables import write_tables
+from benchmarks.new_rows.tasks import COLUMNS, KAPPAS, all_tasks, run_task
+
+#: Splits of a whole run.
+N_SPLITS = 10
+QUICK_NOTIONS, QUICK_METHODS = ("demographic_parity",), ("before", "default", "promise", "two_regressions")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=names_of([*DATA, *QUICK]), default=DATA, help=", ".join(DATA))
+    parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
+    parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
+    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-9")
+    parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)))
+    parser.add_argument("--draws", type=int, default=populations.N_DRAWS, help="of every population and size")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--promise", action="store_true", help="draws from known populations")
+    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    first, _, last = arguments.seeds.partition("-")
+    arguments.seeds = range(int(first), int(last or first) + 1)
+    arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
+    arguments.sizes = populations.SIZES
+    if arguments.quick:
+        arguments.data, arguments.seeds, arguments.kappas = QUICK, range(1), KAPPAS[:1]
+        arguments.notions, arguments.methods = QUICK_NOTIONS, QUICK_METHODS
+        arguments.sizes, arguments.draws = populations.SIZES[:1], 1
+    return arguments
+
+
+def main() -> None:
+    arguments = _arguments()
+    stem = "new_rows_quick" if arguments.quick else "new_rows"
+    figures: list[Path] = []
+    if arguments.promise:
+        path = _begun(f"{stem}_draws.csv")
+        if not arguments.plots:
+            tasks = populations.all_draws(arguments.sizes, arguments.draws)
+            run_all(tasks, populations.run_draw, path, populations.COLUMNS, arguments.jobs)
+        draws = read(path, populations.COLUMNS)
+        if len(draws):
+            save(significant(populations.summary(draws)), f"{stem}_promise")
+    else:
+        path = _begun(f"{stem}_raw.csv")
+        if not arguments.plots:
+            chosen = (arguments.data, arguments.notions, arguments.methods, arguments.seeds, arguments.kappas)
+            run_all(all_tasks(*chosen), run_task, path, COLUMNS, arguments.jobs)
+        figures = _show(path, stem)
+    if arguments.docs:
+        publish(figures, stem)
+
+
+def _begun(name: str) -> Path:
+    """Path of results, begun with those of the documentation."""
+    path, kept = RESULTS / name, DOCS / "benchmarks" / name
+    if not path.exists() and kept.exists():
+        RESULTS.mkdir(exist_ok=True)
+        shutil.copy(kept, path)
+    return path
+
+
+def _show(path: Path, stem: str) -> list[Path]:
+    """Write tables and the figure; returns the figure."""
+    results = read(path, COLUMNS)
+    if results.empty:
+        return []
+    tables = write_tables(results)
+    for name, table in tables.items():
+        save(significant(table), f"{stem}_{name}", show=name == "kept")
+    return draw_all(tables["cells"], RESULTS, stem)
+
+
+if __name__ == "__main__":
+    main()

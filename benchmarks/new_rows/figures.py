@@ -1,0 +1,73 @@
+"""The figure: gaps of the training rows and of new rows, joined by a line, beside what sampling explains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from benchmarks.any_model.data import CASES
+from benchmarks.any_model.notions import NOTIONS
+
+STYLES = {"before": ("before", "#D55E00"), "default": ("default", "#0072B2"), "promise": ("promise", "#009E73")}
+#: Bound that is shown.
+SHOWN = 0.02
+
+
+def draw_all(table: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
+    """PNG with a panel for every notion and data set, from the table of cells."""
+    shown = table[(table.kappa == SHOWN) & table.method.isin(list(STYLES))]
+    notions = [name for name in NOTIONS if name in set(shown.notion)]
+    cases = [name for name in CASES if name in set(shown.data)]
+    if not notions:
+        return []
+    size = (2.3 * len(cases) + 1.2, 0.95 * len(notions) + 1.5)
+    figure, axes = plt.subplots(len(notions), len(cases), figsize=size, squeeze=False, layout="constrained")
+    for line, notion in zip(axes, notions, strict=True):
+        for ax, data in zip(line, cases, strict=True):
+            _panel(ax, shown[(shown.notion == notion) & (shown.data == data)])
+            if ax in axes[0]:
+                ax.set_title(CASES[data].title.replace(", 100,000 rows", ""), fontsize=11)
+            if ax not in axes[-1]:
+                ax.tick_params(labelbottom=False)
+        line[0].set_ylabel(NOTIONS[notion].title.replace(", ", ",\n"), fontsize=9, rotation=0, ha="right", va="center")
+    figure.supxlabel(f"gap; the bound is {SHOWN:g}. Mean over the splits", fontsize=10)
+    _legend(axes[0, 0])
+    path = folder / f"{stem}.png"
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return [path]
+
+
+def _panel(ax: Axes, table: pd.DataFrame) -> None:
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.set(xlim=(0, 0.105), ylim=(2.6, -0.6), yticks=[], xticks=[0, 0.02, 0.05, 0.1])
+    ax.tick_params(labelsize=8)
+    ax.axvline(SHOWN, color="#BBBBBB", linewidth=0.8, zorder=0)
+    for place, (method, (_, color)) in enumerate(STYLES.items()):
+        for row in table[table.method == method].itertuples():
+            new = min(row.test_gap, 0.102)
+            ax.plot([min(row.train_gap, 0.102), new], [place, place], color=color, linewidth=1.6)
+            ax.plot(min(row.train_gap, 0.102), place, "o", markersize=5, markerfacecolor="white", color=color)
+            ax.plot(new, place, "o" if row.test_gap <= 0.102 else ">", markersize=6, color=color)
+            ax.plot(min(row.floor, 0.102), place, "|", color="black", markersize=11, markeredgewidth=1.6, zorder=5)
+
+
+def _legend(ax: Axes) -> None:
+    figure = ax.get_figure()
+    entries = [Line2D([], [], color=color, marker="o", label=label) for label, color in STYLES.values()]
+    grey = {"color": "#555555", "linestyle": "none"}
+    entries += [
+        Line2D([], [], marker="o", markerfacecolor="white", label="training rows", **grey),
+        Line2D([], [], marker="o", label="new rows (arrow: beyond the panel)", **grey),
+        Line2D([], [], marker="|", markersize=11, markeredgewidth=1.6, color="black", linestyle="none",
+               label="explained by sampling alone (floor)"),
+    ]  # fmt: skip
+    figure.legend(handles=entries, loc="outside upper center", ncols=3, frameon=False, fontsize=9)  # type: ignore

@@ -1,0 +1,65 @@
+"""A task: one fit of one method on one split, for one notion and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+
+from benchmarks._common import set_threads
+from benchmarks._runner import Row
+from benchmarks.any_model.methods import Setting
+from benchmarks.any_model.notions import NOTIONS
+from benchmarks.any_model.tasks import measures
+from benchmarks.new_rows.methods import METHODS, ONLY_FOR, split_of
+
+KAPPAS = (0.02, 0.05)
+_SHARED = ("data", "seed", "notion", "method")
+COLUMNS = (
+    "task", *_SHARED, "kappa", "status", "train_gap", "promised", "test_gap", "error", "floor", "granularity",
+    "estimate", "estimate_error", "accuracy", "auc", "log_loss", "seconds",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one split, for one notion and bound."""
+
+    data: str
+    seed: int
+    notion: str
+    method: str
+    kappa: float
+
+    @property
+    def name(self) -> str:
+        """Name of the task, which no other task has."""
+        return "|".join([*(str(getattr(self, name)) for name in _SHARED), f"{self.kappa:g}"])
+
+    @property
+    def columns(self) -> Row:
+        """Columns that all rows of the task share."""
+        return {"task": self.name} | {name: asdict(self)[name] for name in _SHARED}
+
+
+def all_tasks(
+    data: Sequence[str], notions: Sequence[str], methods: Sequence[str], seeds: Sequence[int], kappas: Sequence[float]
+) -> Iterator[Task]:
+    """The tasks of the chosen parts, one split after the other."""
+    for seed in seeds:
+        for name in data:
+            for notion in notions:
+                for kappa in kappas:
+                    for method in methods:
+                        if notion in ONLY_FOR.get(method, NOTIONS):
+                            yield Task(name, seed, notion, method, kappa)
+
+
+def run_task(task: Task) -> list[Row]:
+    """Fit, and measure on both parts."""
+    set_threads(1)
+    split = split_of(task.data, task.seed)
+    setting = Setting(split, task.notion, (task.kappa,), task.seed)
+    fitted = METHODS[task.method](task.data, setting, task.kappa)
+    more = {"granularity": fitted.granularity, "estimate": fitted.estimate, "estimate_error": fitted.estimate_error}
+    rounded = {name: float(f"{value:.6g}") for name, value in more.items()}
+    return [task.columns | measures(split, setting.entry, fitted.outcome) | rounded]
