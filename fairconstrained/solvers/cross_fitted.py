@@ -96,18 +96,21 @@ class CrossFitted(Solver):
         if not problem.component_names:
             return on_all_rows.solve(problem, None, random_state, callback)
         state = None if start is None else start.on(problem.data).solver_state
-        known = state.models if isinstance(state, _Known) and state.n_folds == self.n_folds else None
-        span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, known)
+        known = state if isinstance(state, _Known) and state.n_folds == self.n_folds else None
+        models, near = (None, None) if known is None else (known.models, known.start)
+        span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
         recorder = Recorder(callback, self.verbose)
         margins, n_evaluations = np.zeros(len(problem.constraints)), 0
         for n_iter in range(1, _ROUNDS + 1):
-            found = self._in_span(span.problem.with_margins(margins), random_state)
+            found = self._in_span(span.problem.with_margins(margins), near, random_state)
+            near = found.start
             n_evaluations += found.n_evaluations
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
             recorder.add(n_iter=n_iter, objective=objective, excess=measured.excess, n_evaluations=n_evaluations)
             if measured.excess <= 0 and not found.status.is_infeasible:
+                known = _Known(span.models, self.n_folds, near)
                 return replace(
                     found,
                     model_state=params,
@@ -116,9 +119,7 @@ class CrossFitted(Solver):
                     objective=objective,
                     constraint_values=measured.values,
                     history=tuple(recorder.records),
-                    start=Start(
-                        params, fingerprint=problem.data.fingerprint, solver_state=_Known(span.models, self.n_folds)
-                    ),
+                    start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
                     candidates=(),
                 )
             margins = margins + np.maximum(measured.violations, 0.0)
@@ -130,17 +131,20 @@ class CrossFitted(Solver):
             history=(*recorder.records, *found.history),
         )
 
-    def _in_span(self, reduced: Problem, rng: np.random.Generator) -> SolverResult:
+    def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         """Solve with the features of the span, with exact thresholds where decisions are bounded and errors counted."""
         searches = not SpanSearch.obstacle(reduced)
         solver: Solver = SpanSearch() if searches else AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
-        found = solver.solve(reduced, None, rng)
+        found = solver.solve(reduced, start, rng)
+        if start is not None and found.status.is_infeasible:
+            found = solver.solve(reduced, None, rng)
         state = reduced.finish(found.model_state)
         return replace(found, model_state=best_rescaled(reduced, [state, *found.candidates]))
 
 
 class _Known(NamedTuple):
-    """Models of a span, and the number of its folds."""
+    """Models of a span, the number of its folds, and where the solution in it ended."""
 
     models: CrossFittedModels
     n_folds: int
+    start: Start | None
