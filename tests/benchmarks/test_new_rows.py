@@ -1,0 +1,83 @@
+"""The benchmark of gaps on new rows: tasks, tables, the figure, and a small run."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("tqdm")
+
+from benchmarks.any_model.notions import NOTIONS
+from benchmarks.new_rows import __main__ as command
+from benchmarks.new_rows import populations
+from benchmarks.new_rows.figures import draw_all
+from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR
+from benchmarks.new_rows.tables import cells, costs, kept
+from benchmarks.new_rows.tasks import all_tasks
+
+pytestmark = pytest.mark.slow
+
+
+def _result(method, seed, gap, accuracy, seconds):
+    measured = {"train_gap": 0.02, "test_gap": gap, "floor": 0.02, "accuracy": accuracy, "seconds": seconds}
+    empty = dict.fromkeys(("granularity", "estimate", "estimate_error", "auc", "log_loss"), np.nan)
+    cell = {"data": "adult", "notion": "demographic_parity", "kappa": 0.02, "method": method, "seed": seed}
+    return cell | measured | empty
+
+
+@pytest.fixture
+def results():
+    rows = [_result("before", seed, 0.03 + 0.01 * seed, 0.84, 1.0) for seed in range(2)]
+    return pd.DataFrame(rows + [_result("default", seed, 0.02, 0.83, 3.0) for seed in range(3)])
+
+
+def test_tasks_have_names_of_their_own():
+    tasks = list(all_tasks(DATA, list(NOTIONS), list(METHODS), range(2), [0.02, 0.05]))
+    assert len({task.name for task in tasks}) == len(tasks)
+    assert all(task.notion in ONLY_FOR.get(task.method, NOTIONS) for task in tasks)
+
+
+def test_a_cell_is_kept_by_its_mean_over_the_splits(results):
+    table = cells(results).set_index("method")
+    assert table.over_floor.to_dict() == pytest.approx({"before": 1.75, "default": 1.0})
+    shares = kept(cells(results)).set_index(["method", "notion"])
+    assert shares.loc[("before", "all"), "share_kept"] == 0
+    assert shares.loc[("default", "demographic_parity"), ["share_kept", "worst"]].tolist() == [1, 1]
+    assert shares.loc[("before", "all"), "worst_cell"] == "adult, 0.02"
+
+
+def test_costs_compare_the_splits_that_both_have(results):
+    line = costs(results).iloc[0]
+    assert (line.test_gap, line.accuracy) == pytest.approx((-0.015, -0.01))
+    assert (line.seconds_first, line.seconds_second) == (1.0, 3.0)
+
+
+def test_the_figure_is_drawn_of_any_part(results, tmp_path):
+    assert draw_all(cells(results), tmp_path, "new_rows")[0].exists()
+    assert draw_all(cells(results)[:0], tmp_path, "new_rows") == []
+
+
+def test_draws_are_counted():
+    shared = {"population": "10 columns", "n": 2000, "method": "default", "status": "optimal", "seconds": 1.0}
+    rows = [
+        {"draw": i, "kappa": 0.05, "error": 0.02, "accuracy": 0.8, "gap": gap} for i, gap in enumerate((0.04, 0.06))
+    ]
+    line = populations.summary(pd.DataFrame([shared | row for row in rows])).iloc[0]
+    assert (line.within_one_error, line.within, line.certified, line.draws) == (1.0, 0.5, 0.0, 2)
+
+
+def test_quick_runs_write_tables_and_a_figure(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr("benchmarks._common.RESULTS", tmp_path)
+    for more in ([], ["--promise"]):
+        monkeypatch.setattr(sys, "argv", ["new_rows", "--quick", *more])
+        command.main()
+    raw = pd.read_csv(tmp_path / "new_rows_quick_raw.csv")
+    assert not raw.status.str.startswith("error").any()
+    assert {"before", "default", "promise", "two_regressions"} == set(raw.method)
+    assert raw.loc[raw.method == "default", "estimate"].notna().all()
+    assert (tmp_path / "new_rows_quick.png").exists()
+    draws = pd.read_csv(tmp_path / "new_rows_quick_draws.csv")
+    assert set(draws.method) == set(populations.METHODS)
+    assert not draws.status.str.startswith("error").any()
