@@ -23,7 +23,7 @@ with warnings.catch_warnings():
             assert model.status_ == "optimal"
 
 # options
-model = PartialParityClassifier(kappa=0.1, solver_options={"patience": 5})
+model = PartialParityClassifier(kappa=0.1, solver="augmented_lagrangian", solver_options={"patience": 5})
 model.fit(X, y, sensitive_features=group)
 # end of options
 assert model.status_ == "optimal"

@@ -23,7 +23,12 @@ assert np.isclose(model.objective_, cold.objective_, rtol=0.02)
 
 # a part first
 coarse = PartialParityClassifier(
-    kappa=0.1, constraint="demographic_parity", solver_options={"coarse_rows": 1500}, random_state=0
+    kappa=0.1,
+    constraint="demographic_parity",
+    solver="augmented_lagrangian",
+    solver_options={"coarse_rows": 1500},
+    new_row_folds=None,
+    random_state=0,
 )
 coarse.fit(X, y, sensitive_features=group)
 # end of the part

@@ -244,14 +244,16 @@ class LinearModel(OutputModel, LinearMoments):
         if self.n_copies > 1:
             rows = np.arange(self.n_copies) * width + self.n_features
             return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))
+        blocks = [block for block in data.blocks if block.shape[0]]
         low, high = (
-            np.stack([np.asarray(_dense(getattr(block, extreme)(axis=0))).ravel() for block in data.blocks])
+            np.stack([np.asarray(_dense(getattr(block, extreme)(axis=0))).ravel() for block in blocks])
             for extreme in ("min", "max")
         )
         constant = np.flatnonzero((low == high).all(axis=0))
-        values = np.hstack([low[:, constant], np.ones((data.n_groups, int(self.fit_intercept)))])
+        values = np.hstack([low[:, constant], np.ones((len(blocks), int(self.fit_intercept)))])
         columns = np.append(constant, self.n_features)[: values.shape[1]]
-        for wanted in (np.eye(data.n_groups), np.ones((1, data.n_groups))):
+        every = [np.eye(data.n_groups)] if len(blocks) == data.n_groups else []  # none moves a group without rows
+        for wanted in (*every, np.ones((1, len(blocks)))):
             directions = (
                 np.linalg.lstsq(values, wanted.T, rcond=None)[0].T if columns.size else np.empty((len(wanted), 0))
             )

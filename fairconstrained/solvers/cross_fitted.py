@@ -100,11 +100,12 @@ class CrossFitted(Solver):
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
         recorder = Recorder(callback, self.verbose)
-        margins, n_evaluations = np.zeros(len(problem.constraints)), 0
+        margins = np.zeros(len(problem.constraints))
+        n_evaluations = 0 if known else span.models.n_evaluations
         for n_iter in range(1, _ROUNDS + 1):
             found = self._in_span(span.problem.with_margins(margins), near, random_state)
             near = found.start
-            n_evaluations += found.n_evaluations
+            n_evaluations += int(np.ceil(found.n_evaluations * span.columns.shape[1] / problem.n_params))
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)

@@ -29,10 +29,13 @@ class CrossFittedModels(NamedTuple):
         Models fitted to all rows.
     by_fold : list of ndarray
         Models fitted to the rows that are not in a fold, for one fold after the other.
+    n_evaluations : int
+        Number of evaluations that they took, in units of all rows.
     """
 
     whole: np.ndarray
     by_fold: list[np.ndarray]
+    n_evaluations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ class CrossFittedSpan:
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
     model, data = cast(LinearModel, problem.model), problem.data
-    free, _ = unconstrained(problem)
+    free, n_evaluations = unconstrained(problem)
     scores = problem.scores(free)
     by_row = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
@@ -126,10 +129,12 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     for fold in np.unique(folds):
         seen = np.flatnonzero(folds != fold)
         part = data.part(seen)
-        own, _ = unconstrained(problem.on(part))
+        own, n_own = unconstrained(problem.on(part))
+        n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
         of_part = Curvature.at(model, part, by_row[seen], rng)
         by_fold.append(np.column_stack([own, _directions(model, part, of_part, slopes[seen])]))
-    return CrossFittedModels(np.column_stack([free, _directions(model, data, curvature, slopes)]), by_fold)
+    whole = np.column_stack([free, _directions(model, data, curvature, slopes)])
+    return CrossFittedModels(whole, by_fold, n_evaluations)
 
 
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
