@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 #: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
 KEPT = 1.25
 CELL = ["data", "notion", "kappa", "method"]
 _VALUES = [
-    "train_gap", "test_gap", "floor", "granularity", "estimate", "estimate_error", "accuracy", "auc", "log_loss",
-    "seconds",
+    "train_gap", "test_gap", "error", "floor", "granularity", "estimate", "estimate_error", "accuracy", "auc",
+    "log_loss", "seconds",
 ]  # fmt: skip
 
 
@@ -23,13 +25,25 @@ def cells(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def kept(table: pd.DataFrame) -> pd.DataFrame:
-    """By notion and method: cells within `KEPT` times the floor, and the worst one; "all" are all notions."""
-    marked = table.assign(is_kept=table.over_floor <= KEPT)
+    """By notion and method: cells within `KEPT` times the floor, and the worst one; "all" are all notions.
+
+    ``expected`` is the share that a method would have whose gap in the population is the bound in every cell.
+    """
+    marked = table.assign(is_kept=table.over_floor <= KEPT, expected=_kept_by_chance(table))
     both = pd.concat([marked, marked.assign(notion="all")])
     lines = both.groupby(["method", "notion"], sort=False).agg(
-        cells=("is_kept", "size"), share_kept=("is_kept", "mean"), mean=("over_floor", "mean")
+        cells=("is_kept", "size"),
+        share_kept=("is_kept", "mean"),
+        expected=("expected", "mean"),
+        mean=("over_floor", "mean"),
     )
     return lines.join(_worst(both)).reset_index()
+
+
+def _kept_by_chance(table: pd.DataFrame) -> np.ndarray:
+    """Probability that the mean gap of the splits is within `KEPT` times the floor if the true one is the bound."""
+    deviation = np.sqrt(np.maximum(table.kappa**2 + table.error**2 - table.floor**2, 1e-12) / table.splits)
+    return norm.cdf((KEPT - 1) * table.floor / deviation)
 
 
 def _worst(table: pd.DataFrame) -> pd.DataFrame:
