@@ -28,8 +28,8 @@ assert [warning.category for warning in caught] == [ConvergenceWarning] * exceed
 
 # callbacks
 def good_enough(record):
-    """End training at the first epoch within the bound whose objective is below 0.4."""
-    if record["objective"] < 0.4 and record["loss_parity"] <= 0.01:
+    """End training at the first epoch within the bound whose objective is below 0.5."""
+    if record["objective"] < 0.5 and record["loss_parity"] <= 0.01:
         raise StopTraining
 
 

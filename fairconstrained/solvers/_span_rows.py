@@ -110,7 +110,7 @@ class SpanRows:
 
     @cached_property
     def counts(self) -> Counts:
-        """What decisions are worth, counted."""
+        """Gains of decisions, counted."""
         return Counts(self.terms)
 
     @property

@@ -30,7 +30,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What the decisions of some rows are worth, counted.
+    """Gains and bounded metrics of the decisions of some rows, counted.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class Expectations:
-    r"""What the decisions of some rows are worth by their features, without their labels and groups.
+    r"""Gains and bounded values of decisions that the features of the rows lead to expect, without labels and groups.
 
     With the probability :math:`p_i` of a positive label, a positive decision gains :math:`|g_i| (2 p_i - 1)` in place
     of the gain :math:`g_i` of the objective. A bounded component is a sum :math:`\sum_i w_i a_{ij} d_i` over the
