@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -19,6 +20,9 @@ from benchmarks.any_model.notions import NOTIONS
 STYLES = {"before": ("before", "#D55E00"), "default": ("default", "#0072B2"), "promise": ("promise", "#009E73")}
 #: Bound that is shown.
 SHOWN = 0.02
+#: Larger gaps are drawn as an arrow here.
+_LARGEST = 0.102
+_MARK: dict[str, Any] = {"markersize": 11, "markeredgewidth": 1.6}
 
 
 def draw_all(table: pd.DataFrame, folder: Path, stem: str) -> list[Path]:
@@ -52,22 +56,21 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     ax.tick_params(labelsize=8)
     ax.axvline(SHOWN, color="#BBBBBB", linewidth=0.8, zorder=0)
     for place, (method, (_, color)) in enumerate(STYLES.items()):
-        for row in table[table.method == method].itertuples():
-            new = min(row.test_gap, 0.102)
-            ax.plot([min(row.train_gap, 0.102), new], [place, place], color=color, linewidth=1.6)
-            ax.plot(min(row.train_gap, 0.102), place, "o", markersize=5, markerfacecolor="white", color=color)
-            ax.plot(new, place, "o" if row.test_gap <= 0.102 else ">", markersize=6, color=color)
-            ax.plot(min(row.floor, 0.102), place, "|", color="black", markersize=11, markeredgewidth=1.6, zorder=5)
+        for train, new, floor in table.loc[table.method == method, ["train_gap", "test_gap", "floor"]].to_numpy():
+            ends = [min(float(train), _LARGEST), min(float(new), _LARGEST)]
+            ax.plot(ends, [place, place], color=color, linewidth=1.6)
+            ax.plot(ends[:1], [place], "o", markersize=5, markerfacecolor="white", color=color)
+            ax.plot(ends[1:], [place], "o" if new <= _LARGEST else ">", markersize=6, color=color)
+            ax.plot([min(float(floor), _LARGEST)], [place], "|", color="black", **_MARK, zorder=5)
 
 
 def _legend(ax: Axes) -> None:
     figure = ax.get_figure()
     entries = [Line2D([], [], color=color, marker="o", label=label) for label, color in STYLES.values()]
-    grey = {"color": "#555555", "linestyle": "none"}
+    grey: dict[str, Any] = {"color": "#555555", "linestyle": "none"}
     entries += [
         Line2D([], [], marker="o", markerfacecolor="white", label="training rows", **grey),
         Line2D([], [], marker="o", label="new rows (arrow: beyond the panel)", **grey),
-        Line2D([], [], marker="|", markersize=11, markeredgewidth=1.6, color="black", linestyle="none",
-               label="explained by sampling alone (floor)"),
+        Line2D([], [], marker="|", color="black", linestyle="none", label="explained by sampling alone", **_MARK),
     ]  # fmt: skip
     figure.legend(handles=entries, loc="outside upper center", ncols=3, frameon=False, fontsize=9)  # type: ignore

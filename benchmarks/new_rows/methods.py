@@ -55,7 +55,7 @@ def features_of(data: str, seed: int) -> Split:
     return Split(*(part._replace(X=_dense(features.transform(part.X))) for part in split))
 
 
-def _dense(X: Any) -> np.ndarray:
+def _dense(X: Any) -> Any:
     return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
 
 

@@ -31,7 +31,7 @@ COLUMNS = ("task", *_SHARED, "status", "kappa", "train_gap", "gap", "error", "ac
 
 def _drawn(population: str, n_samples: int, seed: int) -> Part:
     X, y, groups = make_biased_classification(n_samples, random_state=seed, **POPULATIONS[population])
-    return Part(X, (np.asarray(y) > 0).astype(int), np.asarray(groups).astype(str))
+    return Part(pd.DataFrame(X), (np.asarray(y) > 0).astype(int), np.asarray(groups).astype(str))
 
 
 @lru_cache(maxsize=2)
@@ -62,15 +62,9 @@ def margin(rows: Part) -> Any:
 
 def certified(rows: Part) -> Any:
     """A certificate for the population with a confidence of 80 %, by rows set aside."""
-    model = CertifiedFairClassifier(
-        _inner(KAPPA, new_row_folds=None),
-        kappa=KAPPA,
-        metric="independence_gap",
-        delta=DELTA,
-        kappas=[KAPPA, KAPPA / 2, KAPPA / 5],
-        cv=2,
-        random_state=0,
-    )
+    inner = [KAPPA, KAPPA / 2, KAPPA / 5]
+    options: dict[str, Any] = {"metric": "independence_gap", "delta": DELTA, "kappas": inner, "cv": 2}
+    model = CertifiedFairClassifier(_inner(KAPPA, new_row_folds=None), kappa=KAPPA, random_state=0, **options)
     return model.fit(rows.X, rows.y, sensitive_features=rows.groups)
 
 

@@ -57,7 +57,7 @@ def against(results: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     key = ["data", "seed", "notion", "kappa"]
     names = ["train_gap", "test_gap", "accuracy", "auc", "log_loss", "seconds"]
     pairs = [results[results.method == name].set_index(key)[names] for name in (first, second)]
-    both = pairs[0].join(pairs[1], lsuffix="_first", rsuffix="_second", how="inner")
+    both = pairs[0].add_suffix("_first").join(pairs[1].add_suffix("_second"), how="inner")
     changes = pd.DataFrame({name: both[f"{name}_second"] - both[f"{name}_first"] for name in names[:-1]})
     changes["seconds_first"], changes["seconds_second"] = both["seconds_first"], both["seconds_second"]
     lines = changes.groupby(["notion", "data"], sort=False).mean().reset_index()
