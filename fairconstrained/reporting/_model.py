@@ -46,6 +46,8 @@ class Bound(NamedTuple):
         Fall of the training objective for one unit more of kappa, at first; NaN where it is not known.
     objective : float
         The training objective; NaN where it is not known.
+    new_rows, error : float
+        Estimate of the metric on new rows by the fit, and its standard error; NaN where there is none.
     """
 
     name: str
@@ -54,6 +56,8 @@ class Bound(NamedTuple):
     here: float
     price: float
     objective: float = np.nan
+    new_rows: float = np.nan
+    error: float = np.nan
 
     @property
     def is_known(self) -> bool:
@@ -140,12 +144,14 @@ def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list
             here = core.constraint_values(X, y, **metadata)
     kappas: dict[str, float | None] = core.named_kappas() if trained else {}
     objective = float(getattr(core, "objective_", np.nan))
-    return [
-        Bound(
-            name, kappas[name], float(value), float(here.get(name, np.nan)), float(prices.get(name, np.nan)), objective
-        )
-        for name, value in trained.items()
-    ]
+    estimates: dict[str, tuple[float, float, str]] = getattr(core, "new_row_gaps_", {})
+    bounds = []
+    for name, value in trained.items():
+        new_rows, error, _ = estimates.get(name, (np.nan, np.nan, ""))
+        price = float(prices.get(name, np.nan))
+        here_too = float(here.get(name, np.nan))
+        bounds.append(Bound(name, kappas[name], float(value), here_too, price, objective, new_rows, error))
+    return bounds
 
 
 def words_for(model: Any) -> str:

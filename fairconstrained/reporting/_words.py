@@ -140,13 +140,17 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
     """Say whether the bounds of a model hold in training and on the rows of the report, and their prices."""
     sentences = []
     for bound in bounds:
-        name, here = bound.name.replace("_", " "), ""
+        name, here, estimated = bound.name.replace("_", " "), "", ""
+        if np.isfinite(bound.new_rows):
+            estimated = (
+                f", and {bound.new_rows:.2g} (standard error {bound.error:.1g}) by the fit's estimate for new rows"
+            )
         if np.isfinite(bound.here):
             here = f"; on the rows of this report it is {bound.here:.4g}"
         asked = f"trained with the bound kappa = {bound.kappa:g}, " if bound.is_known else ""
         if bound.kappa is None:
             asked = "trained without a bound, "
-        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{here}.")
+        sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{estimated}{here}.")
         # a penalty has no price, and no bound that could be loosened
         if bound.price > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")

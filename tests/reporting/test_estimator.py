@@ -268,6 +268,8 @@ def test_words_about_bounds():
         "Price of statistical parity: loosening kappa from 0.05 by 0.01 would lower the training objective by about "
         "0.0012, to first order.",
     ]
+    (told, _) = bound_sentences([binding._replace(new_rows=0.083, error=0.0123)], "optimal")
+    assert "on the training rows, and 0.083 (standard error 0.01) by the fit's estimate for new rows; on the" in told
     (_, told) = bound_sentences([binding._replace(objective=0.34567)], "optimal")
     assert "would lower the training objective by about 0.0012 (it is 0.346), to first order." in told
     (_, free) = bound_sentences([binding._replace(price=0.0)], "optimal")
