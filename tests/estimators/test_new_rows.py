@@ -22,6 +22,7 @@ from fairconstrained import (
 from fairconstrained.constraints import DemographicParity
 from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
+from fairconstrained.estimators.new_rows import NewRowGap, _Estimated
 from fairconstrained.exceptions import ConvergenceWarning, NewRowsWarning
 from fairconstrained.heads import FairHeadClassifier
 from fairconstrained.models import LinearModel
@@ -276,6 +277,15 @@ def test_promises_of_all_kinds(model, rows):
     for name, gap in model.new_row_gaps_.items():
         assert gap.estimate <= model.kappa + model.granularity_[name]
     assert model.predict(rows[0], sensitive_features=rows[2]).shape == rows[1].shape
+
+
+def test_a_model_of_all_rows_that_differs_from_those_of_the_folds_is_told(rows):
+    problem, _ = _problem_of(rows)
+    found = _Estimated({"demographic_parity": NewRowGap(0.01, 0.02, "5-fold cross-fitting")})
+    apart, alike = problem.data.codes - 0.5, np.ones(problem.data.n_samples)
+    assert found.at_least(problem, alike) == found
+    told = found.at_least(problem, apart).gaps["demographic_parity"]
+    assert told == (1.0, 0.02, "the training rows, as 5-fold cross-fitting gives 0.01")
 
 
 def test_features_of_a_fold_do_not_depend_on_its_labels(rows):
