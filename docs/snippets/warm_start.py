@@ -8,14 +8,15 @@ from fairconstrained.datasets import make_biased_classification
 X, y, group = make_biased_classification(6000, random_state=0)
 
 # a path
-model = PartialParityClassifier(constraint="demographic_parity", warm_start=True)
+model = PartialParityClassifier(constraint="demographic_parity", solver="augmented_lagrangian", warm_start=True)
 evaluations = []
 for kappa in (0.3, 0.2, 0.1, 0.05):
     model.set_params(kappa=kappa).fit(X, y, sensitive_features=group)
     evaluations.append(model.n_evaluations_)
     print(f"kappa {kappa}: {model.constraint_values_}, objective {model.objective_:.4f}")
 # end of the path
-cold = PartialParityClassifier(kappa=0.05, constraint="demographic_parity").fit(X, y, sensitive_features=group)
+cold = PartialParityClassifier(kappa=0.05, constraint="demographic_parity", solver="augmented_lagrangian")
+cold.fit(X, y, sensitive_features=group)
 print("evaluations along the path", evaluations, "and cold", cold.n_evaluations_)
 assert model.status_ == "optimal"
 assert evaluations[-1] < cold.n_evaluations_

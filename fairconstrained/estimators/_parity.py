@@ -152,7 +152,7 @@ class PartialParity(
     ----------
     solver : str, default="auto"
         "auto" is "cross_fitted" for linear scores of 9 to 1,000 features, shared by all groups, where all constraints
-        count rows at thresholds (all names but "group_auc") and every compared cell has 20 rows or more; otherwise
+        count rows at thresholds (all names but "group_auc") and every compared cell has 500 rows or more; otherwise
         "augmented_lagrangian". Both bound the reported metric, and so do "span" and "proxy_lagrangian". "idca",
         "switching_subgradient" and "stochastic_idca" (mini-batches) follow the paper and bound its surrogate;
         "penalized_subgradient" has no bound.

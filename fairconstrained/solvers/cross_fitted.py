@@ -22,9 +22,10 @@ from fairconstrained.views import Exact, FullBatch
 __all__ = ["CrossFitted"]
 
 #: Smaller bounds that are tried until the training rows are within those asked for.
-_ROUNDS = 5
-#: Numbers of features between which it suits, and rows of every compared cell for each fold.
-_FEW, _MANY, _ROWS = 8, 1000, 4
+_ROUNDS = 3
+#: Numbers of features between which it suits, and rows of every compared cell. With fewer rows, the gaps of the folds
+#: are so noisy that numbers chosen by them are chosen by chance, and the training rows need several trials.
+_FEW, _MANY, _ROWS = 8, 1000, 500
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class CrossFitted(Solver):
     The coefficients are :math:`w = b_0 w_0 + \sum_j b_j d_j` with the unconstrained ones and the directions
     :math:`d_j` of `CrossFittedSpan`. The few numbers b solve the problem with cross-fitted features, so that kappa
     bounds the metrics of rows which the models have not seen. If those of the training rows exceed it all the same, the
-    bounds are made smaller by the excess, at most five times; if that is in vain, `Span` solves the problem on the
+    bounds are made smaller by the excess, at most three times; if that is in vain, `Span` solves the problem on the
     training rows alone.
 
     Takes linear scores shared by all groups.
@@ -77,12 +78,12 @@ class CrossFitted(Solver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether there are more coefficients than the span has, not too many, and rows for all folds."""
+        """Whether there are more coefficients than the span has, not too many, and enough rows to choose by."""
         if problem.domain is not None or cls.obstacle(problem):
             return False
         cells = [c.compared_cells() for c in problem.constraints]
         fewest = min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0)
-        return _FEW < problem.data.n_features <= _MANY and fewest >= _ROWS * cls.n_folds
+        return _FEW < problem.data.n_features <= _MANY and fewest >= _ROWS
 
     def solve(
         self,
