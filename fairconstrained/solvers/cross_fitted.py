@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from typing_extensions import override
@@ -125,12 +126,18 @@ class CrossFitted(Solver):
                     candidates=(),
                 )
             margins = margins + np.maximum(measured.violations, 0.0)
-        found = on_all_rows.solve(problem, None, random_state, callback)
+
+        def later(record: Mapping[str, Any]) -> dict[str, Any]:
+            counts = {"n_iter": record["n_iter"] + _ROUNDS, "n_evaluations": record["n_evaluations"] + n_evaluations}
+            return {**record, **counts}
+
+        told = None if callback is None else lambda record: callback(later(record))
+        found = on_all_rows.solve(problem, None, random_state, told)
         return replace(
             found,
             n_iter=found.n_iter + _ROUNDS,
             n_evaluations=found.n_evaluations + n_evaluations,
-            history=(*recorder.records, *found.history),
+            history=(*recorder.records, *map(later, found.history)),
         )
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
