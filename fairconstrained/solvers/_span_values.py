@@ -243,7 +243,7 @@ def calibration(scores: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
         chances = expit(columns @ line)
         slope = columns.T @ (sizes * ((gains > 0) - chances))
         curvature = (columns.T * (sizes * chances * (1 - chances))) @ columns
-        line = line + np.linalg.lstsq(curvature, slope)[0]
+        line = line + np.linalg.lstsq(curvature, slope, rcond=None)[0]
     return float(line[0]), float(line[1])
 
 
