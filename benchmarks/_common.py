@@ -156,6 +156,15 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     return read_names
 
 
+def begun(name: str) -> Path:
+    """Path of raw results, begun with those of the documentation where there are none."""
+    path, kept = RESULTS / name, DOCS / "benchmarks" / name
+    if not path.exists() and kept.exists():
+        RESULTS.mkdir(exist_ok=True)
+        shutil.copy(kept, path)
+    return path
+
+
 def publish(figures: Iterable[Path], stem: str, without: Sequence[str] = ()) -> None:
     """Copy figures, and the tables of a benchmark but those of quick runs and ``without``, to the documentation."""
     left = {f"{stem}_{name}" for name in without}

@@ -10,12 +10,11 @@ takes one small generated data set, to see that everything works; its numbers me
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import DOCS, RESULTS, names_of, publish, save, significant
+from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import CASES, QUICK
 from benchmarks.any_model.figures import draw_all
@@ -58,11 +57,7 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     arguments = _arguments()
     stem = "any_model_quick" if arguments.quick else "any_model"
-    path = RESULTS / f"{stem}_raw.csv"
-    kept = DOCS / "benchmarks" / path.name
-    if not path.exists() and kept.exists():
-        RESULTS.mkdir(exist_ok=True)
-        shutil.copy(kept, path)
+    path = begun(f"{stem}_raw.csv")
     if not arguments.plots:
         methods = [name for name in arguments.methods if not missing(name)]
         for name in arguments.methods:

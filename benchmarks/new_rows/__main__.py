@@ -10,10 +10,9 @@ generated data set, to see that everything works; its numbers mean nothing.
 from __future__ import annotations
 
 import argparse
-import shutil
 from pathlib import Path
 
-from benchmarks._common import DOCS, RESULTS, names_of, publish, save, significant
+from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
@@ -60,7 +59,7 @@ def main() -> None:
     stem = "new_rows_quick" if arguments.quick else "new_rows"
     figures: list[Path] = []
     if arguments.promise:
-        path = _begun(f"{stem}_draws.csv")
+        path = begun(f"{stem}_draws.csv")
         if not arguments.plots:
             tasks = populations.all_draws(arguments.sizes, arguments.draws)
             run_all(tasks, populations.run_draw, path, populations.COLUMNS, arguments.jobs)
@@ -68,22 +67,13 @@ def main() -> None:
         if len(draws):
             save(significant(populations.summary(draws)), f"{stem}_promise")
     else:
-        path = _begun(f"{stem}_raw.csv")
+        path = begun(f"{stem}_raw.csv")
         if not arguments.plots:
             chosen = (arguments.data, arguments.notions, arguments.methods, arguments.seeds, arguments.kappas)
             run_all(all_tasks(*chosen), run_task, path, COLUMNS, arguments.jobs)
         figures = _show(path, stem)
     if arguments.docs:
         publish(figures, stem)
-
-
-def _begun(name: str) -> Path:
-    """Path of results, begun with those of the documentation."""
-    path, kept = RESULTS / name, DOCS / "benchmarks" / name
-    if not path.exists() and kept.exists():
-        RESULTS.mkdir(exist_ok=True)
-        shutil.copy(kept, path)
-    return path
 
 
 def _show(path: Path, stem: str) -> list[Path]:

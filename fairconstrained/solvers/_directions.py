@@ -14,8 +14,9 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
+from fairconstrained.terms import TermsPoint
 
-__all__ = ["Curvature", "constraint_slopes", "objective_slope", "pulled_back"]
+__all__ = ["Curvature", "constraint_slopes", "objective_slope", "pulled_back", "smooth_point", "smooth_slopes"]
 
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
@@ -29,11 +30,26 @@ _AT_ONCE = 16
 _MOST_SLOPES = 64
 
 
-def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
-    """Slopes of all components of the constraints in the scores.
+def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
+    """The smooth constraints at the scores where they are exact.
 
     The surrogate of a step is a logistic function of width 1. So the slopes of rates are the curvature of the logistic
     loss times a constant for every cell of rows, and the directions are regressions of the cells on the features.
+    """
+    blur = _LOGISTIC / (scores.std() or 1.0)
+    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
+    near = replace(problem, constraints=tuple(smooth))
+    return near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
+
+
+def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[Tensor]:
+    """Slopes of all components of `smooth_point` in the scores, each a Tensor of shape (n_samples,)."""
+    point = smooth_point(problem, scores)
+    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
+
+
+def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
+    """Slopes of all components of the constraints in the scores, split by cells where they are few.
 
     Parameters
     ----------
@@ -46,10 +62,7 @@ def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
     slope : Tensor of shape (n_samples,)
         Where there are few components, the slopes of one in every group and label by themselves, with zeros elsewhere.
     """
-    blur = _LOGISTIC / (scores.std() or 1.0)
-    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
-    near = replace(problem, constraints=tuple(smooth))
-    point = near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))
+    point = smooth_point(problem, scores)
     cells = 2 * torch.from_numpy(problem.data.codes.astype(np.int64)) + (problem.data.y > 0)
     n_components, n_cells = point.constraints.size, 2 * problem.data.n_groups
     for unit in np.eye(n_components):

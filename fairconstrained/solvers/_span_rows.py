@@ -14,7 +14,8 @@ from scipy.special import expit
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._span_values import Counts, Expectations, smooth_slopes
+from fairconstrained.solvers._directions import smooth_slopes
+from fairconstrained.solvers._span_values import Counts, Expectations
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 
 __all__ = ["PRICES", "End", "SpanRows"]

@@ -12,9 +12,9 @@ from scipy.special import expit
 
 from fairconstrained.data import FairData
 from fairconstrained.problem import Problem
-from fairconstrained.terms import TermsPoint
+from fairconstrained.solvers._directions import smooth_point
 
-__all__ = ["Cell", "Counts", "Expectations", "are_sums", "calibration", "components_at", "smooth_slopes"]
+__all__ = ["Cell", "Counts", "Expectations", "are_sums", "calibration", "components_at"]
 
 #: Thresholds at which a search counts; the last one of all is chosen among all rows.
 _CUTS = 400
@@ -22,8 +22,6 @@ _CUTS = 400
 _EXPECTED_CUTS, _REACH = 2048, 6.0
 #: Newton steps of a calibration.
 _NEWTON = 5
-#: Standard deviation of a logistic distribution of scale 1.
-_LOGISTIC = np.pi / np.sqrt(3)
 #: Rounding of the metric that is no excess.
 _ROUNDING = 1e-12
 
@@ -249,17 +247,7 @@ def calibration(scores: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
 
 def components_at(problem: Problem, scores: np.ndarray) -> np.ndarray:
     """The exact values of all components of the constraints, less their bounds; ndarray of shape (n_components,)."""
-    return _smooth_point(problem, scores).constraints
-
-
-def smooth_slopes(problem: Problem, scores: np.ndarray) -> list[torch.Tensor]:
-    """Slopes of all components of the constraints in the scores, each a Tensor of shape (n_samples,).
-
-    The surrogate is a logistic function of width 1. So the slopes are the curvature of the logistic loss times a
-    constant for every cell of rows, and the directions are regressions of the cells on the features.
-    """
-    point = _smooth_point(problem, scores)
-    return [point.slopes(0.0, unit)[0] for unit in np.eye(point.constraints.size)]
+    return smooth_point(problem, scores).constraints
 
 
 def are_sums(problem: Problem, scores: np.ndarray) -> bool:
@@ -278,11 +266,3 @@ def are_sums(problem: Problem, scores: np.ndarray) -> bool:
         if np.abs(one + other - both).max(initial=0.0) > 1e-9 or abs(one.max(initial=-np.inf) - excess) > 1e-9:
             return False
     return bool(problem.constraints)
-
-
-def _smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
-    """The smooth constraints at the scores where they are exact."""
-    blur = _LOGISTIC / (scores.std() or 1.0)
-    smooth = [c.with_logistic_slopes().refined(scores, blur=blur, margin=0.0) for c in problem.constraints]
-    near = replace(problem, constraints=tuple(smooth))
-    return near.at_scores(torch.from_numpy(scores.copy()), near.initial_aux(scores))

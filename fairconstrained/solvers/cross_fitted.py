@@ -9,7 +9,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.domains import Domain
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult
 from fairconstrained.solvers._options import Count, NonNegative
@@ -64,11 +63,6 @@ class CrossFitted(Solver):
     max_iter: Count = 50
     tol: NonNegative = 5e-4
     n_folds: Count = 5
-
-    @classmethod
-    @override
-    def accepts(cls, domain: Domain) -> bool:
-        return False
 
     @classmethod
     @override

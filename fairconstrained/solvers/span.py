@@ -13,7 +13,6 @@ import torch
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.domains import Domain
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
@@ -87,11 +86,6 @@ class Span(Solver):
     max_directions: Count = 8
     max_rounds: Count = 2
     min_gain: NonNegative = 1e-3
-
-    @classmethod
-    @override
-    def accepts(cls, domain: Domain) -> bool:
-        return False
 
     @classmethod
     @override

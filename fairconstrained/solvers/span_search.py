@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.domains import Domain
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
@@ -83,11 +82,6 @@ class SpanSearch(Solver):
     max_iter: Count = 1
     max_directions: Count = 8
     search_rows: Count = 20_000
-
-    @classmethod
-    @override
-    def accepts(cls, domain: Domain) -> bool:
-        return False
 
     @classmethod
     @override
