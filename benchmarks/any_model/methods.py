@@ -77,7 +77,8 @@ def _trees_responses(model: Trees, split: Split) -> tuple[Response, Response]:
 
 
 def _bounded(notion: Notion, kappa: float, **params: Any) -> Any:
-    """The package's estimator for a notion, linear in its features."""
+    """The package's estimator for a notion, linear in its features; without estimates, as new rows are at hand."""
+    params["new_row_folds"] = None
     if notion.kind == "auc":
         return AUCFairClassifier(kappa, constraint=notion.constraint, **params)
     if notion.kind == "loss":
@@ -110,7 +111,7 @@ def _errors(notion: Notion) -> dict[str, Any]:
 
 def head_network(setting: Setting) -> Iterator[Outcome]:
     """A head that is the network of `LossParityClassifier`; every bound is a fit from the start."""
-    return _head(setting, LossParityClassifier(random_state=setting.seed), warm_start=False)
+    return _head(setting, LossParityClassifier(random_state=setting.seed, new_row_folds=None), warm_start=False)
 
 
 def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
