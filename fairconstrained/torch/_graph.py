@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch._utils import _flatten_dense_tensors, _unflatten_dense_tensors
+from torch._utils import _flatten_dense_tensors
 from torch.autograd.function import once_differentiable
 
 from fairconstrained.torch._points import Point
@@ -82,30 +82,14 @@ class Centre:
             self.vector = self.away = _vector(parameters).clone() if parameters else torch.empty(0)
 
     def added(self, value: Tensor, weight: float) -> Tensor:
-        """Return ``value + weight / 2 * |parameters - vector|^2``, in one node of the graph; Tensor of shape ()."""
-        return _Pulled.apply(value, self, weight, *self.parameters)
+        """Return ``value + weight / 2 * |parameters - vector|^2``; Tensor of shape ()."""
+        away = torch.sub(_vector(self.parameters), self.vector)
+        self.away = away.detach()
+        return torch.add(value, torch.dot(away, away), alpha=weight / 2)
 
     def follow(self, share: float) -> None:
         """Move by a share of the way to where the parameters were."""
         self.vector.add_(self.away, alpha=share)
-
-
-class _Pulled(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, value: Tensor, centre: Centre, weight: float, *parameters: Tensor) -> Tensor:
-        away = torch.sub(_vector(parameters), centre.vector)
-        ctx.away = centre.away = away
-        ctx.weight, ctx.parameters = weight, parameters
-        return torch.add(value, torch.dot(away, away), alpha=weight / 2)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        away = ctx.away
-        if torch.is_grad_enabled():  # for second derivatives, as a function of the parameters
-            vector = _vector(ctx.parameters)
-            away = away + (vector - vector.detach())
-        slopes = away * (gradients[0] * ctx.weight)
-        return gradients[0], None, None, *_unflatten_dense_tensors(slopes, ctx.parameters)
 
 
 def _vector(parameters: Sequence[Tensor]) -> Tensor:
