@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,21 @@ __all__ = ["best_rescaled", "constant_scores"]
 
 #: Cuts that are looked at; of more, so many that are evenly spread over the ranks.
 _MAX_CUTS = 5_000
-#: Allowed cuts next to the free optimum, on either side, that are tried.
+#: Allowed cuts next to the free optimum, on either side, that are tried until the scores of one are within the bounds
+#: with their rounding too.
 _NEXT = 4
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
 #: Gain of the objective, relative to it, that is worth a change.
 _GAIN = 1e-9
+#: When the minimisation of the objective stops: well below that gain.
+_PRECISELY = {"ftol": 1e-12, "gtol": 1e-9, "maxiter": 200}
 #: By how much a metric may be further from kappa than that of the solver's result, for its rounding. Points of the
 #: plane may use half of it, as the scores of their parameters are rounded once more.
 _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
-_HALVINGS = 40
+_HALVINGS = 30
 
 
 def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
@@ -58,13 +62,15 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
         return best
     tolerances = _tolerances(problem, problem.scores(best))
     least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
+    constants_come = True
     for state in candidates:
         plane = _Plane.of(problem, state, tolerances)
-        for proposal in (state,) if plane is None else (state, *plane.proposals(least)):
+        for proposal in (state,) if plane is None else (state, *plane.proposals(least, constants_come)):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
             if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), tolerances):
                 best, least = proposal, merit
+        constants_come = constants_come and plane is None  # they are the same in every plane
     return best
 
 
@@ -166,8 +172,8 @@ class _Plane:
         per_u = (per_factor - self.centre * per_shift) / self._spread if self._spread else 0.0
         return float(loss.detach()) + penalty, slopes.numpy() + np.array([per_u, per_shift])
 
-    def proposals(self, least: float) -> Iterator[Any]:
-        """States that may be better than ``least``, the most promising ones first."""
+    def proposals(self, least: float, with_constants: bool) -> Iterator[Any]:
+        """States that may be better than ``least``, the most promising ones first, perhaps with constant scores."""
         if self.problem.objective.counts_errors:
             yield from self._by_errors()
             return
@@ -175,9 +181,9 @@ class _Plane:
         if np.isfinite(least) and self.objective(free)[0] >= least - _GAIN * abs(least):
             return  # no point of the plane is better
         yield self.at(*free)
-        constant = self._minimised(np.array([0.0, self.centre]), largest=0.0)
-        yield self.at(*constant)
-        yield from self.problem.model.one_class_states(self.problem.data)
+        if with_constants:
+            yield self.at(*self._minimised(np.array([0.0, self.centre]), largest=0.0))
+            yield from self.problem.model.one_class_states(self.problem.data)
         if self._spread:
             yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
 
@@ -197,8 +203,7 @@ class _Plane:
     def _minimised(self, start: np.ndarray, largest: float | None = None) -> np.ndarray:
         """Where the objective is least, with u of at most ``largest``."""
         bounds = [(0.0, largest), (None, None) if self.rescaling.can_shift else (0.0, 0.0)]
-        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 200}
-        return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        return minimize(self.objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY).x
 
     def _cuts(self) -> tuple[np.ndarray, np.ndarray]:
         """Cuts just above and just below every score, and which are within the bounds; shape (n_cuts,)."""
@@ -224,12 +229,12 @@ class _Plane:
         if not self.rescaling.can_shift:
             yield from self._by_multiples(cuts[allowed], free)
             return
-        at = (self._thresholds[0] - free[1]) / max(free[0], 1e-300)
-        own = np.searchsorted((cuts - self.centre) / self._spread, at)
-        chosen = np.flatnonzero(allowed)
-        place = int(np.searchsorted(chosen, own))
-        for cut in cuts[chosen[max(place - _NEXT, 0) : place + _NEXT]].tolist():
-            yield self._on_ray((cut - self.centre) / self._spread, free)
+        standard = (cuts - self.centre) / self._spread
+        own = int(np.searchsorted(standard, (self._thresholds[0] - free[1]) / max(free[0], 1e-300)))
+        below, above = standard[:own][allowed[:own]], standard[own:][allowed[own:]]
+        for side in (below[::-1], above):
+            rays = (self._on_ray(cut, free) for cut in side[:_NEXT].tolist())
+            yield from islice(filter(self._holds, rays), 1)
 
     def _by_multiples(self, cuts: np.ndarray, free: np.ndarray) -> Iterator[np.ndarray]:
         """The allowed multiples next to the free optimum, where scores cannot be shifted.
@@ -251,9 +256,8 @@ class _Plane:
             value, slopes = self.objective(np.array([u[0], threshold - u[0] * cut]))
             return value, np.array([slopes[0] - cut * slopes[1]])
 
-        options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 100}
         start = np.array([max(free[0], 1e-3)])
-        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)], options=options)
+        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)], options=_PRECISELY)
         return np.array([best.x[0], threshold - best.x[0] * cut])
 
     def _by_search(self, free: np.ndarray) -> Iterator[np.ndarray]:
@@ -276,7 +280,7 @@ class _Plane:
                 method="SLSQP",
                 bounds=[(0.0, None), (None, None) if self.rescaling.can_shift else (0.0, 0.0)],
                 constraints=[{"type": "ineq", "fun": self._room}],
-                options={"maxiter": 100, "ftol": 1e-12},
+                options={"maxiter": 30, "ftol": 1e-10},
             ).x
             # beyond the border by rounding, as a rule
             yield near if self._holds(near) else self._towards(inside, near)
