@@ -6,17 +6,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
 from scipy.stats import t as student
 
 from benchmarks._runner import Row
-from benchmarks.any_model.notions import NOTIONS
+from benchmarks.any_model.data import TRAINING_SHARE
+from benchmarks.any_model.notions import NOTIONS, floor
 
 #: Method whose front is compared with all others, and with those that need the group of new rows.
 HEAD = "head"
 HEAD_WITH_GROUPS = "head_groups"
 NEED_GROUPS = ("threshold_optimizer", "oxonfair_groups")
 POINT = ["data", "notion", "method", "kappa"]
-VALUES = ["train_gap", "promised", "test_gap", "floor", "accuracy", "auc", "log_loss", "seconds"]
+VALUES = ["train_gap", "promised", "test_gap", "error", "floor", "accuracy", "auc", "log_loss", "seconds"]
 #: Probability of the intervals.
 CONFIDENCE = 0.95
 #: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
@@ -38,6 +40,28 @@ def points(results: pd.DataFrame) -> pd.DataFrame:
         table[f"{name}_se"] = grouped[name].std() / np.sqrt(splits)
     table["over_floor"] = table["test_gap"] / table["floor"]
     return table.assign(splits=splits).reset_index()
+
+
+def expected_share(table: pd.DataFrame) -> np.ndarray:
+    """Probability that a cell is kept by a method that does not adapt to its training rows.
+
+    Such a method has a gap of ``kappa`` on the training rows, and on new ones this plus the difference of the errors of
+    two independent samples.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns "kappa", "error", "floor" and "splits" of the cells.
+
+    Returns
+    -------
+    probabilities : ndarray of shape (n_cells,)
+        By a normal approximation of the mean over the splits.
+    """
+    error = table.error / np.sqrt(TRAINING_SHARE)
+    mean = floor(table.kappa, error)
+    deviation = np.sqrt(np.maximum(table.kappa**2 + error**2 - mean**2, 1e-24) / table.splits)
+    return norm.cdf((KEPT * table.floor - mean) / deviation)
 
 
 class Corner(NamedTuple):

@@ -168,9 +168,10 @@ NOTIONS: dict[str, Notion] = {
 }
 
 
-def floor(kappa: float, error: float) -> float:
-    """Mean of the absolute value of a normal number of mean kappa: the gap that sampling alone explains."""
-    if not error > 0:
-        return kappa
-    ratio = kappa / error
-    return float(2 * error * norm.pdf(ratio) + kappa * (1 - 2 * norm.cdf(-ratio)))
+def floor(kappa: Any, error: Any) -> Any:
+    """Mean of the absolute value of a normal number of mean kappa: the gap that sampling alone explains.
+
+    Takes numbers or arrays.
+    """
+    errors = np.maximum(error, np.maximum(kappa, 1e-12) / 40)  # a normal number is never further away than that
+    return 2 * errors * norm.pdf(kappa / errors) + kappa * (1 - 2 * norm.cdf(-kappa / errors))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
-from scipy.stats import norm
 
-#: Gap on new rows over the gap that sampling explains, up to which a bound counts as kept.
-KEPT = 1.25
+from benchmarks.any_model.fronts import KEPT, expected_share
+
 CELL = ["data", "notion", "kappa", "method"]
 _VALUES = [
     "train_gap", "test_gap", "error", "floor", "granularity", "estimate", "estimate_error", "accuracy", "auc",
@@ -27,9 +25,9 @@ def cells(results: pd.DataFrame) -> pd.DataFrame:
 def kept(table: pd.DataFrame) -> pd.DataFrame:
     """By notion and method: cells within `KEPT` times the floor, and the worst one; "all" are all notions.
 
-    ``expected`` is the share that a method would have whose gap in the population is the bound in every cell.
+    ``expected`` is the share that a method would have which does not adapt to its training rows.
     """
-    marked = table.assign(is_kept=table.over_floor <= KEPT, expected=_kept_by_chance(table))
+    marked = table.assign(is_kept=table.over_floor <= KEPT, expected=expected_share(table))
     both = pd.concat([marked, marked.assign(notion="all")])
     lines = both.groupby(["method", "notion"], sort=False).agg(
         cells=("is_kept", "size"),
@@ -38,12 +36,6 @@ def kept(table: pd.DataFrame) -> pd.DataFrame:
         mean=("over_floor", "mean"),
     )
     return lines.join(_worst(both)).reset_index()
-
-
-def _kept_by_chance(table: pd.DataFrame) -> np.ndarray:
-    """Probability that the mean gap of the splits is within `KEPT` times the floor if the true one is the bound."""
-    deviation = np.sqrt(np.maximum(table.kappa**2 + table.error**2 - table.floor**2, 1e-12) / table.splits)
-    return norm.cdf((KEPT - 1) * table.floor / deviation)
 
 
 def _worst(table: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,7 @@ pytest.importorskip("tqdm")
 
 from benchmarks.any_model import __main__ as command
 from benchmarks.any_model.data import Part, as_codes, categorical_columns, load_split
-from benchmarks.any_model.fronts import compare, points
+from benchmarks.any_model.fronts import compare, expected_share, points
 from benchmarks.any_model.methods import sweep
 from benchmarks.any_model.notions import NOTIONS, Response, floor
 from benchmarks.any_model.peers import FAIRGBM_PYTHON, missing
@@ -73,7 +73,7 @@ def test_standard_errors_are_those_of_repeated_samples(name):
 def test_the_floor_is_the_mean_of_the_absolute_value(kappa):
     draws = np.random.default_rng(0).normal(kappa, 0.02, 200_000)
     assert floor(kappa, 0.02) == pytest.approx(np.abs(draws).mean(), rel=0.01)
-    assert floor(kappa, 0.0) == kappa
+    assert floor(kappa, 0.0) == pytest.approx(kappa, abs=1e-12)
 
 
 def test_the_sweep_finds_the_best_threshold():
@@ -92,7 +92,7 @@ def test_the_sweep_finds_the_best_threshold():
 
 def _result(method, kappa, seed, gap, accuracy):
     row = {"data": "adult", "notion": "demographic_parity", "task": f"{method}|{seed}", "status": "fitted"}
-    measured = {"train_gap": gap, "promised": gap, "floor": kappa, "auc": np.nan, "log_loss": np.nan, "seconds": 1.0}
+    measured = {"train_gap": gap, "promised": gap, "error": 0.001, "floor": kappa, "auc": np.nan, "log_loss": np.nan, "seconds": 1.0}
     return row | measured | {"method": method, "kappa": kappa, "seed": seed, "test_gap": gap, "accuracy": accuracy}
 
 
@@ -122,6 +122,15 @@ def test_one_split_is_no_comparison():
     line = compare(results[results.seed == 0]).iloc[0]
     assert line.dominates is None
     assert wins(compare(results[results.seed == 0])).empty
+
+
+def test_the_expected_share_is_that_of_independent_samples():
+    rng = np.random.default_rng(0)
+    on_new_rows = 0.02 + rng.normal(0, 0.01, (20_000, 3)) + rng.normal(0, 0.01 * np.sqrt(0.3 / 0.7), (20_000, 3))
+    explained = np.abs(rng.normal(0.02, 0.01, 20_000)).mean()
+    table = pd.DataFrame({"kappa": [0.02], "error": 0.01, "floor": explained, "splits": 3})
+    share = (np.abs(on_new_rows).mean(axis=1) <= 1.25 * explained).mean()
+    assert expected_share(table)[0] == pytest.approx(share, abs=0.02)
 
 
 def test_tables_count_wins_and_kept_bounds():

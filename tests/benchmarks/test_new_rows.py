@@ -13,7 +13,7 @@ from benchmarks.new_rows import __main__ as command
 from benchmarks.new_rows import populations
 from benchmarks.new_rows.figures import draw_all
 from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR
-from benchmarks.new_rows.tables import _kept_by_chance, cells, costs, kept
+from benchmarks.new_rows.tables import cells, costs, kept
 from benchmarks.new_rows.tasks import all_tasks
 
 pytestmark = pytest.mark.slow
@@ -46,12 +46,6 @@ def test_a_cell_is_kept_by_its_mean_over_the_splits(results):
     assert shares.loc[("before", "all"), "share_kept"] == 0
     assert shares.loc[("default", "demographic_parity"), ["share_kept", "worst"]].tolist() == [1, 1]
     assert shares.loc[("before", "all"), "worst_cell"] == "adult, 0.02"
-
-
-def test_the_share_by_chance_is_that_of_repeated_samples():
-    gaps = np.abs(np.random.default_rng(0).normal(0.02, 0.01, (20_000, 3)))
-    table = pd.DataFrame({"kappa": [0.02], "error": 0.01, "floor": gaps.mean(), "splits": 3})
-    assert _kept_by_chance(table)[0] == pytest.approx((gaps.mean(axis=1) <= 1.25 * gaps.mean()).mean(), abs=0.02)
 
 
 def test_costs_compare_the_splits_that_both_have(results):
