@@ -32,6 +32,7 @@ from fairconstrained.solvers import (
     CrossFitted,
     Solver,
     SolverResult,
+    Span,
     SpanSearch,
     best_rescaled,
     make_solver,
@@ -176,7 +177,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             else:
                 result = self._solve_all(solver, problem, start, np.random.default_rng(seed))
                 estimated = self._estimated(solver, problem, of_folds, seed)
-        self.new_row_gaps_ = estimated.gaps
+        self.solver_, self.new_row_gaps_ = solver.name, estimated.gaps
         excess = self._adopt(problem, result, target, problem.data.labels)
         self._fitted = replace(self._fitted, of_folds=estimated.starts)
         self._warn(problem, solver.name, excess, result.message)
@@ -340,12 +341,14 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _auto_solver(self, problem: Problem) -> str:
         """Name of the solver that "auto" stands for.
 
-        Where rows are counted at thresholds, a model with many coefficients keeps a bound by rows that it lines up just
-        beyond them, which new rows do not do.
+        A model with many coefficients keeps a bound by the training rows that it lines up just beyond a threshold, or
+        whose losses it knows by heart; new rows do neither. The first solver that suits has the fewest numbers to do so
+        with.
         """
-        counts = self._asks_for_fairness() and all(constraint.counts_rows for constraint in problem.constraints)
-        if counts and problem.constraints and CrossFitted.suits(problem):
-            return CrossFitted.name
+        if problem.constraints and self._asks_for_fairness():
+            for solver in (CrossFitted, Span):
+                if solver.suits(problem):
+                    return solver.name
         return self._default_solver
 
     def _chosen_solver(self, problem: Problem) -> str:

@@ -69,6 +69,8 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
     prices_ : dict
         The price of fairness by constraint: by how much ``objective_`` would fall for one unit more of ``kappa``, to
         first order. NaN where ``multipliers_`` is None, so that the price is unknown.
+    solver_ : str
+        Name of the solver of the fit, which ``solver="auto"`` has chosen.
     n_iter_, n_evaluations_ : int
         Outer iterations and full-batch evaluations.
     history_ : list of dict

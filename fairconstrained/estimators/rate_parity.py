@@ -163,7 +163,7 @@ class RateParityClassifier(
         return super()._model(data)
 
     def _auto_solver(self, problem: Problem) -> str:
-        return self._default_solver if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+        return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
 
     def _constraint_named(self, name: str) -> Constraint:
         own = ("kappa", "rate", "agg", "min_group_size", "small_groups")

@@ -23,9 +23,9 @@ __all__ = ["CrossFitted"]
 
 #: Smaller bounds that are tried until the training rows are within those asked for.
 _ROUNDS = 3
-#: Numbers of features between which it suits, and rows of every compared cell. With fewer rows, the gaps of the folds
-#: are so noisy that numbers chosen by them are chosen by chance, and the training rows need several trials.
-_FEW, _MANY, _ROWS = 8, 1000, 500
+#: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers chosen
+#: by them are chosen by chance.
+_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class CrossFitted(Solver):
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
-        """Whether there are more coefficients than the span has, not too many, and enough rows to choose by."""
-        if problem.domain is not None or cls.obstacle(problem):
+        """Whether rows are counted at known thresholds, a span suits, and there are enough rows to choose by."""
+        counts = all(c.counts_rows and not c.n_aux for c in problem.constraints)
+        if not (counts and Span.suits(problem)) or cls.obstacle(problem):
             return False
         cells = [c.compared_cells() for c in problem.constraints]
-        fewest = min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0)
-        return _FEW < problem.data.n_features <= _MANY and fewest >= _ROWS
+        return min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0) >= _ROWS
 
     def solve(
         self,
@@ -95,6 +95,8 @@ class CrossFitted(Solver):
         known = state if isinstance(state, _Known) and state.n_folds == self.n_folds else None
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
+        if span.needs_no_move(problem):
+            return on_all_rows.solve(problem, None, random_state, callback)
         recorder = Recorder(callback, self.verbose)
         margins = np.zeros(len(problem.constraints))
         n_evaluations = 0 if known else span.models.n_evaluations

@@ -104,6 +104,13 @@ class CrossFittedSpan:
         reduced = replace(model, n_features=columns.shape[1])
         return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
 
+    def needs_no_move(self, problem: Problem) -> bool:
+        """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
+        free = np.zeros(self.problem.n_params)
+        free[: self.columns.shape[1]] = np.linalg.lstsq(self.columns, self.models.whole[:, 0], rcond=None)[0]
+        unseen = self.problem.holds(self.problem.scores(free))
+        return unseen and problem.holds(problem.scores(self.models.whole[:, 0]))
+
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
         size = self.columns.shape[1]

@@ -21,7 +21,7 @@ from fairconstrained.solvers._directions import Curvature, constraint_slopes, ob
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise
-from fairconstrained.views import Exact, FullBatch
+from fairconstrained.views import Exact, FullBatch, RowLosses
 
 __all__ = ["Span", "smooth_without_constraints", "unconstrained"]
 
@@ -32,6 +32,8 @@ _GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
 _RANK, _KEPT_RANK = 1e-3, 1e-9
 #: Features up to which the curvature is a table.
 _MOST_FEATURES = 5000
+#: Numbers of features between which it suits: with fewer, there is nothing to choose.
+_FEW, _MANY = 8, 1000
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,14 @@ class Span(Solver):
         if model.n_features > _MOST_FEATURES:
             return f"at most {_MOST_FEATURES:,} features, and there are {model.n_features:,}"
         return ""
+
+    @classmethod
+    def suits(cls, problem: Problem) -> bool:
+        """Whether there are more coefficients than the span has, not too many, and means over rows to bound."""
+        if problem.domain is not None or cls.obstacle(problem):
+            return False
+        means = all(c.counts_rows or isinstance(c, RowLosses) for c in problem.constraints)
+        return means and _FEW < problem.data.n_features <= _MANY
 
     def solve(
         self,
