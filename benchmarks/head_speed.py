@@ -72,7 +72,7 @@ def table(X: Any, y: np.ndarray, groups: np.ndarray, n_trees: int) -> pd.DataFra
         _, seconds = timed(lambda head=head: head.fit(features, y, sensitive_features=groups))
         (value,) = head.constraint_values_.values()
         lines.append({"what": name, "seconds": seconds, "status": head.status_, "training gap": value})
-    head = PartialParityClassifier(constraint="demographic_parity", objective="zero_one", random_state=0, new_row_folds=None)
+    head = PartialParityClassifier(constraint="demographic_parity", random_state=0, new_row_folds=None, **ERRORS)
     model = FairHeadClassifier(trees, head, random_state=0)
     _, whole = timed(lambda: fairness_path(model, X, y, sensitive_features=groups, kappas=KAPPAS))
     lines.append({"what": "ten bounds, errors, with LightGBM", "seconds": whole, "times": whole / base})

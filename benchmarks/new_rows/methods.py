@@ -128,10 +128,9 @@ METHODS: dict[str, Callable[[str, Setting, float], Fitted]] = {
     "network_before": _network(alpha=0.0, solver_options={"error_weight": 0.0}),
     "network": _network(),
 }
-_COUNTED = ("demographic_parity", "equal_opportunity", "equalized_odds", "statistical_parity")
-#: Notions of the methods that are not for all of them. The solver of the others is as it was before.
+#: Notions of the methods that are not for all of them. The solver of AUCs is as it was before.
 ONLY_FOR: dict[str, tuple[str, ...]] = {
-    "before": _COUNTED,
+    "before": ("demographic_parity", "equal_opportunity", "equalized_odds", "statistical_parity", "loss_parity"),
     "two_regressions": ("demographic_parity",),
     "reduction": ("demographic_parity", "equalized_odds"),
     "network_before": ("loss_parity",),

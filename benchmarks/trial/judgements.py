@@ -31,8 +31,8 @@ PROMISES = {
     "wrong status": "ends infeasible although its gaps are within kappa, or optimal where nothing is compared",
     "above constant": "has an objective above that of a feasible constant",
     "above rescaling": (
-        "has an objective above that of its own scores, scaled and shifted within the bounds, unless its solver shrinks "
-        "scores for new rows"
+        "has an objective above that of its own scores, scaled and shifted within the bounds, unless its solver "
+        "shrinks scores for new rows"
     ),
     "below majority": "has an accuracy below that of a feasible constant, where the objective counts errors",
     "slow": "takes more than ten seconds of one core",

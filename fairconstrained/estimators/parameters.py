@@ -85,10 +85,10 @@ class Iterates:
     Parameters
     ----------
     max_iter : int or None, default=None
-        Outer iterations of the solver; None is the solver's own default, which is 50 for "augmented_lagrangian" and
-        "cross_fitted".
+        Outer iterations of the solver; None is the solver's own default, which is 50 for "augmented_lagrangian",
+        "span" and "cross_fitted".
     tol : float, default=5e-4
-        Relative improvement of the objective below which "augmented_lagrangian" stops, also inside "cross_fitted".
+        Relative improvement of the objective below which "augmented_lagrangian" stops, also inside the other two.
     """
 
     max_iter: int | None = parameter(None, [Interval(Integral, 1, None, closed="left"), None])

@@ -96,8 +96,9 @@ class RateParityClassifier(
         How to treat groups that are smaller: "error" raises ValueError, "merge" puts them together, and "ignore" leaves
         them out of the constraint.
     solver : str, default="auto"
-        "auto" is "augmented_lagrangian" for linear scores and "adam_lagrangian" for modules. Other solvers bound a
-        surrogate of the indicator, or the smooth rates up to their own accuracy.
+        "auto" is as in `PartialParityClassifier` for linear scores ("cross_fitted", "span" or
+        "augmented_lagrangian"), and "adam_lagrangian" for modules. Other solvers bound a surrogate of the indicator, or
+        the smooth rates up to their own accuracy.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "plada", whose parameters are one set for linear scores and one for networks: in place of this estimator's own,

@@ -23,8 +23,8 @@ __all__ = ["CrossFitted"]
 
 #: Smaller bounds that are tried until the training rows are within those asked for.
 _ROUNDS = 3
-#: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers chosen
-#: by them are chosen by chance.
+#: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
+#: chosen by them are chosen by chance.
 _ROWS = 100
 
 

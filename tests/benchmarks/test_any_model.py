@@ -92,8 +92,12 @@ def test_the_sweep_finds_the_best_threshold():
 
 def _result(method, kappa, seed, gap, accuracy):
     row = {"data": "adult", "notion": "demographic_parity", "task": f"{method}|{seed}", "status": "fitted"}
-    measured = {"train_gap": gap, "promised": gap, "error": 0.001, "floor": kappa, "auc": np.nan, "log_loss": np.nan, "seconds": 1.0}
-    return row | measured | {"method": method, "kappa": kappa, "seed": seed, "test_gap": gap, "accuracy": accuracy}
+    measured = {"train_gap": gap, "promised": gap, "error": 0.001, "floor": kappa, "auc": np.nan, "log_loss": np.nan}
+    return (
+        row
+        | measured
+        | {"seconds": 1.0, "method": method, "kappa": kappa, "seed": seed, "test_gap": gap, "accuracy": accuracy}
+    )
 
 
 def _results(peer_accuracy):
