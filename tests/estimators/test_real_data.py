@@ -230,3 +230,21 @@ def test_no_optimum_of_the_quadratic_surrogate_is_better_at_the_same_gap(load, m
         default = AUCFairClassifier(gap, constraint=metric).fit(X, y, sensitive_features=groups)
         assert default.status_ in ("optimal", "max_iter")
         assert default.objective_ <= (1 + 1e-4) * loss
+
+
+@pytest.mark.usefixtures("real_folder")
+def test_bank_has_no_pile_of_rows_under_the_threshold():
+    """Of the smaller group's rows near the threshold, no more of the training rows are below it than of new rows."""
+    table = load_bank_table()
+    X = StandardScaler().fit_transform(table.X)
+    part = np.random.default_rng(0).random(table.y.size) < 0.7
+    smaller = table.groups == "other"
+    apart = {}
+    for solver in ("auto", "augmented_lagrangian"):
+        model = PartialParityClassifier(0.02, constraint="demographic_parity", solver=solver, new_row_folds=None)
+        model.fit(X[part], table.y[part], sensitive_features=table.groups[part])
+        of_group = map(model.decision_function, (X[part & smaller], X[~part & smaller]))
+        near = [scores[np.abs(scores) < 0.2] for scores in of_group]
+        shares = [np.mean(scores <= 0) for scores in near]
+        apart[solver] = (shares[0] - shares[1]) / np.sqrt(sum(0.25 / scores.size for scores in near))
+    assert apart["auto"] < 2 < apart["augmented_lagrangian"]

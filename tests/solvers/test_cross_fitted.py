@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairconstrained import PartialParityClassifier, fairness_path
+from fairconstrained import PartialParityClassifier, RateParityClassifier, fairness_path
+from fairconstrained.constraints import LossParity
 from fairconstrained.datasets import make_biased_classification
 
 OLD = "augmented_lagrangian"
@@ -50,10 +51,24 @@ def test_bounds_hold_on_the_training_rows(rows, constraint, objective):
     assert model.constraint_values_[constraint] <= 0.03 + model.granularity_[constraint]
 
 
-def test_it_is_the_default_where_rows_are_counted(rows):
+def test_it_is_the_default_where_rates_of_many_rows_are_bounded(rows):
+    assert fitted(rows).solver_ == "cross_fitted"
     np.testing.assert_array_equal(fitted(rows).coef_, fitted(rows, "cross_fitted").coef_)
-    few = (rows[0][:, :8], *rows[1:])
-    np.testing.assert_array_equal(fitted(few).coef_, fitted(few, OLD).coef_)
+    assert RateParityClassifier(0.05).fit(rows[0], rows[1], sensitive_features=rows[2]).solver_ == "cross_fitted"
+    few_features = (rows[0][:, :8], *rows[1:])
+    assert fitted(few_features).solver_ == OLD
+    few_rows = tuple(column[:200] for column in rows)
+    assert fitted(few_rows).solver_ == "span"
+    assert fitted(rows, constraint="statistical_parity").solver_ == "span"
+    assert fitted(rows, constraint=LossParity(0.05)).solver_ == "span"
+    assert fitted(rows, constraint="group_auc").solver_ == OLD
+
+
+def test_bounds_that_the_unconstrained_model_keeps_leave_it_alone(rows):
+    free = PartialParityClassifier(None).fit(rows[0], rows[1], sensitive_features=rows[2])
+    loose = fitted(rows, "cross_fitted", 0.9)
+    np.testing.assert_allclose(loose.coef_, free.coef_, rtol=1e-3, atol=1e-3)
+    assert loose.objective_ == pytest.approx(free.objective_, rel=1e-6)
 
 
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equal_opportunity"])
