@@ -234,7 +234,7 @@ def test_no_optimum_of_the_quadratic_surrogate_is_better_at_the_same_gap(load, m
 
 @pytest.mark.usefixtures("real_folder")
 def test_bank_has_no_pile_of_rows_under_the_threshold():
-    """Of the smaller group's rows near the threshold, no more of the training rows are below it than of new rows."""
+    """Near the threshold, the smaller group has no larger share of rows below it in training than among new rows."""
     table = load_bank_table()
     X = StandardScaler().fit_transform(table.X)
     part = np.random.default_rng(0).random(table.y.size) < 0.7
