@@ -93,7 +93,7 @@ plt.show()
 # ------------------------
 #
 # The smaller gap harms the women: their loss rises by more than that of the men falls. A bound on a difference allows
-# this. On new rows a large part of the difference remains, because only the losses of the training rows were made
+# this. On new rows a part of the difference remains, because only the losses of the training rows were made
 # equal.
 
 

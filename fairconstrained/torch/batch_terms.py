@@ -46,7 +46,8 @@ class _OnBatches:
             )
         self._term, self._coder, self._distributed = cast(Any, term), coder, distributed
         self._point: type[Point] = RowLossPoint if isinstance(term, RowLosses) else GraphPoint
-        self._counts_suffice = coder.has_classes and not _is_of_given_rows(term)
+        self._of_given_rows = _is_of_given_rows(term)
+        self._counts_suffice = coder.has_classes and not self._of_given_rows
         #: Points of the term on mini-batches that came before, by the numbers of rows of every group and class.
         self._known = Known()
 
@@ -56,6 +57,12 @@ class _OnBatches:
         if alone and sample_weight is None and self._counts_suffice:
             return self._at_alike(scores, *self._coder.places(scores, y, groups))
         rows = self._coder.rows(scores, y, groups, sample_weight)
+        if self._of_given_rows and rows.scores.size != self._coder.n_samples:
+            raise ValueError(
+                f"{self._term.name!r} compares rows that were given as masks, so it takes the scores of all "
+                f"{self._coder.n_samples} rows in their order, got {rows.scores.size}. For mini-batches, name the "
+                "constraint, such as 'inter_group'."
+            )
         own = Own(rows.scores, rows.scores.size)
         if not alone:
             rows, places = of_all_processes(rows, scores.device)
@@ -156,7 +163,8 @@ class BatchConstraint(_OnBatches):
         ------
         ValueError
             If the mini-batch has no rows of a cell that the constraint compares (the message names it), or has a class
-            or group that the training rows do not have.
+            or group that the training rows do not have; or if the constraint compares masks of the training rows, and
+            these are not all of them.
         """
         return ConstraintValues(scores, self._at(scores, y, groups, sample_weight))
 

@@ -244,6 +244,18 @@ def test_wrong_training_rows_are_refused(natural):
             bind(term, y, groups)
 
 
+def test_masks_of_the_training_rows_take_all_of_them(natural):
+    y, groups, scores = natural.y, natural.groups, natural.scores.detach()
+    first = (groups == groups.min()).numpy()
+    positive = (y == y.max()).numpy()
+    masks = (first & positive, ~first & ~positive, ~first & positive, first & ~positive)
+    constraint = bind(AUCGap(0.1, constraint=masks), y, groups)
+    named = bind(AUCGap(0.1, constraint="inter_group"), y, groups)
+    assert constraint(scores, y, groups).gap == pytest.approx(named(scores, y, groups).gap)
+    with pytest.raises(ValueError, match="takes the scores of all 400 rows in their order, got 50"):
+        constraint(scores[:50], y[:50], groups[:50])
+
+
 def test_there_are_no_second_derivatives(natural):
     scores = natural.scores.clone().requires_grad_()
     values = bind(RateGap(0.05), natural.y, natural.groups)(scores, natural.y, natural.groups).values
