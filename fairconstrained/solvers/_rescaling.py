@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -26,8 +25,7 @@ __all__ = ["best_rescaled", "constant_scores"]
 
 #: Cuts that are looked at; of more, so many that are evenly spread over the ranks.
 _MAX_CUTS = 5_000
-#: Allowed cuts next to the free optimum, on either side, that are tried until the scores of one are within the bounds
-#: with their rounding too.
+#: Allowed cuts next to the free optimum, on either side, that are tried until one is within kappa itself.
 _NEXT = 4
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
@@ -233,8 +231,12 @@ class _Plane:
         own = int(np.searchsorted(standard, (self._thresholds[0] - free[1]) / max(free[0], 1e-300)))
         below, above = standard[:own][allowed[:own]], standard[own:][allowed[own:]]
         for side in (below[::-1], above):
-            rays = (self._on_ray(cut, free) for cut in side[:_NEXT].tolist())
-            yield from islice(filter(self._holds, rays), 1)
+            tried: list[np.ndarray] = []
+            for cut in side[:_NEXT].tolist():
+                tried.append(self._on_ray(cut, free))
+                if self._keeps_kappa(tried[-1]):
+                    break
+            yield from reversed(tried)  # of two that are as good, the one within kappa comes first
 
     def _by_multiples(self, cuts: np.ndarray, free: np.ndarray) -> Iterator[np.ndarray]:
         """The allowed multiples next to the free optimum, where scores cannot be shifted.
@@ -294,6 +296,10 @@ class _Plane:
 
     def _holds(self, point: np.ndarray) -> bool:
         return bool((self._room(point) >= 0).all())
+
+    def _keeps_kappa(self, point: np.ndarray) -> bool:
+        """Whether the state's own scores, which rounding parts from those in the plane, are within kappa itself."""
+        return _holds(self.problem, self.problem.scores(self.at(*point)), np.full(self.tolerances.size, _ROUNDING))
 
     def _towards(self, inside: np.ndarray, outside: np.ndarray) -> np.ndarray:
         """The last allowed point found on the way."""

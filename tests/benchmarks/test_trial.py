@@ -178,7 +178,9 @@ def planted(problem, scores, coef, **facts):
     """A model with these scores, and what it says of itself."""
     said = {"status_": "optimal", "granularity_": {bound.name: 1 / 120 for bound in problem.bounds}}
     said["constraint_values_"] = {bound.name: bound.gap(scores) for bound in problem.bounds}
-    return SimpleNamespace(coef_=coef, decision_function=lambda X: scores, **(said | facts))
+    return SimpleNamespace(
+        solver_="augmented_lagrangian", coef_=coef, decision_function=lambda X: scores, **(said | facts)
+    )
 
 
 def broken(problem, *args, warned=False, **facts):
