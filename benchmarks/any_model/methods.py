@@ -111,7 +111,7 @@ def _errors(notion: Notion) -> dict[str, Any]:
 
 def head_network(setting: Setting) -> Iterator[Outcome]:
     """A head that is the network of `LossParityClassifier`; every bound is a fit from the start."""
-    return _head(setting, LossParityClassifier(random_state=setting.seed, new_row_folds=None), warm_start=False)
+    return _head(setting, LossParityClassifier(new_row_folds=None, random_state=setting.seed), warm_start=False)
 
 
 def _head(setting: Setting, own: Any, use_groups: bool = False, warm_start: bool = True) -> Iterator[Outcome]:
@@ -164,6 +164,7 @@ def _boosting(setting: Setting, **params: Any) -> Iterator[Outcome]:
 
     notion, train = setting.entry, setting.split.train
     params |= {"constraint": notion.constraint, "n_estimators": 300, "learning_rate": 0.05, **notion.params}
+    params["new_row_folds"] = None
     for kappa in setting.kappas:
         seconds, model = Seconds(), FairBoostingClassifier(kappa=kappa, random_state=setting.seed, **params)
         with seconds.count(), quiet():
@@ -176,7 +177,7 @@ def network(setting: Setting) -> Iterator[Outcome]:
     split = _linear_split(setting.split)
     split = Split(*(part._replace(X=_dense(part.X)) for part in split))
     for kappa in setting.kappas:
-        seconds, model = Seconds(), LossParityClassifier(kappa, random_state=setting.seed)
+        seconds, model = Seconds(), LossParityClassifier(kappa, new_row_folds=None, random_state=setting.seed)
         with seconds.count(), quiet():
             model.fit(split.train.X, split.train.y, sensitive_features=split.train.groups)
         yield from _outcomes([(kappa, model)], split, seconds)

@@ -173,5 +173,6 @@ def floor(kappa: Any, error: Any) -> Any:
 
     Takes numbers or arrays.
     """
-    errors = np.maximum(error, np.maximum(kappa, 1e-12) / 40)  # a normal number is never further away than that
-    return 2 * errors * norm.pdf(kappa / errors) + kappa * (1 - 2 * norm.cdf(-kappa / errors))
+    errors = np.where(error > 0, error, 1.0)
+    means = 2 * errors * norm.pdf(kappa / errors) + kappa * (1 - 2 * norm.cdf(-kappa / errors))
+    return np.where(error > 0, means, kappa)[()]

@@ -174,7 +174,7 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         model : estimator
             A copy of this fitted model with the parameters of ``other``.
         """
-        told = {*other.get_params(deep=False), "granularity_", "n_iter_", "n_evaluations_", "history_"}
+        told = {*other.get_params(deep=False), "granularity_", "solver_", "n_iter_", "n_evaluations_", "history_"}
         if not Status(other.status_).is_infeasible:
             told |= {"status_", "multipliers_", "prices_"}
         model = copy.copy(self)

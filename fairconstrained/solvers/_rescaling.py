@@ -25,7 +25,7 @@ __all__ = ["best_rescaled", "constant_scores"]
 
 #: Cuts that are looked at; of more, so many that are evenly spread over the ranks.
 _MAX_CUTS = 5_000
-#: Allowed cuts next to the free optimum, on either side, that are tried until one is within kappa itself.
+#: Allowed cuts next to the free optimum, on either side, that are tried at most.
 _NEXT = 4
 #: How far into an interval between two scores a cut is laid, as a share of it.
 _INSIDE = 1e-9
@@ -60,15 +60,15 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
         return best
     tolerances = _tolerances(problem, problem.scores(best))
     least = _merit(problem, best) if problem.holds(problem.scores(best)) else np.inf
-    constants_come = True
+    with_constants = True
     for state in candidates:
         plane = _Plane.of(problem, state, tolerances)
-        for proposal in (state,) if plane is None else (state, *plane.proposals(least, constants_come)):
+        for proposal in (state,) if plane is None else (state, *plane.proposals(least, with_constants)):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
             if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), tolerances):
                 best, least = proposal, merit
-        constants_come = constants_come and plane is None  # they are the same in every plane
+        with_constants = with_constants and plane is None  # they are the same in every plane
     return best
 
 

@@ -95,11 +95,14 @@ class CrossFitted(Solver):
         known = state if isinstance(state, _Known) and state.n_folds == self.n_folds else None
         models, near = (None, None) if known is None else (known.models, known.start)
         span = CrossFittedSpan.of(problem, problem.data.folds(self.n_folds), random_state, models)
+        n_evaluations = 0 if known else span.models.n_evaluations
         if span.needs_no_move(problem):
-            return on_all_rows.solve(problem, None, random_state, callback)
+            found = on_all_rows.solve(problem, None, random_state, callback)
+            known = _Known(span.models, self.n_folds, None)  # for smaller bounds
+            start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
+            return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
         margins = np.zeros(len(problem.constraints))
-        n_evaluations = 0 if known else span.models.n_evaluations
         for n_iter in range(1, _ROUNDS + 1):
             found = self._in_span(span.problem.with_margins(margins), near, random_state)
             near = found.start

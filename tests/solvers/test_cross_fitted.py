@@ -71,6 +71,14 @@ def test_bounds_that_the_unconstrained_model_keeps_leave_it_alone(rows):
     assert loose.objective_ == pytest.approx(free.objective_, rel=1e-6)
 
 
+def test_a_loose_bound_leaves_the_models_of_the_folds_to_the_next_one(rows):
+    model = PartialParityClassifier(constraint="demographic_parity", random_state=0, new_row_folds=None)
+    path = fairness_path(model, rows[0], rows[1], sensitive_features=rows[2], kappas=[0.9, 0.05])
+    cold = fitted(rows)
+    np.testing.assert_allclose(path.models[1].coef_, cold.coef_, rtol=1e-6)
+    assert path.models[1].n_evaluations_ < cold.n_evaluations_
+
+
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equal_opportunity"])
 def test_bounds_hold_better_on_new_rows(new_rows, constraint):
     gaps, accuracies = np.array(
