@@ -72,17 +72,17 @@ assert least > 0.75
 # several
 bounds = [
     ("selection ratio", GroupRates("selection", rule="ratio", kappa=0.2)),
-    ("true positive rates", GroupRates("true_positive", rule="floor", kappa=0.75)),
+    ("true positive rates", GroupRates("true_positive", rule="floor", kappa=0.7)),
     ("false positive rates", GroupRates("false_positive", rule="ceiling", kappa=0.25)),
     ("predictive values", GroupRates("positive_predictive_value", kappa=None)),
 ]
-model = RateParityClassifier(constraint=bounds).fit(X, y, sensitive_features=group)
+model = RateParityClassifier(constraint=bounds, objective="zero_one").fit(X, y, sensitive_features=group)
 for name, value in model.constraint_values_.items():
-    print(f"{name:22s} {value:.3f}, new rows {model.new_row_gaps_[name].estimate:.3f}")
-print(model.status_, f"accuracy {model.score(X_new, y_new):.3f}, prices", model.prices_)
+    print(f"{name:22s} {value:.3f}, estimate for new rows {model.new_row_gaps_[name].estimate:.3f}")
+print(f"{model.status_}, accuracy on new rows {model.score(X_new, y_new):.3f}")
 # end of several
 assert model.constraint_values_["selection ratio"] <= 0.2
-assert model.constraint_values_["true positive rates"] >= 0.75
+assert model.constraint_values_["true positive rates"] >= 0.7
 assert model.constraint_values_["false positive rates"] <= 0.25
 
 # by name
