@@ -29,7 +29,7 @@ TREE = Box(
     "What do people feel of the model?",
     children=(
         Box(
-            "Decisions, and their shares should be alike whatever the labels say: these are doubtful, or a rule asks for it.",
+            "Decisions, and their shares should be alike: a rule asks for it, or the labels are in doubt.",
             children=(
                 Box("Alike by their ratio: four-fifths rule", '"demographic_parity_ratio", kappa=0.2'),
                 Box("Alike by their difference: demographic parity", '"demographic_parity"'),
@@ -131,6 +131,6 @@ extents = [patch.get_window_extent() for patch, _ in drawn]
 for extent, (_, texts) in zip(extents, drawn, strict=True):
     for text in texts:
         inner = text.get_window_extent()
-        assert extent.contains(inner.x0, inner.y0) and extent.contains(inner.x1, inner.y1), text.get_text()
+        assert all(extent.contains(*corner) for corner in inner.corners()), text.get_text()
 for number, extent in enumerate(extents):
     assert not any(extent.overlaps(other) for other in extents[number + 1 :])
