@@ -198,7 +198,7 @@ def test_expected_values_of_features_that_are_cells_are_the_counted_ones():
     intercept = logit(shares[0])
     rows = SpanRows.of(problem, np.append(logit(shares[1:]) - intercept, intercept), most=8)
     assert are_sums(problem, rows.scores)
-    line = calibration(rows.scores, rows.counts.gains)
+    line = calibration(rows.scores, decisions_of(rows.terms))
     assert line == pytest.approx((1.0, 0.0), abs=1e-6)
     expecting = rows.expecting(line)
     cuts = (np.unique(rows.scores)[1:] + np.unique(rows.scores)[:-1]) / 2
