@@ -15,6 +15,7 @@ from fairconstrained.metrics.auc import (
     partial_group_auc_gap,
 )
 from fairconstrained.metrics.group_means import loss_parity_gap, rate_gap
+from fairconstrained.metrics.group_rates import group_rates
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.partial import (
     granularity,
@@ -49,6 +50,7 @@ __all__ = [
     "find_metric",
     "granularity",
     "group_auc_gap",
+    "group_rates",
     "inaccuracy",
     "independence_gap",
     "inter_group_auc_gap",
