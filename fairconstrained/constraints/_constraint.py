@@ -75,9 +75,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     def of_all_groups(self) -> Self:
         """Return the constraint without limits to how small a group may be."""
-        params = self.get_params(deep=False)
+        changed = self.comparing(None)
         limits = {"min_group_size": 0, "small_groups": "error"}
-        return type(self)(**params | {name: limits[name] for name in limits.keys() & params.keys()})
+        for name in limits.keys() & self.get_params(deep=False).keys():
+            setattr(changed, name, limits[name])
+        return changed
 
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.

@@ -36,7 +36,8 @@ class BoundDecisionRates(BoundMeanGaps):
 
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        (hits, all_hits), (mass, whole) = self._sums_at(self._at_decisions(self.function.exact), scores, cuts), self._sizes
+        hits, all_hits = self._sums_at(self._at_decisions(self.function.exact), scores, cuts)
+        mass, whole = self._sizes
         return self.notion.values(hits / mass, all_hits / whole)
 
     @override
@@ -169,8 +170,8 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @override
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
-        whole = self._block_shares @ values
-        return np.divide(self._block_shares @ (self._is_hit * values), whole, out=np.full(whole.size, np.nan), where=whole > 0)
+        blocks = self.groups.blocks(self.data, self.notion)
+        return mean_by_cell(self._is_hit, blocks.codes, self._weights * values, (1, blocks.n_blocks))[0]
 
     @override
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -24,8 +24,31 @@ from fairconstrained.metrics.cell_means import Notion
 from fairconstrained.metrics.group_rates import AMONG, RULE_NAMES, Rate, group_rates, rate_named
 from fairconstrained.objectives import Scaled, Score
 
-__all__ = ["GroupRates"]
+__all__ = ["NAMED_RATES", "GroupRates"]
 
+#: Parameters of the usual bounds, by their names; the metric of the same name is what ``kappa`` bounds.
+NAMED_RATES: dict[str, dict[str, Any]] = {
+    "demographic_parity_ratio": {"rate": "selection", "rule": "ratio"},
+    "equal_opportunity_ratio": {"rate": "true_positive", "rule": "ratio"},
+    "equalized_odds_ratio": {"rate": "true_and_false_positive", "rule": "ratio"},
+    "predictive_equality": {"rate": "false_positive"},
+    "predictive_equality_ratio": {"rate": "false_positive", "rule": "ratio"},
+    "error_rate_parity": {"rate": "error"},
+    "error_rate_ratio": {"rate": "error", "rule": "ratio"},
+    "accuracy_ratio": {"rate": "accuracy", "rule": "ratio"},
+    "predictive_parity": {"rate": "positive_predictive_value"},
+    "predictive_parity_ratio": {"rate": "positive_predictive_value", "rule": "ratio"},
+    "conditional_parity": {"rate": "selection", "within": "strata"},
+    "bounded_group_loss": {"rate": "log_loss", "rule": "ceiling"},
+}
+
+#: Names of bounds by rate, rule and strata.
+_USUAL_NAMES: dict[tuple[str, str, str | None], str] = {
+    ("selection", "difference", None): "demographic_parity",
+    ("true_positive", "difference", None): "equal_opportunity",
+    ("true_and_false_positive", "difference", None): "equalized_odds",
+    **{(own["rate"], own.get("rule", "difference"), own.get("within")): name for name, own in NAMED_RATES.items()},
+}
 #: Excess of a mean of smooth values over ``kappa`` that counts as met.
 _TOLERANCE = 1e-9
 #: Constraints on the same gap whose thresholds can be searched by group, by rate; for differences of pairs.
@@ -90,7 +113,7 @@ class GroupRates(ComparesGroups):
     >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
     >>> four_fifths = GroupRates("selection", rule="ratio", kappa=0.2)
     >>> model = RateParityClassifier(constraint=four_fifths).fit(X, y, sensitive_features=group)
-    >>> model.constraint_values_["selection_ratio"] <= 0.2
+    >>> model.constraint_values_["demographic_parity_ratio"] <= 0.2
     True
     """
 
@@ -115,12 +138,21 @@ class GroupRates(ComparesGroups):
         if self.rule == "floor" and self.kappa is None:
             kappa = 0.0 if rate.most == 1 else -np.inf
         notion = Notion(rate.targets, RULE_NAMES[self.rule], strata=self._strata(data), mask=self._mask(data))
-        name = f"{self.rate}_{self.rule}" if self.rule != "difference" else f"{self.rate}_gap"
+        name = self._name
         if rate.given is not None:
             function = RATE_FUNCTIONS[rate.given]
             return BoundPredictiveValues.of(self, data, kappa, name, notion, function, _TOLERANCE, rate=rate)
         bound_class = BoundDecisionRates if rate.counts_rows else BoundMeanGaps
         return bound_class.of(self, data, kappa, name, notion, self._function(rate), _TOLERANCE)
+
+    @property
+    def _name(self) -> str:
+        rate = self.rate.removesuffix("_rate")
+        if isinstance(self.among, str) and self.among == "all":
+            usual = _USUAL_NAMES.get((rate, self.rule, self.within))
+            if usual is not None:
+                return usual
+        return f"{rate}_{'gap' if self.rule == 'difference' else self.rule}"
 
     def _function(self, rate: Rate) -> RowFunction:
         """The function of a row, in the units of the user."""
@@ -135,13 +167,17 @@ class GroupRates(ComparesGroups):
     @staticmethod
     def _check_targets(rate: Rate, data: FairData) -> None:
         if rate.most == 1 and rate.asks_for_labels and not np.isin(data.y.numpy(), [-1.0, 1.0]).all():
-            raise ValueError("rates that ask for labels need two classes; a regressor takes the rates of scores and losses.")
+            raise ValueError(
+                "rates that ask for labels need two classes; a regressor takes the rates of scores and losses."
+            )
 
     def _strata(self, data: FairData) -> tuple[str, ...] | None:
         if self.within is None:
             return None
         if data.strata is None:
-            raise ValueError("within='strata' compares groups within strata; pass the stratum of every row to fit(strata=...).")
+            raise ValueError(
+                "within='strata' compares groups within strata; pass the stratum of every row to fit(strata=...)."
+            )
         return tuple(map(str, data.strata.labels))
 
     def _mask(self, data: FairData) -> np.ndarray | None:

@@ -11,9 +11,9 @@ from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._decision_rates import BoundDecisionRates
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
-from fairconstrained.constraints._decision_rates import BoundDecisionRates
 from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
 from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity

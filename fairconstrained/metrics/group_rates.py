@@ -30,6 +30,8 @@ __all__ = [
     "RULE_NAMES",
     "Rate",
     "ScoredRows",
+    "checked_strata",
+    "given_of",
     "group_rates",
     "rate_named",
     "rates_compared",
@@ -128,6 +130,14 @@ def rate_named(name: str, among: str = "all") -> Rate:
     return rate._replace(targets=targets)
 
 
+def checked_strata(strata: Any, n_samples: int) -> Strata | None:
+    """Encode the strata of the rows, if there are any; raises ValueError for another number of rows."""
+    found = None if strata is None else Strata.of(strata)
+    if found is not None and found.codes.size != n_samples:
+        raise ValueError(f"strata has {found.codes.size} rows, the labels or scores {n_samples}.")
+    return found
+
+
 class ScoredRows(NamedTuple):
     """Scores, labels as booleans with their names, groups, and perhaps strata."""
 
@@ -151,10 +161,7 @@ class ScoredRows(NamedTuple):
         scores = check_scores(y_score, y_true)
         positive, names = check_true_labels(y_true, pos_label)
         groups = check_groups(sensitive_features, sample_weight, scores.size, overlapping=True)
-        found = None if strata is None else Strata.of(strata)
-        if found is not None and found.codes.size != scores.size:
-            raise ValueError(f"strata has {found.codes.size} rows, the labels or scores {scores.size}.")
-        return cls(scores, positive, names, groups, found)
+        return cls(scores, positive, names, groups, checked_strata(strata, scores.size))
 
     @property
     def targets(self) -> np.ndarray:
@@ -214,6 +221,11 @@ class RatesMeasured(NamedTuple):
             "differences (rule='difference'), or pass on_empty='nan'."
         )
 
+    def table(self, rows: ScoredRows, rate: str) -> pd.DataFrame:
+        """Return one row for each group, with the rate in every block and the number that the rule compares."""
+        columns = [rate + name.replace(", ", "_") for name in self.notion.block_names]
+        return rows.groups.table(**dict(zip(columns, self.means, strict=True)), gap=self.gaps)
+
 
 def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: Any = None) -> Comparison:
     """Rates of the groups, as certificates compare them; of a floor the largest complement."""
@@ -221,7 +233,7 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
     targets = np.ones(scores.size)
     if rate.asks_for_labels:
         targets = np.where(check_true_labels(rows.y_true, rows.params.get("pos_label"))[0], 1.0, -1.0)
-    found = None if strata is None else Strata.of(strata)
+    found = checked_strata(strata, scores.size)
     names = None if found is None else tuple(map(str, found.labels))
     notion = Notion(rate.targets, reference, strata=names)
     groups = check_groups(rows.sensitive_features, None, scores.size, overlapping=True).groups
@@ -352,5 +364,4 @@ def group_rates(
     found = rows.measured(chosen, Notion(chosen.targets, RULE_NAMES[rule])).checked(rows, rate, on_empty)
     if not return_groups:
         return found.value
-    columns = {rate + name.replace(", ", "_"): rates for name, rates in zip(found.notion.block_names, found.means, strict=True)}
-    return found.value, rows.groups.table(**columns, gap=found.gaps)
+    return found.value, found.table(rows, rate)

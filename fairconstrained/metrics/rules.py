@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from typing_extensions import override
@@ -27,7 +27,7 @@ class Rule(ABC):
     def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
         """Return the number of every group; ndarray of shape (..., n_groups)."""
 
-    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> np.ndarray:
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
         """Return the one number of all groups; ndarray of shape (...)."""
         return AGGREGATES[agg](self.by_group(means, overall), axis=-1)
 
@@ -42,7 +42,7 @@ class _Pairwise(Rule):
         return np.maximum(above, below).max(axis=-2)
 
     @override
-    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> np.ndarray:
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
         if agg == "max":
             return np.ptp(means, axis=-1).max(axis=-1)
         first, second = np.triu_indices(means.shape[-1], 1)
@@ -97,7 +97,7 @@ class _Floor(Rule):
         return means.min(axis=-2)
 
     @override
-    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> np.ndarray:
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
         return self.by_group(means, overall).min(axis=-1)
 
 

@@ -74,7 +74,8 @@ class Counts:
     @cached_property
     def _cells(self) -> list[Cell]:
         """The rows of every group and label; none where the bounds depend on more than the decisions in each cell."""
-        if not self.terms.works_on_other_rows or any(c.decision_threshold is None or not c.sees_cells_only for c in self.terms.constraints):
+        count_by_cell = all(c.decision_threshold is not None and c.sees_cells_only for c in self.terms.constraints)
+        if not self.terms.works_on_other_rows or not count_by_cell:
             return []
         data = self.terms.data
         codes, y, weights = data.codes, data.y.numpy(), data.weights.numpy()
