@@ -28,7 +28,7 @@ from fairconstrained.estimators.parameters import (
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
+from fairconstrained.solvers import AugmentedLagrangian, Solver, SolverResult, Status
 
 __all__ = ["CorrelationPenaltyClassifier"]
 
@@ -106,9 +106,10 @@ class CorrelationPenaltyClassifier(
     # Not parameters: without constraints the default solver is L-BFGS, run until nothing changes.
     solver: ClassVar[str] = AugmentedLagrangian.name
     solver_options: ClassVar[None] = None
-    max_iter: ClassVar[None] = None
-    tol: ClassVar[None] = None
     _unconstrained: ClassVar[str] = "weight=0"
+
+    def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
+        return {"verbose": int(self.verbose)}
 
     def _objective(self) -> Objective:
         return CorrelationPenalty(objective_of(self), self.weight, self.protected)

@@ -55,8 +55,17 @@ class DecisionLoss(ABC):
         return float(self.of_sums(self.columns[:, positive].sum(axis=1)))
 
     @abstractmethod
+    def slopes(self, sums: np.ndarray) -> np.ndarray:
+        """How fast the loss falls in each of the sums; zero where it has no slope. Shape (n_columns,)."""
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Sums at half of all rows."""
+        return self.columns.sum(axis=1) / 2
+
     def gains(self, positive: np.ndarray) -> np.ndarray:
         """Gain of predicting each row positive, to first order at given decisions; ndarray of shape (n_samples,)."""
+        return self.slopes(self.columns[:, positive].sum(axis=1)) @ self.columns
 
     @abstractmethod
     def expected(self, chances: np.ndarray) -> np.ndarray:
@@ -110,6 +119,10 @@ class GainLoss(DecisionLoss):
         return -float(self.row_gains @ positive)
 
     @override
+    def slopes(self, sums: np.ndarray) -> np.ndarray:
+        return np.ones(1)
+
+    @override
     def gains(self, positive: np.ndarray) -> np.ndarray:
         return self.row_gains
 
@@ -160,10 +173,6 @@ class CountedLoss(DecisionLoss):
         return np.nan_to_num(loss, nan=np.inf)
 
     @override
-    def gains(self, positive: np.ndarray) -> np.ndarray:
-        return self._slopes(self.columns[:, positive].sum(axis=1)) @ self.columns
-
-    @override
     def expected(self, chances: np.ndarray) -> np.ndarray:
         return self.weights * np.stack([1 - chances, chances])
 
@@ -176,14 +185,14 @@ class CountedLoss(DecisionLoss):
     @override
     def unit(self) -> float:
         # Half of each class is a place where no ratio of counts is 0 / 0.
-        return float(np.abs(self._slopes(self._totals / 2)) @ self._totals) or 1.0
+        return float(np.abs(self.slopes(self.centre)) @ self._totals) or 1.0
 
     @property
     def _totals(self) -> np.ndarray:
         return self.columns.sum(axis=1)
 
-    def _slopes(self, sums: np.ndarray) -> np.ndarray:
-        """Slopes of the utility in fp and tp; zero where it has none."""
+    @override
+    def slopes(self, sums: np.ndarray) -> np.ndarray:
         at = torch.from_numpy(np.array(sums)).requires_grad_()
         totals = torch.from_numpy(self._totals)
         with torch.enable_grad():
