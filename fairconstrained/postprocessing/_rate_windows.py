@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fairconstrained.constraints import GroupRates
+from fairconstrained.constraints import BoundConstraint, GroupRates
 from fairconstrained.constraints.offsets import cuts_between
 from fairconstrained.metrics.group_rates import Rate, rate_named
 from fairconstrained.objectives import DecisionLoss
@@ -68,14 +68,18 @@ class RateBound:
     rate : Rate
     rule : {"difference", "ratio", "floor", "ceiling"}
     kappa : float
-    granularity : float
-        Excess that is allowed where nothing is within ``kappa`` itself.
+        The bound, or the share of a row where that is larger: finer bounds would only choose thresholds at which one
+        row decides.
     """
 
     rate: Rate
     rule: str
     kappa: float
-    granularity: float
+
+    @classmethod
+    def of(cls, constraint: GroupRates, bound: BoundConstraint) -> RateBound:
+        """The bound of a constraint, and of the same on data."""
+        return cls(check_rates(constraint), constraint.rule, max(bound.kappa, bound.granularity))
 
     def windows(self, counts: np.ndarray, slack: float) -> list[_Window]:
         """Windows at the four counts of every threshold, for a bound that is looser by a slack.
@@ -201,14 +205,9 @@ class Thresholds:
         ValueError
             If no thresholds give every group the rates that are bounded.
         """
-        coarse = max((bound.granularity for bound in bounds), default=0.0)
-        # A bound below the share of a row cannot be told from one of that share.
-        is_fine = all(bound.kappa >= bound.granularity for bound in bounds)
-        for slack in (0.0, coarse) if is_fine else (coarse,):
-            chosen = self._best(bounds, loss, slack)
-            if chosen is not None:
-                return chosen
-        chosen = self._best(bounds, loss, self._least_slack(bounds, coarse))
+        chosen = self._best(bounds, loss, 0.0)
+        if chosen is None:
+            chosen = self._best(bounds, loss, self._least_slack(bounds))
         if chosen is None:
             raise ValueError(
                 "a group has no threshold at which all bounded rates exist, such as a share of positives among "
@@ -224,9 +223,9 @@ class Thresholds:
         chosen = best_decisions(candidates, self.columns[:, places], loss)
         return None if chosen is None else places[chosen]
 
-    def _least_slack(self, bounds: Sequence[RateBound], slack: float) -> float:
+    def _least_slack(self, bounds: Sequence[RateBound]) -> float:
         """The least slack with which there are thresholds within the bounds, found by halving."""
-        low, high = slack, 1.0
+        low, high = 0.0, 1.0
         while high - low > _LEAST_SLACK:
             middle = (low + high) / 2
             found = self.candidates(bounds, middle)

@@ -266,11 +266,7 @@ class GroupThresholdClassifier(Postprocessor):
             )
         rows = data.y.numpy() > 0, data.weights.numpy(), data.slices
         thresholds = Thresholds.of(scores, *rows, decisions.columns)
-        searched = [
-            RateBound(check_rates(constraint), constraint.rule, bound.kappa, bound.granularity)
-            for _, constraint, bound in bounds
-            if constraint.kappa is not None
-        ]
+        searched = [RateBound.of(constraint, bound) for _, constraint, bound in bounds if constraint.kappa is not None]
         chosen = thresholds.best(searched, decisions)
         self._at = thresholds.at[chosen]
         self.thresholds_ = dict(zip(self._labels, self._at.tolist(), strict=True))
