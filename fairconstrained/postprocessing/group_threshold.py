@@ -122,6 +122,11 @@ class GroupThresholdClassifier(Postprocessor):
 
     Notes
     -----
+    Under equalized odds, randomised decisions can be more accurate: they reach rates below a group's ROC curve, and
+    thresholds only those on it. On Adult, for a gap of 0.014 between the sexes and the scores of a logistic regression,
+    the best thresholds have an accuracy of 0.826, and Fairlearn's ``ThresholdOptimizer`` has one of 0.836. Bounds on
+    one rate need no random decisions.
+
     A bound on differences means that the rates of all groups are in a window of the width ``kappa``, and one on ratios
     the same of their logarithms. Where the windows begin is searched by branch and bound; groups choose among their
     thresholds within them on their own.
@@ -237,8 +242,7 @@ class GroupThresholdClassifier(Postprocessor):
             scores[test] = self._raw_scores(_safe_indexing(X, test), held_out, fitted)
         if np.isnan(scores).any():
             raise ValueError(
-                f"cv={self.cv!r} leaves out {int(np.isnan(scores).sum())} rows; every row must be in one test part, as "
-                "with KFold."
+                f"cv leaves out {int(np.isnan(scores).sum())} rows; every row must be in one test part, as with KFold."
             )
         return scores
 
