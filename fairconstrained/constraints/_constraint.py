@@ -81,6 +81,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
             setattr(changed, name, limits[name])
         return changed
 
+    @property
+    def compares_within_strata(self) -> bool:
+        """Whether it compares groups within strata, which `fit` is given."""
+        return False
+
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
 
