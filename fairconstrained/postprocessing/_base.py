@@ -115,11 +115,18 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
                 "scores that could be changed."
             )
 
+    @property
+    def _is_prefit(self) -> bool:
+        """Whether the estimator is fitted already."""
+        return isinstance(self.estimator, FrozenEstimator)
+
     def _fitted_estimator(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Any:
-        if isinstance(self.estimator, FrozenEstimator):
-            # what is inside may want the groups, which its wrapper would not hand on
-            check_is_fitted(self.estimator.estimator)
-            return self.estimator.estimator
+        if self._is_prefit:
+            # what is inside a wrapper may want the groups, which the wrapper would not hand on
+            frozen = isinstance(self.estimator, FrozenEstimator)
+            fitted = self.estimator.estimator if frozen else self.estimator
+            check_is_fitted(fitted)
+            return fitted
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         given = {name: value for name, value in given.items() if value is not None}
         if get_config()["enable_metadata_routing"]:

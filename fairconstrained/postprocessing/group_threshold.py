@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.seeds import seed_of
@@ -170,6 +170,8 @@ class GroupThresholdClassifier(Postprocessor):
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         groups = encode_groups(sensitive_features, y, weights)
+        self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
+        self._take_names()
         targets = self._encode_target(y, weights).values
         self.groups_ = as_labels(() if sensitive_features is None else groups.labels)
         self._labels = groups.labels
@@ -179,6 +181,11 @@ class GroupThresholdClassifier(Postprocessor):
         self._warn_of_one_group(constraints)
         bounds = [(name, constraint, constraint.bind(data)) for name, constraint in self._comparing(constraints)]
         self._choose(data, scores[data.order], objective, bounds)
+
+    @property
+    @override
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or super()._is_prefit
 
     def _objective(self) -> Objective:
         if isinstance(self.objective, str):
@@ -221,17 +228,8 @@ class GroupThresholdClassifier(Postprocessor):
     def _scores_to_choose_by(
         self, X: Any, y: np.ndarray, codes: np.ndarray, sensitive_features: Any, sample_weight: Any
     ) -> np.ndarray:
-        """Scores of the rows; also fits the estimator. Shape (n_samples,)."""
-        is_prefit = self.cv == _PREFIT if isinstance(self.cv, str) else False
-        if is_prefit:
-            self.estimator_ = self.estimator
-            if isinstance(self.estimator, FrozenEstimator):
-                self.estimator_ = self.estimator.estimator
-            check_is_fitted(self.estimator_)
-        else:
-            self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
-        self._take_names()
-        if is_prefit or self.cv is None or isinstance(self.estimator, FrozenEstimator):
+        """Scores of the rows; ndarray of shape (n_samples,)."""
+        if self._is_prefit or self.cv is None:
             return self._raw_scores(X, sensitive_features)
         X, *columns = indexable(X, y, sensitive_features, sample_weight)
         scores = np.full(y.size, np.nan)
