@@ -103,7 +103,7 @@ def best_choice(candidates: Candidates, gains: np.ndarray, least: float) -> np.n
 
 
 class _Aim(ABC):
-    """What candidates have to be better than; it rises with the best ones found."""
+    """Mark that candidates have to be better than; it rises with the best ones found."""
 
     #: Whether the best candidates of a box, once in one window, are all that there is to find in it.
     is_linear: bool
