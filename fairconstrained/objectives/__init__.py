@@ -1,7 +1,11 @@
 """Objectives: functions of scores and targets to minimise."""
 
-from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
+from fairconstrained.objectives._base import BoundObjective, Objective
+from fairconstrained.objectives._loss import BoundLoss, ClassLoss, Loss
+from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.objectives.correlation import CorrelationPenalty
+from fairconstrained.objectives.cost_matrix import CostMatrix
+from fairconstrained.objectives.decisions import DecisionLoss, sums_from
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
@@ -20,16 +24,23 @@ from fairconstrained.objectives.losses import (
     ZeroOne,
 )
 from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
+from fairconstrained.objectives.utility import F1, DecisionUtility, Utility
 
 __all__ = [
+    "F1",
     "PAIR_LOSSES",
     "ROW_LOSS_OBJECTIVES",
     "Absolute",
     "BoundLoss",
     "BoundObjective",
+    "ClassLoss",
+    "ClassWeights",
     "CorrectRate",
     "CorrelationPenalty",
+    "CostMatrix",
+    "DecisionLoss",
     "DecisionRate",
+    "DecisionUtility",
     "ErrorRate",
     "GroupLoss",
     "Hinge",
@@ -43,5 +54,7 @@ __all__ = [
     "Score",
     "Squared",
     "TruncatedLogistic",
+    "Utility",
     "ZeroOne",
+    "sums_from",
 ]
