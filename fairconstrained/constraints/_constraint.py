@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -78,6 +78,13 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         params = self.get_params(deep=False)
         limits = {"min_group_size": 0, "small_groups": "error"}
         return type(self)(**params | {name: limits[name] for name in limits.keys() & params.keys()})
+
+    def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
+        """Return the constraint for more than two classes, on scores of all classes and targets that number them.
+
+        None is the constraint on every class against the others, see `EveryClass`.
+        """
+        return None
 
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.

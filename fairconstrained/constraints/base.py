@@ -34,6 +34,9 @@ class BoundConstraint(Exact):
     bounds_metric: ClassVar[bool] = True
     #: Whether the metric counts rows at thresholds, so that a narrow surrogate sees only the rows near to them.
     counts_rows: ClassVar[bool] = False
+    #: Width with which a solver begins that narrows surrogates, in standard deviations of the scores: wide enough to
+    #: see a fifth of the rows around a threshold.
+    first_blur: ClassVar[float] = 0.1
 
     def renamed(self, name: str) -> Self:
         """Return the constraint under the name that the user gave it."""

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, ChoosesObjective, PartialParity, UnderOneKappa
 from fairconstrained.estimators._published import FollowsPaper
+from fairconstrained.estimators._several_classes import TakesClasses
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.metrics.label_ranks import RANKS, Ranks
@@ -83,7 +84,7 @@ class BasePartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialPari
 
 
 @with_parameters
-class PartialParityClassifier(BasePartialParityClassifier, UnderOneKappa):
+class PartialParityClassifier(TakesClasses, BasePartialParityClassifier, UnderOneKappa):
     r"""Classifier with bounds on partial parity gaps of its scores.
 
     .. math:: \min_w \; f(h_w) + \frac{\alpha}{2} \|w\|^2
@@ -131,6 +132,9 @@ class PartialParityClassifier(BasePartialParityClassifier, UnderOneKappa):
     >>> sorted(model.constraint_values_)
     ['rate', 'top']
     """
+
+    def _objective(self) -> Objective:
+        return self._for_classes(super()._objective())
 
 
 @with_parameters

@@ -12,12 +12,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.data import FairData
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._stationarity import TellsKKT
-from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators._several_classes import TakesClasses
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
     HasGroupModels,
@@ -28,7 +29,7 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
-from fairconstrained.models import LinearModel, ParametricModel
+from fairconstrained.models import ParametricModel
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian, SolverResult
@@ -41,8 +42,7 @@ _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
 
 @with_parameters
 class RateParityClassifier(
-    FairClassifierMixin,
-    TakesConstraint,
+    TakesClasses,
     TellsKKT,
     ModuleScores,
     HasGroupModels,
@@ -156,7 +156,7 @@ class RateParityClassifier(
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
 
     def _objective(self) -> Objective:
-        return OBJECTIVES[self.objective](self)
+        return self._for_classes(OBJECTIVES[self.objective](self))
 
     def _model(self, data: FairData) -> ParametricModel:
         if self.group_interactions and data.unions is not None:
@@ -164,7 +164,7 @@ class RateParityClassifier(
         return super()._model(data)
 
     def _auto_solver(self, problem: Problem) -> str:
-        return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+        return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 
     def _constraint_named(self, name: str) -> Constraint:
         own = ("kappa", "rate", "agg", "min_group_size", "small_groups")

@@ -1,6 +1,6 @@
 """Objectives: functions of scores and targets to minimise."""
 
-from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
+from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective, of_rows
 from fairconstrained.objectives.correlation import CorrelationPenalty
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.objectives.losses import (
@@ -13,6 +13,7 @@ from fairconstrained.objectives.losses import (
     TruncatedLogistic,
     ZeroOne,
 )
+from fairconstrained.objectives.multinomial import MultinomialLogistic
 from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
 
 __all__ = [
@@ -26,10 +27,12 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Loss",
+    "MultinomialLogistic",
     "Objective",
     "PairwiseAUC",
     "PositiveRate",
     "Squared",
     "TruncatedLogistic",
     "ZeroOne",
+    "of_rows",
 ]

@@ -15,10 +15,15 @@ from fairconstrained.data import FairData
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SingleRows, Stochastic
 
-__all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective"]
+__all__ = ["BoundLoss", "BoundObjective", "Loss", "Objective", "of_rows"]
 
 #: Curvature below which a row's loss is taken as straight, and a positive number for where it is zero everywhere.
 _LEAST_CURVATURE, _TINY = 1e-3, 1e-12
+
+
+def of_rows(weights: Tensor, slopes: Tensor) -> Tensor:
+    """Slopes of the rows times their weights; of shape (n_samples,), or (n_samples, n_classes) for several classes."""
+    return weights * slopes if slopes.ndim == 1 else weights[:, None] * slopes
 
 
 @dataclass(frozen=True)
@@ -187,12 +192,12 @@ class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stoch
     @override
     def row_mean(self, scores: np.ndarray, data: FairData) -> tuple[float, np.ndarray]:
         shares, values = self.on(data).shares, torch.from_numpy(scores)
-        slopes = shares * self.row_loss.slope(values, data.y)
+        slopes = of_rows(shares, self.row_loss.slope(values, data.y))
         return float(shares @ self.row_loss.of(values, data.y)), slopes.numpy()
 
     @override
     def curvature(self, scores: Tensor) -> Tensor:
-        return self.shares * self.row_loss.curvature(scores, self.data.y)
+        return of_rows(self.shares, self.row_loss.curvature(scores, self.data.y))
 
     @property
     @override
