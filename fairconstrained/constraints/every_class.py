@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
@@ -53,7 +53,7 @@ class EveryClass(Constraint):
     @property
     def kappa(self) -> float | None:
         """The bound on the gap of every class."""
-        return self.constraint.kappa  # type: ignore[attr-defined]  # every constraint has one
+        return self.constraint.kappa
 
     @override
     def _bind(self, data: FairData) -> BoundEveryClass:

@@ -84,8 +84,8 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
             return objective
         if objective not in _FOR_CLASSES:
             raise ValueError(
-                f"{type(objective).__name__} is an objective for two classes, and y has {self.classes_.size}; with more "
-                "than two, objective must be 'logistic' (or loss 'log_loss')."
+                f"{type(objective).__name__} is an objective for two classes, and y has {self.classes_.size}; with "
+                "more than two, objective must be 'logistic' (or loss 'log_loss')."
             )
         return _FOR_CLASSES[objective]
 

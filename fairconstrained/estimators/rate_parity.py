@@ -16,8 +16,8 @@ from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import OBJECTIVES
 from fairconstrained.estimators._published import FollowsPaper
-from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.estimators._several_classes import TakesClasses
+from fairconstrained.estimators._stationarity import TellsKKT
 from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
