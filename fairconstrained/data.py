@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from fairconstrained.groups import Unions, cell_sums
+from fairconstrained.groups import Strata, Unions, cell_sums
 
 __all__ = ["Cells", "FairData", "Rows", "rows_within"]
 
@@ -91,6 +91,8 @@ class FairData:
         Numbers of what rows belong to, such as the queries of pairs; mini-batches then have whole clusters.
     n_ignored : int
         The last so many groups take part in the objective, but no constraint compares them.
+    strata : Strata, optional
+        Strata of the rows, for constraints that compare groups within them.
     is_sample : bool
         Whether these are a mini-batch to train on, for models that differ in training.
     """
@@ -104,6 +106,7 @@ class FairData:
     unions: Unions | None = None
     clusters: np.ndarray | None = None
     n_ignored: int = 0
+    strata: Strata | None = None
     is_sample: bool = False
 
     @classmethod
@@ -117,6 +120,7 @@ class FairData:
         unions: Unions | None = None,
         clusters: np.ndarray | None = None,
         n_ignored: int = 0,
+        strata: Strata | None = None,
     ) -> FairData:
         """Order validated arrays by group and target.
 
@@ -134,6 +138,7 @@ class FairData:
         clusters : ndarray of shape (n_samples,), optional
         n_ignored : int, default=0
             The number of groups, the last ones, that constraints leave out.
+        strata : Strata, optional
         """
         weights = np.ones(y.shape[0]) if sample_weight is None else sample_weight
         order = np.lexsort((y, codes))
@@ -151,6 +156,7 @@ class FairData:
             unions=unions,
             clusters=None if clusters is None else clusters[order],
             n_ignored=n_ignored,
+            strata=None if strata is None else strata.at(order),
         )
 
     @cached_property
@@ -171,6 +177,7 @@ class FairData:
             codes=self.codes[rows],
             clusters=None if self.clusters is None else self.clusters[rows],
             n_ignored=0,
+            strata=None if self.strata is None else self.strata.at(rows),
         )
 
     @property
@@ -307,6 +314,7 @@ class FairData:
             order=self.order[rows],
             codes=self.codes[rows],
             clusters=None if self.clusters is None else self.clusters[rows],
+            strata=None if self.strata is None else self.strata.at(rows),
         )
 
     def part(self, rows: np.ndarray) -> FairData:
@@ -366,8 +374,10 @@ class FairData:
         every_y, labels = self.y[torch.from_numpy(rows)].unbind(), self.labels
         of_batches = zip(every_y, every_weights, self.order[rows], every_codes, strict=True)
         for k, (y, shares, order, groups) in enumerate(of_batches):
-            rows_of_batch = _rows(X, k * size, (k + 1) * size)
-            yield FairData(rows_of_batch, y, shares, labels, order, groups, n_ignored=self.n_ignored, is_sample=True)
+            part = _rows(X, k * size, (k + 1) * size)
+            strata = None if self.strata is None else self.strata.at(rows[k])
+            ignored = self.n_ignored
+            yield FairData(part, y, shares, labels, order, groups, n_ignored=ignored, strata=strata, is_sample=True)
 
 
 def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:

@@ -19,6 +19,7 @@ __all__ = [
     "GroupEncoder",
     "Groups",
     "Membership",
+    "Strata",
     "Unions",
     "cell_maxima",
     "cell_sums",
@@ -120,6 +121,34 @@ class Unions(NamedTuple):
     def of_rows(self, codes: np.ndarray) -> sp.csr_array:
         """Return the membership of the rows in the groups, by the rows' parts; of shape (n_samples, n_groups)."""
         return sp.csr_array(self.members.T)[codes]
+
+
+class Strata(NamedTuple):
+    """Strata into which the rows are divided, such as jobs or departments; groups are compared within each.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Stratum of every row.
+    labels : tuple
+        Names of the strata.
+    """
+
+    codes: np.ndarray
+    labels: tuple[Hashable, ...]
+
+    @classmethod
+    def of(cls, strata: Any) -> Self:
+        """Encode one column, or several whose combinations are the strata."""
+        try:
+            encoder = GroupEncoder(strata)
+        except ValueError as error:  # which speaks of groups
+            raise ValueError(str(error).replace("sensitive_features", "strata")) from error
+        return cls(encoder.codes, encoder.labels)
+
+    def at(self, rows: Any) -> Self:
+        """Return the strata of some rows, a slice or their numbers."""
+        return self._replace(codes=self.codes[rows])
 
 
 class Membership:

@@ -185,7 +185,7 @@ class Problem(Terms):
     def with_margins(self, margins: np.ndarray) -> Problem:
         """Return the problem with smaller bounds, at least zero; one margin for every constraint is taken off."""
         bounds = zip(self.constraints, margins, strict=True)
-        return replace(self, constraints=tuple(c.with_kappa(max(c.kappa - float(m), 0.0)) for c, m in bounds))
+        return replace(self, constraints=tuple(c.with_kappa(c.tightened(float(m))) for c, m in bounds))
 
     def scores(self, state: Any) -> np.ndarray:
         """Scores at a state of the model, or at a ``z``, in the order of ``data``; ndarray of shape (n_samples,)."""

@@ -144,7 +144,7 @@ class Terms:
         values, violations = {}, []
         for c in self.constraints:
             values[c.name] = c.metric(scores)
-            violations.append(values[c.name] - c.kappa if c.bounds_metric else c.exact(scores))
+            violations.append(c.excess(values[c.name]) if c.bounds_metric else c.exact(scores))
         excess = max((v - c.granularity for v, c in zip(violations, self.constraints, strict=True)), default=-np.inf)
         return Measured(values, np.array(violations), float(excess))
 

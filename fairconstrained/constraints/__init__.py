@@ -7,6 +7,7 @@ from fairconstrained.constraints.demographic_parity import DemographicParity
 from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.equalized_odds import EqualizedOdds
 from fairconstrained.constraints.group_auc import GroupAUC
+from fairconstrained.constraints.group_rates import GroupRates
 from fairconstrained.constraints.loss_parity import LossParity
 from fairconstrained.constraints.minority_share import MinorityShare
 from fairconstrained.constraints.pairwise_auc import PairwiseParity
@@ -23,6 +24,7 @@ __all__ = [
     "EqualOpportunity",
     "EqualizedOdds",
     "GroupAUC",
+    "GroupRates",
     "LossParity",
     "MinorityShare",
     "PairwiseParity",

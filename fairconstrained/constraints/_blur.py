@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from fairconstrained.objectives import PositiveRate
+from fairconstrained.objectives import DecisionRate
 from fairconstrained.surrogates import Surrogate
 
 __all__ = ["blurred", "is_constant"]
 
-Smooth = TypeVar("Smooth", PositiveRate, Surrogate)
+Smooth = TypeVar("Smooth", DecisionRate, Surrogate)
 
 
 def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float) -> Smooth:
@@ -21,7 +21,7 @@ def blurred(smooth: Smooth, scores: np.ndarray, weights: np.ndarray, blur: float
 
     Parameters
     ----------
-    smooth : PositiveRate or Surrogate
+    smooth : DecisionRate or Surrogate
     scores, weights : ndarray of shape (n_samples,)
         The weights sum to one.
     blur : float

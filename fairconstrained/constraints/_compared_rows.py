@@ -74,6 +74,9 @@ class _ComparedRows(BoundConstraint):
     compared_cells = _handed_on("compared_cells")
     decision_threshold = _handed_on("decision_threshold")
     price = _handed_on("price")
+    excess = _handed_on("excess")
+    tightened = _handed_on("tightened")
+    sees_cells_only = _handed_on("sees_cells_only")
     complaint = _handed_on("complaint")
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 

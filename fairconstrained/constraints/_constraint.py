@@ -75,9 +75,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
 
     def of_all_groups(self) -> Self:
         """Return the constraint without limits to how small a group may be."""
-        params = self.get_params(deep=False)
+        changed = self.comparing(None)
         limits = {"min_group_size": 0, "small_groups": "error"}
-        return type(self)(**params | {name: limits[name] for name in limits.keys() & params.keys()})
+        for name in limits.keys() & self.get_params(deep=False).keys():
+            setattr(changed, name, limits[name])
+        return changed
 
     def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
         """Return the constraint for more than two classes, on scores of all classes and targets that number them.

@@ -14,8 +14,17 @@ from typing_extensions import override
 from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
-from fairconstrained.metrics.cell_means import RATES
-from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Loss, PositiveRate
+from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, ROW_LOSSES
+from fairconstrained.objectives import (
+    ROW_LOSS_OBJECTIVES,
+    CorrectRate,
+    DecisionRate,
+    ErrorRate,
+    Loss,
+    NegativeRate,
+    PositiveRate,
+    Score,
+)
 from fairconstrained.views import RowLosses, Stochastic
 
 __all__ = ["RATE_FUNCTIONS", "TOLERANCE", "BoundRowFunction", "RowFunction"]
@@ -46,11 +55,19 @@ class RowFunction(NamedTuple):
     is_step: bool = False
 
 
-#: Rates of positive predictions, or surrogates of them, by name.
+def _step(name: str, smooth: DecisionRate) -> RowFunction:
+    return RowFunction(smooth, ROW_FUNCTIONS[name], is_step=True)
+
+
+#: Functions of rows for solvers, by their names in `ROW_FUNCTIONS`.
 RATE_FUNCTIONS: dict[str, RowFunction] = {
-    "indicator": RowFunction(PositiveRate(), RATES["indicator"], is_step=True),
-    "sigmoid": RowFunction(PositiveRate(), RATES["sigmoid"], decisions=RATES["indicator"]),
-    "hinge": RowFunction(ROW_LOSS_OBJECTIVES["hinge"], RATES["hinge"]),
+    "indicator": _step("indicator", PositiveRate()),
+    "negative": _step("negative", NegativeRate()),
+    "correct": _step("correct", CorrectRate()),
+    "error": _step("error", ErrorRate()),
+    "sigmoid": RowFunction(PositiveRate(), ROW_FUNCTIONS["sigmoid"], decisions=ROW_FUNCTIONS["indicator"]),
+    "score": RowFunction(Score(), ROW_FUNCTIONS["score"]),
+    **{name: RowFunction(ROW_LOSS_OBJECTIVES[name], ROW_LOSSES[name]) for name in ROW_LOSSES},
 }
 
 
@@ -110,7 +127,7 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         if not self.function.is_step:
             return replace(self, margin=margin)
         y, weights, aux = self.data.y, self.data.weights.numpy(), np.zeros(self.n_aux)
-        smooth = blurred(cast(PositiveRate, self.function.smooth), scores, weights, blur)
+        smooth = blurred(cast(DecisionRate, self.function.smooth), scores, weights, blur)
         refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
         exact = refined.of_losses(self._exact_values(scores), aux)
         values = smooth.of(torch.from_numpy(scores), y).numpy()

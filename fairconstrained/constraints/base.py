@@ -46,6 +46,19 @@ class BoundConstraint(Exact):
         """Return the constraint with another bound."""
         return replace(self, kappa=kappa)  # type: ignore[type-var]  # all bound constraints are dataclasses
 
+    def excess(self, values: Any) -> Any:
+        """By how much values of the metric, one or an ndarray, are beyond ``kappa``, and negative within it."""
+        return values - self.kappa
+
+    def tightened(self, margin: float) -> float:
+        """Return the bound that is stricter than ``kappa`` by a margin, as far as one can be."""
+        return max(self.kappa - margin, 0.0)
+
+    @property
+    def sees_cells_only(self) -> bool:
+        """Whether rows of one group and target are alike to the metric, except for their scores."""
+        return True
+
     @property
     def scale(self) -> float:
         """Length of one unit of the metric in units of the surrogate's components."""
@@ -188,7 +201,7 @@ class BoundConstraint(Exact):
 
     def exact(self, scores: np.ndarray) -> float:
         """Implement `Exact.exact`; where `bounds_metric` is False, a subclass measures the surrogate instead."""
-        return self.metric(scores) - self.kappa
+        return self.excess(self.metric(scores))
 
     @abstractmethod
     def metric(self, scores: np.ndarray) -> float:

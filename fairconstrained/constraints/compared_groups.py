@@ -16,7 +16,7 @@ from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._resolution import CellSizes, resolution
 from fairconstrained.data import FairData
 from fairconstrained.groups import MERGED, Unions, cell_maxima, cell_sums
-from fairconstrained.metrics.cell_means import Notion, by_group, cells_of
+from fairconstrained.metrics.cell_means import Blocks, Notion, by_group
 from fairconstrained.metrics.validation import GroupedRows, check_groups
 
 __all__ = ["ComparedGroups", "ComparesGroups", "GroupLimits", "by_label", "grouped_rows"]
@@ -199,7 +199,9 @@ class ComparedGroups:
         return self.names == self.labels
 
     def differ(self, notion: Notion) -> bool:
-        """Return whether there is anything to compare: two groups, or a group and all rows."""
+        """Return whether there is anything to compare: two groups, a group and all rows, or a group and a limit."""
+        if notion.rule.works_on_one_group:
+            return len(self.labels) > 0
         return len(self.labels) > (self.unions is None or notion.reference == "pairwise")
 
     def sizes(self, data: FairData, notion: Notion) -> np.ndarray:
@@ -220,12 +222,16 @@ class ComparedGroups:
             by_part = np.stack([members.multiply(row).tocsr().max(axis=1).toarray().ravel() for row in by_part])
         of_groups = by_group(mass, self.unions)
         shares = np.divide(by_part, of_groups, out=np.ones_like(of_groups), where=of_groups > 0)
-        targets = [""] if notion.targets is None else [f", y={target:+g}" for target in notion.targets]
-        labels = [f"{label}{target}" for target in targets for label in self.labels]
+        labels = [f"{label}{block}" for block in notion.block_names for label in self.labels]
         counts = self.sizes(data, notion).astype(int)
         groups = np.tile(np.arange(len(self.labels)), shape[0])
         return CellSizes.of_rows(labels, counts.ravel(), shares.ravel(), groups)
 
     def cells(self, data: FairData, notion: Notion) -> np.ndarray:
-        """Cells of the rows by group and label."""
-        return cells_of(self.place[data.codes], self.n_parts, data.y.numpy(), notion)
+        """Cells of the rows by group and block."""
+        return self.blocks(data, notion).cells(self.place[data.codes], self.n_parts)
+
+    @staticmethod
+    def blocks(data: FairData, notion: Notion) -> Blocks:
+        """Blocks of the rows."""
+        return notion.blocks(data.y.numpy(), data.order, data.strata)

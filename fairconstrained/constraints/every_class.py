@@ -99,15 +99,9 @@ def _order(data: FairData, number: int) -> np.ndarray:
 def _against_others(data: FairData, number: int) -> FairData:
     """The rows as data of two classes, of which the positive one is that of the number; without features."""
     order = _order(data, number)
-    rows = torch.from_numpy(order)
-    return replace(
-        data,
-        X=np.empty((data.n_samples, 0)),
-        y=torch.where(data.y[rows] == number, 1.0, -1.0).to(data.y.dtype),
-        weights=data.weights[rows],
-        order=data.order[order],
-        clusters=None if data.clusters is None else data.clusters[order],
-    )
+    of_two = replace(data, X=np.empty((data.n_samples, 0))).at(order, data.weights[torch.from_numpy(order)])
+    signs = torch.where(of_two.y == number, 1.0, -1.0).to(of_two.y.dtype)
+    return replace(of_two, y=signs, codes=data.codes)  # rows move within their groups
 
 
 def _margins(scores: Tensor, width: float) -> Tensor:
@@ -125,16 +119,6 @@ def _margins(scores: Tensor, width: float) -> Tensor:
     of_all = torch.exp((scores - largest[:, :1]) / width)
     rest = torch.where(is_best, of_others, of_all.sum(dim=1, keepdim=True) - of_all)
     return margins - width * torch.log(rest)
-
-
-def _largest(name: str) -> Any:
-    """Method of scores that returns the largest of the classes' values, None where they have none, NaN where one is."""
-
-    def value(self: BoundEveryClass, scores: np.ndarray) -> float | None:
-        found = [getattr(inner, name)(own) for inner, own in self._with_margins(scores)]
-        return None if any(v is None for v in found) else float(np.max(found))
-
-    return value
 
 
 def _common(name: str) -> Any:
@@ -203,9 +187,9 @@ class BoundEveryClass(BoundConstraint, FullBatch):
     compares = _common("compares")
     compared_as = _common("compared_as")
 
-    exact = _largest("exact")
-    metric = _largest("metric")
-    of_decisions = _largest("of_decisions")
+    excess = _common("excess")
+    tightened = _common("tightened")
+    sees_cells_only = _common("sees_cells_only")
 
     with_restoring_slopes = _changed("with_restoring_slopes")
     with_logistic_slopes = _changed("with_logistic_slopes")
@@ -213,6 +197,24 @@ class BoundEveryClass(BoundConstraint, FullBatch):
     @override
     def with_kappa(self, kappa: float) -> Self:
         return replace(self, kappa=kappa, inner=tuple(inner.with_kappa(kappa) for inner in self.inner))
+
+    @override
+    def exact(self, scores: np.ndarray) -> float:
+        return max(inner.exact(own) for inner, own in self._with_margins(scores))
+
+    @override
+    def metric(self, scores: np.ndarray) -> float:
+        """The metric of the class that is furthest beyond the bound, NaN where that of one is."""
+        return self._worst(list(self.class_values(scores).values()))
+
+    @override
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        found = [inner.of_decisions(own) for inner, own in self._with_margins(scores)]
+        values = [value for value in found if value is not None]
+        return self._worst(values) if values else None
+
+    def _worst(self, values: list[float]) -> float:
+        return float(values[int(np.argmax(self.excess(np.array(values))))])
 
     @property
     @override

@@ -1,100 +1,28 @@
-"""Bounds on the gaps between the groups' means of a function of the rows, such as a loss or a rate."""
+"""Bounds on what a rule makes of the groups' means of a function of the rows, such as a loss or a rate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from typing_extensions import override
 
+from fairconstrained.constraints._comparisons import Comparisons
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFunction, RowFunction
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
 from fairconstrained.groups import cell_sums
-from fairconstrained.metrics.cell_means import (
-    Notion,
-    aggregated_gap,
-    blocks_of,
-    gaps_of_means,
-    mean_by_cell,
-    signed_means,
-)
+from fairconstrained.metrics.cell_means import Notion, mean_by_cell
 
-__all__ = ["BoundMeanGaps", "Comparisons"]
+__all__ = ["BoundMeanGaps"]
 
-#: Groups up to which every pair is a component. More of them are kept within kappa / 2 of a common centre, which is
-#: the same and takes two components for a group.
-FEW_GROUPS = 8
 #: Fields that are kept from one mini-batch to the next where the groups of the rows are the same.
 _OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
 #: Other fields that are kept once they are computed.
-_OF_ROWS = ("_block_shares", "_cell_sizes")
-#: Entries up to which tables are dense.
-_SMALL = 10_000
-
-
-class Comparisons(NamedTuple):
-    """Tables of the mean losses that the components compare; components are linear in them.
-
-    Attributes
-    ----------
-    cells : ndarray or csr_array of shape (n_components, n_cells)
-        Coefficients of the cells' mean losses.
-    blocks : ndarray of shape (n_components, n_blocks)
-        Coefficients of the mean losses of all rows in the blocks.
-    aux : ndarray of shape (n_components, n_aux)
-        Coefficients of the centres.
-    names : tuple of str
-        Names of the components.
-    share : float
-        Largest allowed value of a component, as a share of ``kappa``.
-    averaged : bool
-        Whether the only component is the mean of these.
-    """
-
-    cells: Any
-    blocks: np.ndarray
-    aux: np.ndarray
-    names: tuple[str, ...]
-    share: float
-    averaged: bool
-
-    @classmethod
-    def of(cls, compared: ComparedGroups, notion: Notion, bounded: bool) -> Self:
-        """Compare every pair of groups, or every group with all rows or the centre; both ways, for each sign."""
-        labels, n_signs, reference = compared.labels, len(notion.signs), notion.reference
-        n_groups = len(labels)
-        groups = np.arange(n_groups if bounded and compared.differ(notion) else 0)
-        kind = "pairs" if reference == "pairwise" and groups.size <= FEW_GROUPS else reference
-        if kind == "pairs":
-            first, second = np.array(list(permutations(groups, 2)), dtype=int).reshape(-1, 2).T
-        else:
-            other = np.full(groups.size, n_groups)
-            first, second = np.append(groups, other), np.append(other, groups)
-        if reference == "excess":
-            first, second = groups, other
-        ends = sp.csr_array(
-            (np.repeat([1.0, -1.0], first.size), (np.tile(np.arange(first.size), 2), np.append(first, second))),
-            shape=(first.size, n_groups + 1),
-        )
-        cells, last = sp.kron(notion.signs, ends[:, :n_groups], format="csr"), ends[:, [n_groups]].toarray()
-        nothing = np.empty((cells.shape[0], 0))
-        names = (*labels, "centre" if kind == "pairwise" else "all")
-        pairs = list(zip(first.tolist(), second.tolist(), strict=True))
-        against_all = kind in ("overall", "excess")
-        return cls(
-            cells=cells.toarray() if cells.shape[0] * cells.shape[1] <= _SMALL else sp.csr_array(cells),
-            blocks=np.kron(notion.signs, last) if against_all else nothing,
-            aux=np.kron(np.eye(n_signs), last) if kind == "pairwise" else nothing,
-            names=tuple(f"[{names[a]} - {names[b]}{which}]" for which in notion.sign_names for a, b in pairs),
-            share=0.5 if kind == "pairwise" else 1.0,
-            averaged=notion.agg == "mean" and groups.size > 0,
-        )
+_OF_ROWS = ("_block_shares", "_cell_sizes", "_is_hit", "_labels")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,12 +38,15 @@ class BoundMeanGaps(BoundRowFunction):
     comparisons : Comparisons
     limit : float
         The largest share of a cell that one row may have.
+    units : ndarray of shape (n_components,), or 1
+        Numbers that the components are divided by: of ratios, the largest mean at the scores of the last refinement.
     """
 
     notion: Notion
     groups: ComparedGroups
     comparisons: Comparisons
     limit: float = 1.0
+    units: Any = 1.0
 
     @classmethod
     def of(
@@ -127,6 +58,7 @@ class BoundMeanGaps(BoundRowFunction):
         notion: Notion,
         function: RowFunction,
         tolerance: float = TOLERANCE,
+        **fields: Any,
     ) -> Self:
         """Bind a constraint that has ``kappa`` and the parameters that choose the compared groups."""
         limits = GroupLimits.of(constraint, kappa, counts_rows=function.is_step)
@@ -141,6 +73,7 @@ class BoundMeanGaps(BoundRowFunction):
             groups=groups,
             comparisons=Comparisons.of(groups, notion, bounded=constraint.kappa is not None),
             limit=limits.share,
+            **fields,
         )
 
     @property
@@ -188,7 +121,7 @@ class BoundMeanGaps(BoundRowFunction):
         """Return the middle of the groups' means for every centre."""
         if not self.n_aux:
             return np.empty(0)  # there may be no group at all
-        signed = signed_means(self.means(scores), self.notion)
+        signed = self.notion.signed(self.means(scores))
         return (signed.max(axis=1) + signed.min(axis=1)) / 2
 
     @override
@@ -199,10 +132,33 @@ class BoundMeanGaps(BoundRowFunction):
     def metric_of_values(self, values: np.ndarray) -> float:
         if not self.compares:
             return np.nan
-        return self._gap_of_means(self._exact_means(values), self._block_shares @ values)
+        return float(self.notion.values(self._exact_means(values), self._exact_overall(values)))
 
-    def _gap_of_means(self, means: np.ndarray, overall: np.ndarray) -> float:
-        return aggregated_gap(gaps_of_means(means, overall, self.notion), means, self.notion)
+    @override
+    def excess(self, values: Any) -> Any:
+        return self.kappa - values if self.notion.rule.is_floor else super().excess(values)
+
+    @override
+    def tightened(self, margin: float) -> float:
+        return self.kappa + margin if self.notion.rule.is_floor else super().tightened(margin)
+
+    @property
+    @override
+    def sees_cells_only(self) -> bool:
+        return self.notion.sees_cells_only
+
+    @override
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        if not self.comparisons.form.is_relative:
+            return super().refined(scores, blur=blur, margin=margin)
+        largest = np.nan_to_num(self.notion.signed(self.means(scores))).max(axis=1, initial=0.0)
+        relative = replace(self, units=np.maximum(largest, self._least_unit)[self.comparisons.signs])
+        return super(BoundMeanGaps, relative).refined(scores, blur=blur, margin=margin)
+
+    @property
+    def _least_unit(self) -> float:
+        """A mean below which groups are not told apart: what one row makes of it."""
+        return float(self.compared_cells().steps.max(initial=TOLERANCE))
 
     def means(self, scores: np.ndarray) -> np.ndarray:
         """Return the exact mean of every cell; ndarray of shape (n_blocks, n_groups)."""
@@ -211,11 +167,14 @@ class BoundMeanGaps(BoundRowFunction):
     def _exact_means(self, values: np.ndarray) -> np.ndarray:
         return mean_by_cell(values, self._cells, self.data.weights.numpy(), self._shape, self.groups.unions)
 
+    def _exact_overall(self, values: np.ndarray) -> np.ndarray:
+        return self._block_shares @ values
+
     @override
     def on(self, data: FairData) -> Self:
         moved = object.__new__(type(self))  # `replace` would take as long as a layer of a small network
         same = self.notion.targets is None and data.codes is self.data.codes and data.weights is self.data.weights
-        left = _OF_ROWS if same else _OF_GROUPS + _OF_ROWS
+        left = _OF_ROWS if same and self.notion.sees_cells_only else _OF_GROUPS + _OF_ROWS
         known = self.__dict__ | {"data": data}
         for name in left:
             known.pop(name, None)
@@ -225,17 +184,18 @@ class BoundMeanGaps(BoundRowFunction):
     def of_losses(self, losses: np.ndarray, aux: np.ndarray) -> np.ndarray:
         """Implement `RowLosses.of_losses`: the gaps minus their bounds."""
         table = self.comparisons
-        values = table.cells @ (self._totals(self._weights * losses) / self._mass)
+        means, overall = self._linear_means(losses)
+        values = self._coefficients @ means
         if table.blocks.size:
-            values += table.blocks @ (self._block_shares @ losses)
+            values += table.blocks @ overall
         if table.aux.size:
             values += table.aux @ aux
         if self._absent is not None:
             values[self._absent] = 0.0
         if table.averaged:
             values = values.mean(keepdims=True)
-        values -= max(self.kappa - self.margin, 0.0) * table.share
-        return values + self.correction
+        values -= table.limit(self._tight_kappa)
+        return values / self.units + self.correction
 
     @override
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -244,16 +204,28 @@ class BoundMeanGaps(BoundRowFunction):
             multipliers = np.full(len(table.names), multipliers[0] / len(table.names))
         if self._absent is not None:
             multipliers = np.where(self._absent, 0.0, multipliers)
-        slopes = multipliers @ table.cells / self._mass
-        if self._members is not None:
-            slopes = (slopes.reshape(self._shape[0], -1) @ self._members).ravel()
-        padded = np.zeros(slopes.size + 1)  # the last cell is of the rows in none
-        padded[:-1] = slopes
-        weights = padded[self._cells]
-        weights *= self._weights
-        if table.blocks.size:
-            weights += (multipliers @ table.blocks) @ self._block_shares
+        multipliers = multipliers / self.units
+        weights = self._pulled_back(multipliers @ self._coefficients, multipliers @ table.blocks)
         return weights, multipliers @ table.aux
+
+    def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Means of the cells and of the blocks, as functions that are linear in the losses."""
+        overall = self._block_shares @ losses if self.comparisons.blocks.size else np.empty(0)
+        return self._totals(self._weights * losses) / self._mass, overall
+
+    def _pulled_back(self, cells: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+        """Slopes in the losses of the rows, from those in the means; ndarray of shape (n_samples,)."""
+        weights = self._of_rows(cells / self._mass)
+        weights *= self._weights
+        if blocks.size:
+            weights += blocks @ self._block_shares
+        return weights
+
+    def _of_rows(self, of_cells: np.ndarray) -> np.ndarray:
+        """Sum of the numbers of the cells that each row is in; ndarray of shape (n_samples,)."""
+        if self._members is not None:
+            of_cells = (of_cells.reshape(self._shape[0], -1) @ self._members).ravel()
+        return np.append(of_cells, 0.0)[self._cells]  # the last cell is of the rows in none
 
     def _totals(self, of_rows: np.ndarray | None) -> np.ndarray:
         """Return the sum (for None, the number) of the rows of every cell, block by block; shape (n_cells,)."""
@@ -275,6 +247,15 @@ class BoundMeanGaps(BoundRowFunction):
     def _weights(self) -> np.ndarray:
         return self.data.weights.numpy()
 
+    @property
+    def _tight_kappa(self) -> float:
+        """``kappa`` less the margin."""
+        return self.tightened(self.margin)
+
+    @cached_property
+    def _coefficients(self) -> Any:
+        return self.comparisons.cells(self._tight_kappa)
+
     @cached_property
     def _cells(self) -> np.ndarray:
         return self.groups.cells(self.data, self.notion)
@@ -289,7 +270,7 @@ class BoundMeanGaps(BoundRowFunction):
     @cached_property
     def _block_shares(self) -> np.ndarray:
         """Weights that sum to one in every block, zero elsewhere; ndarray of shape (n_blocks, n_samples)."""
-        weights = self.data.weights.numpy() * blocks_of(self.data.y.numpy(), self.notion)
+        weights = self.data.weights.numpy() * self.groups.blocks(self.data, self.notion).members
         totals = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
 
@@ -299,4 +280,4 @@ class BoundMeanGaps(BoundRowFunction):
         counts = self._totals(None)
         if counts.all():
             return None
-        return abs(self.comparisons.cells) @ (counts == 0) > 0
+        return (abs(self.comparisons.first) + abs(self.comparisons.second)) @ (counts == 0) > 0

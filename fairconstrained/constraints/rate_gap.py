@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -12,6 +11,7 @@ from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._decision_rates import BoundDecisionRates
 from fairconstrained.constraints._row_functions import RATE_FUNCTIONS
 from fairconstrained.constraints.base import check_bound, check_kappa
 from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
@@ -20,7 +20,7 @@ from fairconstrained.constraints.equal_opportunity import EqualOpportunity
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
 from fairconstrained.data import FairData
 from fairconstrained.metrics import rate_gap
-from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, by_group, rate_notion
+from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES, rate_notion
 
 __all__ = ["RateGap"]
 
@@ -88,7 +88,7 @@ class RateGap(ComparesGroups):
             notion = notion._replace(agg="mean")
         kappa = check_bound(self.kappa) if self.rate == "hinge" else check_kappa(self.kappa)
         function = RATE_FUNCTIONS[self.rate]
-        bound_class = BoundIndicatorGaps if function.is_step else BoundMeanGaps
+        bound_class = BoundDecisionRates if function.is_step else BoundMeanGaps
         return bound_class.of(self, data, kappa, self.constraint, notion, function)
 
     @override
@@ -115,28 +115,3 @@ class RateGap(ComparesGroups):
             on_empty="nan",
             **options,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class BoundIndicatorGaps(BoundMeanGaps):
-    """Gaps between shares of positive scores, with sigmoids for their slopes."""
-
-    @property
-    def granularity(self) -> float:
-        """Largest share of a cell that one row stands for."""
-        return float(self.compared_cells().steps.max(initial=0.0))
-
-    @override
-    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        n_blocks, n_parts = self._shape
-        highest_first = np.argsort(-scores, kind="stable")
-        n_above = np.searchsorted(-scores[highest_first], -cuts)
-        numbers = np.arange(1, scores.size + 1)
-        by_cell = np.zeros((scores.size + 1, n_blocks * n_parts + 1))
-        by_cell[numbers, self._cells[highest_first]] = self.data.weights.numpy()[highest_first]
-        by_block = np.zeros((scores.size + 1, n_blocks))
-        by_block[numbers] = self._block_shares[:, highest_first].T
-        totals, overall = (np.cumsum(added, axis=0)[n_above] for added in (by_cell[:, :-1], by_block))
-        mass = self._mass.reshape(n_blocks, -1)
-        means = (by_group(total.reshape(self._shape), self.groups.unions) / mass for total in totals)
-        return np.array([self._gap_of_means(of_cut, whole) for of_cut, whole in zip(means, overall, strict=True)])

@@ -69,7 +69,7 @@ class _Estimated:
 
     def excess(self, problem: Problem) -> np.ndarray:
         """Excess of every estimate over ``kappa``, where that bounds the metric; ndarray of shape (n_constraints,)."""
-        return np.array([self.gaps[c.name].estimate - c.kappa if c.bounds_metric else 0.0 for c in problem.constraints])
+        return np.array([c.excess(self.gaps[c.name].estimate) if c.bounds_metric else 0.0 for c in problem.constraints])
 
 
 @with_parameters
@@ -165,7 +165,7 @@ class TellsNewRows(BoundsNewRows):
             gap = self.new_row_gaps_.get(constraint.name)
             if gap is not None and constraint.bounds_metric:
                 noise = 2 * gap.standard_error if self.promise == "training" else 0.0
-                if gap.estimate - constraint.kappa > constraint.granularity + noise:
+                if constraint.excess(gap.estimate) > constraint.granularity + noise:
                     yield constraint, gap
 
     def _promised_excess(self, problem: Problem, scores: np.ndarray) -> dict[str, float]:
@@ -173,8 +173,8 @@ class TellsNewRows(BoundsNewRows):
         excess = {c.name: c.exact(scores) for c in problem.constraints}
         if self.promise == "training":
             return excess
-        bounded = {c.name: c.kappa for c in problem.constraints if c.bounds_metric and c.name in self.new_row_gaps_}
-        return excess | {name: self.new_row_gaps_[name].estimate - kappa for name, kappa in bounded.items()}
+        bounded = [c for c in problem.constraints if c.bounds_metric and c.name in self.new_row_gaps_]
+        return excess | {c.name: c.excess(self.new_row_gaps_[c.name].estimate) for c in bounded}
 
     def _solved_for_new_rows(
         self, solver: Solver, problem: Problem, starts: Sequence[Start | None], seed: int

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from fairconstrained.constraints import BoundConstraint, Constraint, RateGap
+from fairconstrained.constraints import BoundConstraint, Constraint, GroupRates, RateGap
 from fairconstrained.constraints.compared_groups import AUTO
+from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
@@ -75,7 +76,14 @@ class RateParityClassifier(
         - "equal_opportunity": those among the positive rows;
         - "equalized_odds": those among the positive rows, and those among the negative ones;
         - "intersectional": the rate of every group and that of all rows. For a hinge, which is a loss, only the excess
-          of a group over all rows is bounded.
+          of a group over all rows is bounded;
+        - "predictive_equality", the false positive rates; "error_rate_parity" (or "accuracy_parity"), the shares of
+          wrong predictions; "predictive_parity", the shares of positives among positive predictions;
+        - "demographic_parity_ratio", "equal_opportunity_ratio", "equalized_odds_ratio", "predictive_equality_ratio",
+          "error_rate_ratio", "accuracy_ratio", "predictive_parity_ratio": the smaller of two groups' rates is at least
+          ``1 - kappa`` times the larger; the four-fifths rule is "demographic_parity_ratio" with ``kappa=0.2``;
+        - "conditional_parity" (or "conditional"): the rates within each of the ``strata`` that are passed to `fit`;
+        - "bounded_group_loss": every group's mean log loss is at most ``kappa``.
 
         Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
         then their own parameters count, and ``kappa``, ``rate``, ``agg`` and ``min_group_size`` are ignored.
@@ -151,7 +159,7 @@ class RateParityClassifier(
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
 
     threshold: ClassVar[float] = 0.0
-    _constraint_names = tuple(RATE_NOTIONS)
+    _constraint_names = (*RATE_NOTIONS, *NAMED_RATES)
     _takes_overlapping_groups: ClassVar[bool] = True
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
 
@@ -167,8 +175,15 @@ class RateParityClassifier(
         return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 
     def _constraint_named(self, name: str) -> Constraint:
-        own = ("kappa", "rate", "agg", "min_group_size", "small_groups")
-        return RateGap(constraint=name, **{option: getattr(self, option) for option in own})
+        shared = {option: getattr(self, option) for option in ("kappa", "min_group_size", "small_groups")}
+        if name in RATE_NOTIONS:
+            return RateGap(constraint=name, rate=self.rate, agg=self.agg, **shared)
+        if (self.rate, self.agg) != ("indicator", "max"):
+            raise ValueError(
+                f"constraint={name!r} has a rate of its own; leave rate='indicator' and agg='max', or give a "
+                "GroupRates."
+            )
+        return GroupRates(**NAMED_RATES[name], **shared)
 
     def _constraints_choose_groups(self) -> bool:
         return isinstance(self.constraint, str)

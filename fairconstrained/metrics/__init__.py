@@ -14,7 +14,21 @@ from fairconstrained.metrics.auc import (
     intra_group_auc_gap,
     partial_group_auc_gap,
 )
+from fairconstrained.metrics.decision_rates import (
+    accuracy_ratio_gap,
+    conditional_parity_gap,
+    demographic_parity_ratio_gap,
+    equal_opportunity_ratio_gap,
+    equalized_odds_ratio_gap,
+    error_rate_parity_gap,
+    error_rate_ratio_gap,
+    predictive_equality_gap,
+    predictive_equality_ratio_gap,
+    predictive_parity_gap,
+    predictive_parity_ratio_gap,
+)
 from fairconstrained.metrics.group_means import loss_parity_gap, rate_gap
+from fairconstrained.metrics.group_rates import group_rates
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.partial import (
     granularity,
@@ -44,11 +58,19 @@ __all__ = [
     "METRICS",
     "MetricInfo",
     "PercentileIntervals",
+    "accuracy_ratio_gap",
     "bpsn_bnsp_gap",
+    "conditional_parity_gap",
+    "demographic_parity_ratio_gap",
     "equal_opportunity_gap",
+    "equal_opportunity_ratio_gap",
+    "equalized_odds_ratio_gap",
+    "error_rate_parity_gap",
+    "error_rate_ratio_gap",
     "find_metric",
     "granularity",
     "group_auc_gap",
+    "group_rates",
     "inaccuracy",
     "independence_gap",
     "inter_group_auc_gap",
@@ -65,6 +87,10 @@ __all__ = [
     "partial_group_auc_gap",
     "partial_statistical_parity_gap",
     "positive_equality_gap",
+    "predictive_equality_gap",
+    "predictive_equality_ratio_gap",
+    "predictive_parity_gap",
+    "predictive_parity_ratio_gap",
     "rate_gap",
     "register",
     "score_curve",

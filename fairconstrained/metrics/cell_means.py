@@ -1,35 +1,31 @@
-"""Means of a function of the rows in groups, such as a loss, and what tells how far apart they are."""
+"""Means of a function of the rows in groups, such as a loss, and the number that a rule makes of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
-from fairconstrained.groups import Unions, cell_sums
-from fairconstrained.metrics.rates import AGGREGATES, Aggregate, AggregateLabels, aggregate_pairs
+from fairconstrained.groups import Strata, Unions, cell_sums
+from fairconstrained.metrics.rates import AggregateLabels
+from fairconstrained.metrics.rules import RULES, Reference, Rule
 
 __all__ = [
     "LOSS_NOTIONS",
     "RATES",
     "RATE_NOTIONS",
+    "ROW_FUNCTIONS",
     "ROW_LOSSES",
+    "Blocks",
     "Notion",
     "Reference",
-    "aggregated_gap",
-    "blocks_of",
     "by_group",
-    "cells_of",
-    "gaps_of_means",
     "mean_by_cell",
     "rate_notion",
-    "signed_means",
 ]
-
-Reference = Literal["pairwise", "overall", "excess"]
 
 #: Losses of a row, of its score and its target (-1 or +1).
 ROW_LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
@@ -38,12 +34,51 @@ ROW_LOSSES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "absolute": lambda s, y: np.abs(s - y),
     "squared": lambda s, y: (s - y) ** 2 / 2,
 }
-#: Rates of positive predictions, of the same two.
-RATES: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
+#: Functions of the same two whose means are rates of groups: decisions, labels, probabilities, scores and losses.
+ROW_FUNCTIONS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "indicator": lambda s, y: (s > 0).astype(float),
+    "negative": lambda s, y: (s <= 0).astype(float),
+    "correct": lambda s, y: ((s > 0) == (y > 0)).astype(float),
+    "error": lambda s, y: ((s > 0) != (y > 0)).astype(float),
+    "positive_label": lambda s, y: (y > 0).astype(float),
+    "negative_label": lambda s, y: (y <= 0).astype(float),
     "sigmoid": lambda s, y: expit(s),
-    "hinge": ROW_LOSSES["hinge"],
+    "score": lambda s, y: s,
+    **ROW_LOSSES,
 }
+#: Those that are rates of positive predictions, or surrogates of it.
+RATES = {name: ROW_FUNCTIONS[name] for name in ("indicator", "sigmoid", "hinge")}
+
+
+class Blocks(NamedTuple):
+    """Disjoint blocks of rows, within which groups are compared.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        Block of every row; ``n_blocks`` for rows in none.
+    n_blocks : int
+    """
+
+    codes: np.ndarray
+    n_blocks: int
+
+    @property
+    def members(self) -> np.ndarray:
+        """Whether each row is in each block; boolean ndarray of shape (n_blocks, n_samples)."""
+        return self.codes == np.arange(self.n_blocks)[:, None]
+
+    def cells(self, parts: np.ndarray, n_parts: int) -> np.ndarray:
+        """Cell of every row, the parts of the first block first; those in none come last. Shape (n_samples,).
+
+        Parameters
+        ----------
+        parts : ndarray of shape (n_samples,)
+            Part of every row, in ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
+        n_parts : int
+        """
+        takes_part = (parts < n_parts) & (self.codes < self.n_blocks)
+        return np.where(takes_part, self.codes * n_parts + parts, self.n_blocks * n_parts)
 
 
 class Notion(NamedTuple):
@@ -53,23 +88,46 @@ class Notion(NamedTuple):
     ----------
     targets : tuple of float or None
         The means of the rows of each of these targets are compared. None: of all rows.
-    reference : {"pairwise", "overall", "excess"}
-        Means that a group's mean is compared with, where the user does not choose.
+    reference : {"pairwise", "overall", "excess", "ratio", "floor", "ceiling"}
+        Rule by which the means of a group are compared, see `fairconstrained.metrics.rules`.
     agg : {"max", "mean"}
         Aggregate of the gaps of the groups.
     agg_labels : {"max", "sum"}
         Aggregate, over the targets, of the gaps of two groups.
+    strata : tuple of str or None
+        Names of the strata; groups are compared within each of them. None: there is one.
+    mask : ndarray of bool or None
+        Rows that are compared, in the order of the rows that the caller gave. None: all.
     """
 
     targets: tuple[float, ...] | None = None
     reference: Reference = "pairwise"
-    agg: Aggregate = "max"
+    agg: str = "max"
     agg_labels: AggregateLabels = "max"
+    strata: tuple[str, ...] | None = None
+    mask: np.ndarray | None = None
+
+    @property
+    def rule(self) -> Rule:
+        """Rule by which groups are compared."""
+        return RULES[self.reference]
 
     @property
     def n_blocks(self) -> int:
-        """Blocks of rows whose means are compared: one for every target."""
-        return 1 if self.targets is None else len(self.targets)
+        """Blocks of rows whose means are compared: one for every target in every stratum."""
+        return len(self.block_names)
+
+    @property
+    def block_names(self) -> list[str]:
+        """Names of the blocks behind that of a group, the targets of the first stratum first."""
+        targets = [""] if self.targets is None else [f", y={target:+g}" for target in self.targets]
+        strata = [""] if self.strata is None else [f", {stratum}" for stratum in self.strata]
+        return [target + stratum for stratum in strata for target in targets]
+
+    @property
+    def sees_cells_only(self) -> bool:
+        """Whether rows of one group and target are all in one block."""
+        return self.strata is None and self.mask is None
 
     @property
     def signs(self) -> np.ndarray:
@@ -85,9 +143,52 @@ class Notion(NamedTuple):
     @property
     def sign_names(self) -> list[str]:
         """Return the suffixes of the sums, behind the names of two groups."""
-        if self.targets is None or self.n_blocks == 1:
+        if self.n_blocks == 1:
             return [""]
-        return [", sum", ", difference"] if self.agg_labels == "sum" else [f", y={y:+g}" for y in self.targets]
+        return [", sum", ", difference"] if self.agg_labels == "sum" else self.block_names
+
+    def blocks(self, targets: np.ndarray, order: np.ndarray | None = None, strata: Strata | None = None) -> Blocks:
+        """Blocks of the rows.
+
+        Parameters
+        ----------
+        targets : ndarray of shape (n_samples,)
+        order : ndarray of shape (n_samples,), optional
+            Numbers of the rows among those that the caller gave; None: as they come.
+        strata : Strata, optional
+            Strata of the rows, where groups are compared within them.
+        """
+        n_targets = 1 if self.targets is None else len(self.targets)
+        codes = np.zeros(targets.size, dtype=np.int64)
+        takes_part = np.ones(targets.size, dtype=bool)
+        if self.targets is not None:
+            is_target = targets == np.array(self.targets)[:, None]
+            codes, takes_part = is_target.argmax(axis=0), is_target.any(axis=0)
+        if self.strata is not None:
+            assert strata is not None  # those who name strata have them
+            codes = strata.codes * n_targets + codes
+        if self.mask is not None:
+            takes_part = takes_part & (self.mask if order is None else self.mask[order])
+        return Blocks(np.where(takes_part, codes, self.n_blocks), self.n_blocks)
+
+    def signed(self, means: np.ndarray) -> np.ndarray:
+        """The sums over the blocks that the rule compares; (..., n_signs, n_groups) from (..., n_blocks, n_groups)."""
+        return self.signs @ means
+
+    def gaps(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        """Return the number of every group that the rule compares; ndarray of shape (..., n_groups).
+
+        Parameters
+        ----------
+        means : ndarray of shape (..., n_blocks, n_groups)
+        overall : ndarray of shape (..., n_blocks)
+            Means of all rows.
+        """
+        return self.rule.by_group(self.signed(means), overall @ self.signs.T)
+
+    def values(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        """Return the one number that is bounded, of shape (...); see `gaps`."""
+        return self.rule.value(self.signed(means), overall @ self.signs.T, self.agg)
 
 
 #: Table 1 of the paper on stochastic approximation, whose "equalized_odds" takes the sum over the labels.
@@ -98,33 +199,6 @@ LOSS_NOTIONS: dict[str, Notion] = {
 }
 #: Eqs. 15, 17 and 18 of the paper on proximal-perturbed Lagrangians.
 RATE_NOTIONS: dict[str, Notion] = LOSS_NOTIONS | {"intersectional": Notion(reference="overall")}
-
-
-def blocks_of(targets: np.ndarray, notion: Notion) -> np.ndarray:
-    """Return whether each row is in each block; boolean ndarray of shape (n_blocks, n_samples)."""
-    if notion.targets is None:
-        return np.ones((1, targets.size), dtype=bool)
-    return targets == np.array(notion.targets)[:, None]
-
-
-def cells_of(parts: np.ndarray, n_parts: int, targets: np.ndarray, notion: Notion) -> np.ndarray:
-    """Cell of every row, the parts of the first block first; those in none come last. Shape (n_samples,).
-
-    Parameters
-    ----------
-    parts : ndarray of shape (n_samples,)
-        Part of every row, in ``0 .. n_parts``; rows of part ``n_parts`` are in no cell.
-    n_parts : int
-    targets : ndarray of shape (n_samples,)
-    notion : Notion
-    """
-    if notion.targets is None:
-        return parts  # those left out have the number that follows already
-    cells = np.full(parts.size, n_parts * len(notion.targets))
-    for block, rows in enumerate(blocks_of(targets, notion)):
-        chosen = rows & (parts < n_parts)
-        cells[chosen] = block * n_parts + parts[chosen]
-    return cells
 
 
 def rate_notion(constraint: str, rate: str) -> Notion:
@@ -158,45 +232,3 @@ def mean_by_cell(
 def by_group(sums: np.ndarray, unions: Unions | None) -> np.ndarray:
     """Sums over the groups from sums over the parts, of shape (n_blocks, n_parts)."""
     return sums if unions is None else (unions.members @ sums.T).T
-
-
-def signed_means(means: np.ndarray, notion: Notion) -> np.ndarray:
-    """The sums over the blocks whose ranges are gaps; ndarray of shape (n_signs, n_groups).
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_blocks, n_groups)
-    notion : Notion
-    """
-    return notion.signs @ means
-
-
-def gaps_of_means(means: np.ndarray, overall: np.ndarray, notion: Notion) -> np.ndarray:
-    """Return the gap of every group to the group it differs from most, or to all rows; shape (n_groups,).
-
-    The sum of the absolute differences of two groups over the blocks is the largest difference of their signed sums,
-    so that no pair of groups has to be formed.
-
-    Parameters
-    ----------
-    means : ndarray of shape (n_blocks, n_groups)
-    overall : ndarray of shape (n_blocks,)
-        Means of all rows.
-    notion : Notion
-        The reference "excess" takes the mean of a group minus that of all rows, which is negative if the group's is
-        lower.
-    """
-    signed = signed_means(means, notion)
-    if notion.reference == "pairwise":
-        above, below = signed - signed.min(axis=1, keepdims=True), signed.max(axis=1, keepdims=True) - signed
-        return np.maximum(above, below).max(axis=0)
-    differences = signed - (notion.signs @ overall)[:, None]
-    return (np.abs(differences) if notion.reference == "overall" else differences).max(axis=0)
-
-
-def aggregated_gap(gaps: np.ndarray, means: np.ndarray, notion: Notion) -> float:
-    """Return the groups' gaps as one number; the mean of pairwise ones visits every pair."""
-    if notion.agg == "max" or notion.reference != "pairwise":
-        return float(AGGREGATES[notion.agg](gaps))
-    signed = signed_means(means, notion)
-    return aggregate_pairs(np.abs(signed[:, :, None] - signed[:, None, :]).max(axis=0), notion.agg)

@@ -22,7 +22,18 @@ from typing_extensions import override
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 
-__all__ = ["AUCGaps", "Contrast", "OneCell", "OverallGaps", "PairGaps", "ParityPairs", "RankGaps", "counted"]
+__all__ = [
+    "AUCGaps",
+    "Contrast",
+    "LargestCell",
+    "OneCell",
+    "OverallGaps",
+    "PairGaps",
+    "ParityPairs",
+    "RankGaps",
+    "RatioGaps",
+    "counted",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,6 +186,42 @@ class ParityPairs(Contrast):
     def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
         values = upper[..., :, None] + self.beta * (1 - lower[..., None, :])
         return _largest(values[..., ~np.eye(self.n_groups, dtype=bool)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioGaps(Contrast):
+    """One minus the ratio of the smaller rate of two groups to the larger one.
+
+    The ends of both rates bound the ratio: the lower end of one over the upper end of the other.
+    """
+
+    @override
+    def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            shortfall = 1 - lower[..., :, None] / upper[..., None, :]
+        shortfall = np.nan_to_num(shortfall, nan=1.0)  # where nothing is known of a rate but that it is zero
+        return _largest(shortfall[..., ~np.eye(self.n_groups, dtype=bool)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestCell(Contrast):
+    """The largest rate or mean of any group in any block."""
+
+    item: ClassVar[str] = "group"
+
+    @property
+    def tails_of_one(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def n_items(self) -> int:
+        """Number of groups."""
+        return self.n_groups
+
+    @override
+    def bounds(self, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
+        return _largest(upper)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,19 +16,14 @@ from fairconstrained.metrics.cell_means import (
     ROW_LOSSES,
     Notion,
     Reference,
-    aggregated_gap,
-    blocks_of,
-    cells_of,
-    gaps_of_means,
-    mean_by_cell,
     rate_notion,
 )
 from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
 from fairconstrained.metrics.contrasts import Contrast, OverallGaps
+from fairconstrained.metrics.group_rates import Rate, ScoredRows
 from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
-    GroupedRows,
     OnEmpty,
     check_cells,
     check_groups,
@@ -74,7 +69,7 @@ def _compared(
     positive, _ = check_true_labels(rows.y_true)
     targets = np.where(positive, 1.0, -1.0)
     groups = check_groups(rows.sensitive_features, None, scores.size, overlapping=True).groups
-    blocks = blocks_of(targets, notion)
+    blocks = notion.blocks(targets).members
     names = ("all",) if notion.targets is None else tuple(_SIGN_NAMES[target] for target in notion.targets)
     with_overall = notion.reference != "pairwise"
     contrast: Contrast = gaps_of_pairs(rows, groups, len(blocks), notion.agg_labels)
@@ -172,8 +167,8 @@ def loss_parity_gap(
     check_option("agg", agg, AGGREGATES)
     check_option("agg_labels", agg_labels, OVER_LABELS)
     notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg, agg_labels=agg_labels)
-    rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
-    return rows.gap(ROW_LOSSES[loss], notion, on_empty, "loss", return_groups)
+    rows = ScoredRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    return _gap(rows, loss, notion, on_empty, "loss", return_groups)
 
 
 @register(
@@ -252,48 +247,18 @@ def rate_gap(
     check_option("constraint", constraint, RATE_NOTIONS)
     check_option("rate", rate, RATES)
     check_option("agg", agg, AGGREGATES)
-    rows = _Rows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
+    rows = ScoredRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
     notion = rate_notion(constraint, rate)._replace(agg=agg)
-    return rows.gap(RATES[rate], notion, on_empty, "rate", return_groups)
+    return _gap(rows, rate, notion, on_empty, "rate", return_groups)
 
 
-class _Rows(NamedTuple):
-    """Scores, labels as booleans with their names, and groups."""
-
-    scores: np.ndarray
-    positive: np.ndarray
-    names: tuple[str, str]
-    groups: GroupedRows
-
-    @classmethod
-    def of(cls, y_true: Any, y_score: Any, sensitive_features: Any, sample_weight: Any, pos_label: Any) -> Self:
-        """Validate what a user gave."""
-        scores = check_scores(y_score, y_true)
-        positive, names = check_true_labels(y_true, pos_label)
-        groups = check_groups(sensitive_features, sample_weight, scores.size, overlapping=True)
-        return cls(scores, positive, names, groups)
-
-    def gap(
-        self,
-        function: Callable[[np.ndarray, np.ndarray], np.ndarray],
-        notion: Notion,
-        on_empty: OnEmpty,
-        what: str,
-        return_groups: bool,
-    ) -> float | tuple[float, pd.DataFrame]:
-        """The gap between the means of a function of scores and targets, and perhaps the table by group."""
-        groups, targets = self.groups, np.where(self.positive, 1.0, -1.0)
-        values, blocks = function(self.scores, targets), blocks_of(targets, notion)
-        cells = cells_of(groups.codes, groups.n_parts, targets, notion)
-        means = mean_by_cell(values, cells, groups.weights, (len(blocks), groups.n_parts), groups.unions)
-        check_cells(means.T, self.positive, groups, self.names, on_empty)
-        shares = blocks * groups.weights
-        with np.errstate(invalid="ignore"):  # of a label there may be no rows at all
-            overall = shares @ values / shares.sum(axis=1)
-        gaps = gaps_of_means(means, overall, notion)
-        is_alone = groups.unions is None and groups.n_groups == 1
-        gap = 0.0 if is_alone else aggregated_gap(gaps, means, notion)
-        if not return_groups:
-            return gap
-        columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
-        return gap, groups.table(**dict(zip(columns, means, strict=True)), gap=gaps)
+def _gap(
+    rows: ScoredRows, function: str, notion: Notion, on_empty: OnEmpty, what: str, return_groups: bool
+) -> float | tuple[float, pd.DataFrame]:
+    """The gap between the groups' means of a function of the rows, and perhaps the table by group."""
+    found = rows.measured(Rate(function), notion)
+    check_cells(found.means.T, rows.positive, rows.groups, rows.names, on_empty)
+    if not return_groups:
+        return found.value
+    columns = [what] if notion.targets is None else [f"{what}_{_SIGN_NAMES[target]}" for target in notion.targets]
+    return found.value, rows.groups.table(**dict(zip(columns, found.means, strict=True)), gap=found.gaps)

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 #: Units of the metrics, in the order of a report.
-UNITS = ("rate", "AUC", "squared probability", "loss")
+UNITS = ("rate", "ratio", "AUC", "squared probability", "loss")
 #: Parameters that several metrics have, with the documentation that they share.
 _PARAMETERS = """Parameters
 ----------
@@ -104,7 +104,7 @@ class MetricInfo:
         One or two sentences for readers of a report, who need not know the field.
     label : str, default=""
         Name in figures; empty for the function's name with spaces.
-    unit : {"rate", "AUC", "loss", "squared probability"}, default="rate"
+    unit : {"rate", "ratio", "AUC", "loss", "squared probability"}, default="rate"
         Gaps of the same unit can be compared.
     aliases : tuple of str, default=()
         Other names of the same number. The function's name without "_gap" is one by itself.
@@ -137,7 +137,7 @@ class MetricInfo:
     title: str = ""
     description: str = ""
     label: str = ""
-    unit: Literal["rate", "AUC", "loss", "squared probability"] = "rate"
+    unit: Literal["rate", "ratio", "AUC", "loss", "squared probability"] = "rate"
     aliases: tuple[str, ...] = ()
     symbol: str = ""
     symbol_params: Mapping[str, Any] = field(default_factory=dict)

@@ -98,7 +98,7 @@ def _errors(rows: MetricRows) -> Comparison:
     title="Positive rate (demographic parity)",
     description="Difference between the shares of two groups that get a positive decision.",
     symbol="Ind",
-    aliases=("demographic_parity", "demographic_parity_difference"),
+    aliases=("demographic_parity", "demographic_parity_difference", "selection_rate_difference"),
     compared=CellRates(_selection),
 )
 def independence_gap(
@@ -206,7 +206,7 @@ def separation_gap(
     "predict",
     title="True positive rate (equal opportunity)",
     description="Difference between the shares of the positives of two groups that get a positive decision.",
-    aliases=("equal_opportunity_difference", "true_positive_rate_difference"),
+    aliases=("equal_opportunity_difference", "true_positive_rate_difference", "false_negative_rate_difference"),
     compared=CellRates(_among_positives),
     given=("group", "label"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -17,9 +18,15 @@ from fairconstrained.objectives._base import Loss
 __all__ = [
     "ROW_LOSS_OBJECTIVES",
     "Absolute",
+    "CorrectRate",
+    "DecisionRate",
+    "ErrorRate",
     "Hinge",
     "Logistic",
+    "NegativeRate",
     "PositiveRate",
+    "Scaled",
+    "Score",
     "Squared",
     "TruncatedLogistic",
     "ZeroOne",
@@ -211,8 +218,8 @@ class ZeroOne(Loss):
 
 
 @dataclass(frozen=True)
-class PositiveRate(Loss):
-    """``1 / (1 + exp(-s / width))``, a smooth surrogate of a positive prediction, whatever the target is.
+class DecisionRate(Loss):
+    """``1 / (1 + exp(-z s / width))``, a smooth surrogate of the event ``z s > 0`` that a decision makes true.
 
     Parameters
     ----------
@@ -222,22 +229,123 @@ class PositiveRate(Loss):
 
     width: float = 1.0
 
+    @abstractmethod
+    def signs(self, targets: Tensor) -> Tensor | float:
+        """The signs ``z`` of the rows: 1 where a positive decision is the event."""
+
     def with_blur(self, blur: float) -> Self:
         """Return it at the width at which its slope is a logistic distribution of this standard deviation."""
         return replace(self, width=blur / _DEVIATION)
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return torch.sigmoid(scores / self.width)
+        return torch.sigmoid(self.signs(targets) * scores / self.width)
 
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        rates = torch.sigmoid(scores / self.width)
-        return rates * (1 - rates) / self.width
+        signs = self.signs(targets)
+        rates = torch.sigmoid(signs * scores / self.width)
+        return signs * rates * (1 - rates) / self.width
 
+    @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Plus a parabola, see `ZeroOne.split`."""
-        return ZeroOne(self.width).split(scores, -torch.ones_like(scores))
+        return ZeroOne(self.width).split(scores, -self.signs(targets) * torch.ones_like(scores))
+
+
+@dataclass(frozen=True)
+class PositiveRate(DecisionRate):
+    """Share of positive decisions, whatever the targets are."""
+
+    @override
+    def signs(self, targets: Tensor) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class NegativeRate(DecisionRate):
+    """Share of negative decisions, whatever the targets are."""
+
+    @override
+    def signs(self, targets: Tensor) -> float:
+        return -1.0
+
+
+@dataclass(frozen=True)
+class CorrectRate(DecisionRate):
+    """Share of decisions that equal the label."""
+
+    @override
+    def signs(self, targets: Tensor) -> Tensor:
+        return targets
+
+
+@dataclass(frozen=True)
+class ErrorRate(DecisionRate):
+    """Share of decisions that differ from the label."""
+
+    @override
+    def signs(self, targets: Tensor) -> Tensor:
+        return -targets
+
+
+@dataclass(frozen=True)
+class Score(Loss):
+    """``offset + scale s``, the score itself in the units of the user.
+
+    Parameters
+    ----------
+    offset, scale : float
+    """
+
+    offset: float = 0.0
+    scale: float = 1.0
+
+    @override
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.offset + self.scale * scores
+
+    @override
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return torch.full_like(scores, self.scale)
+
+    @override
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the score and zero, as it is linear."""
+        return self.of(scores, targets), torch.zeros_like(scores)
+
+
+@dataclass(frozen=True)
+class Scaled(Loss):
+    """A multiple of another loss, such as one in other units.
+
+    Parameters
+    ----------
+    loss : Loss
+    factor : float
+        Positive.
+    """
+
+    loss: Loss
+    factor: float
+
+    @override
+    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.factor * self.loss.of(scores, targets)
+
+    @override
+    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.factor * self.loss.slope(scores, targets)
+
+    @override
+    def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.factor * self.loss.curvature(scores, targets)
+
+    @override
+    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Split the loss, and scale both parts."""
+        plus, minus = self.loss.split(scores, targets)
+        return self.factor * plus, self.factor * minus
 
 
 #: The losses of `fairconstrained.metrics.loss_parity_gap` by name. The corner of the hinge is all but sharp, because

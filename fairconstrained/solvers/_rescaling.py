@@ -233,7 +233,7 @@ class _Plane:
         for constraint, most in zip(self.problem.constraints, self.tolerances.tolist(), strict=True):
             values = constraint.values_at_cuts(self.scores, cuts)
             assert values is not None  # see `_cuts_decide`
-            allowed &= values - constraint.kappa <= most
+            allowed &= constraint.excess(values) <= most
         return cuts, allowed
 
     def _by_cuts(self, free: np.ndarray) -> Iterator[np.ndarray]:

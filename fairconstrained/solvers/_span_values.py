@@ -78,7 +78,8 @@ class Counts:
     @cached_property
     def _cells(self) -> list[Cell]:
         """The rows of every group and label; none where the bounds depend on more than the decisions in each cell."""
-        if not self.terms.works_on_other_rows or any(c.decision_threshold is None for c in self.terms.constraints):
+        count_by_cell = all(c.decision_threshold is not None and c.sees_cells_only for c in self.terms.constraints)
+        if not self.terms.works_on_other_rows or not count_by_cell:
             return []
         data = self.terms.data
         codes, y, weights = data.codes, data.y.numpy(), data.weights.numpy()
@@ -226,7 +227,7 @@ def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     for constraint in terms.constraints:
         values = constraint.values_at_cuts(scores, cuts)
         assert values is not None
-        excess = np.maximum(excess, np.nan_to_num(values, nan=np.inf) - constraint.kappa - _ROUNDING)
+        excess = np.maximum(excess, np.nan_to_num(constraint.excess(values), nan=np.inf) - _ROUNDING)
     return excess
 
 
@@ -262,7 +263,7 @@ def are_sums(problem: Problem, scores: np.ndarray) -> bool:
     for cut in np.quantile(scores, np.linspace(0.1, 0.9, 5)):
         sides = np.where(scores > cut, 1.0, -1.0)
         one, other = (components_at(problem, problem.threshold + side) for side in (sides, -sides))
-        excess = max((c.metric(problem.threshold + sides) - c.kappa for c in problem.constraints), default=-np.inf)
+        excess = max((c.excess(c.metric(problem.threshold + sides)) for c in problem.constraints), default=-np.inf)
         if np.abs(one + other - both).max(initial=0.0) > 1e-9 or abs(one.max(initial=-np.inf) - excess) > 1e-9:
             return False
     return bool(problem.constraints)

@@ -17,7 +17,9 @@ NOT_METRICS = {
     "MetricInfo",
     "PercentileIntervals",
     "find_metric",
+    "conditional_parity_gap",
     "granularity",
+    "group_rates",
     "metric_names",
     "minority_share",
     "pairwise_ranking_gap",
@@ -45,6 +47,8 @@ RESPONSES = {
     "negative_equality_gap": "decision_function",
     "bpsn_bnsp_gap": "decision_function",
     "wasserstein_gap": "predict_proba",
+    "demographic_parity_ratio_gap": "predict",
+    "predictive_parity_gap": "predict",
 }
 
 

@@ -1,0 +1,197 @@
+"""Bounds on what a rule makes of the rates of decisions in groups, also of those among rows with a decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self, cast
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.constraints.mean_gaps import BoundMeanGaps
+from fairconstrained.constraints.offsets import shared_offset
+from fairconstrained.groups import cell_sums
+from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, by_group, mean_by_cell
+from fairconstrained.metrics.group_rates import Rate
+
+__all__ = ["BoundDecisionRates", "BoundPredictiveValues"]
+
+#: Scores of a negative and of a positive decision.
+_NEGATIVE, _POSITIVE = -1.0, 1.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundDecisionRates(BoundMeanGaps):
+    """Bound on rates of decisions, with sigmoids for their slopes."""
+
+    counts_rows: ClassVar[bool] = True
+
+    @property
+    def granularity(self) -> float:
+        """Largest share of a cell that one row stands for; rounding for a bound on one side, which can be met."""
+        if self.notion.reference in _MET_EXACTLY:
+            return self.tolerance
+        return float(self.compared_cells().steps.max(initial=0.0))
+
+    @override
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        hits, all_hits = self._sums_at(self._at_decisions(self.function.exact), scores, cuts)
+        mass, whole = self._sizes
+        return self.notion.values(hits / mass, all_hits / whole)
+
+    @override
+    def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
+        """Implement `BoundConstraint.offsets`: one offset for all groups."""
+        if self.notion.sees_cells_only and not shared:
+            return np.zeros(self.data.n_groups)
+        allowed = shared_offset(scores, gains, lambda at: self._is_kept(scores, at), threshold)
+        return np.full(self.data.n_groups, allowed)
+
+    def _is_kept(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+        values = self.values_at_cuts(scores, cuts)
+        assert values is not None
+        return np.nan_to_num(self.excess(values), nan=np.inf) <= self.granularity
+
+    @property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of the cells and of the blocks; of shapes (n_blocks, n_groups) and (n_blocks,)."""
+        blocks = self.groups.blocks(self.data, self.notion)
+        return self._mass.reshape(self._shape[0], -1), cell_sums(blocks.codes, blocks.n_blocks, self._weights)
+
+    def _at_decisions(self, function: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted values of the rows for a negative and for a positive decision."""
+        y, w = self.data.y.numpy(), self._weights
+        return w * function(np.full(y.size, _NEGATIVE), y), w * function(np.full(y.size, _POSITIVE), y)
+
+    def _sums_at(self, values: Any, scores: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of the values of rows in every cell and block, those of the decision that a cut makes of them.
+
+        Of shapes (n_cuts, n_blocks, n_groups) and (n_cuts, n_blocks).
+        """
+        n_blocks, n_parts = self._shape
+        negative, positive = values
+        order = np.argsort(-scores, kind="stable")
+        n_above = np.searchsorted(-scores[order], -cuts)
+        numbers, n_cells = np.arange(1, scores.size + 1), n_blocks * n_parts
+        added = np.zeros((scores.size + 1, n_cells + 1))
+        added[numbers, self._cells[order]] = (positive - negative)[order]
+        by_cell = np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(self._cells, n_cells, negative)
+        of_groups = by_cell.reshape(-1, *self._shape)
+        if self.groups.unions is not None:
+            of_groups = np.array([by_group(sums, self.groups.unions) for sums in of_groups])
+        blocks = self.groups.blocks(self.data, self.notion)
+        added = np.zeros((scores.size + 1, n_blocks + 1))
+        added[numbers, blocks.codes[order]] = (positive - negative)[order]
+        of_blocks = np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(blocks.codes, n_blocks, negative)
+        return of_groups, of_blocks
+
+
+#: Rules whose bounds are on one side, so that decisions a little beyond meet them whatever one row counts.
+_MET_EXACTLY = ("ratio", "floor", "ceiling")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundPredictiveValues(BoundDecisionRates):
+    r"""Bound on rates of a label among the rows with a decision, such as the positive predictive value.
+
+    The rate :math:`P = N / D` is a quotient of two sums over decisions. Around the scores of the last refinement it is
+
+    .. math:: P \approx P_0 + \frac{1}{D_0} \sum_i w_i (\ell_i - P_0) d_i,
+
+    with the labels :math:`\ell_i` and decisions :math:`d_i`: exact there in value and slope, and linear in decisions.
+
+    Attributes
+    ----------
+    rate : Rate
+    base, share : ndarray of shape (n_cells,)
+        :math:`P_0` and :math:`D_0` over the weight of the cell; those of the labels themselves before a refinement.
+    whole_base, whole_share : ndarray of shape (n_blocks,)
+        Those of all rows.
+    """
+
+    rate: Rate
+    base: Any = None
+    share: Any = 1.0
+    whole_base: Any = None
+    whole_share: Any = 1.0
+
+    @override
+    def exact(self, scores: np.ndarray) -> float:
+        """Implement `Exact.exact`; a group without such a decision has no rate, and the bound is not kept."""
+        excess = super().exact(scores)
+        return 1.0 if np.isnan(excess) else excess
+
+    @override
+    def caveat(self, scores: np.ndarray) -> str | None:
+        if not np.isnan(self.metric(scores)):
+            return None
+        return (
+            f"a group has no {'positive' if self.rate.given == 'indicator' else 'negative'} decision, so that "
+            f"{self.name} does not exist. Raise kappa, or bound another rate."
+        )
+
+    @override
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        decisions = self._exact_values(scores)
+        means, overall = self._exact_means(decisions).ravel(), self._exact_overall(decisions)
+        shares, whole = self._totals(self._weights * decisions) / self._mass, self._block_shares @ decisions
+        known = replace(
+            self,
+            base=np.where(np.isnan(means), self._labels[0], means),
+            share=np.maximum(shares, self._least_unit),
+            whole_base=np.where(np.isnan(overall), self._labels[1], overall),
+            whole_share=np.maximum(whole, self._least_unit),
+        )
+        return super(BoundPredictiveValues, known).refined(scores, blur=blur, margin=margin)
+
+    @override
+    def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
+        given = ROW_FUNCTIONS[cast(str, self.rate.given)]
+        (mass, whole) = self._sums_at(self._at_decisions(given), scores, cuts)
+        (hits, all_hits) = self._sums_at(self._at_decisions(lambda s, y: given(s, y) * self._is_hit), scores, cuts)
+        with np.errstate(invalid="ignore"):
+            return self.notion.values(hits / mass, all_hits / whole)
+
+    @cached_property
+    def _is_hit(self) -> np.ndarray:
+        """Whether each row has the label; ndarray of shape (n_samples,)."""
+        y = self.data.y.numpy()
+        return self.rate.values(y, y)
+
+    @cached_property
+    def _labels(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of the label in the cells and in the blocks, whatever the decisions."""
+        return self._totals(self._weights * self._is_hit) / self._mass, self._block_shares @ self._is_hit
+
+    @override
+    def _exact_means(self, values: np.ndarray) -> np.ndarray:
+        return mean_by_cell(self._is_hit, self._cells, self._weights * values, self._shape, self.groups.unions)
+
+    @override
+    def _exact_overall(self, values: np.ndarray) -> np.ndarray:
+        blocks = self.groups.blocks(self.data, self.notion)
+        return mean_by_cell(self._is_hit, blocks.codes, self._weights * values, (1, blocks.n_blocks))[0]
+
+    @override
+    def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        base, whole = self._bases
+        hits, all_of = (self._totals(self._weights * values) for values in (self._is_hit * losses, losses))
+        over = (self._block_shares @ values for values in (self._is_hit * losses, losses))
+        first, second = over
+        means = base + (hits - base * all_of) / (self.share * self._mass)
+        return means, whole + (first - whole * second) / self.whole_share
+
+    @override
+    def _pulled_back(self, cells: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+        base, whole = self._bases
+        of_cells = cells / (self._mass * self.share)
+        weights = self._weights * (self._is_hit * self._of_rows(of_cells) - self._of_rows(of_cells * base))
+        if blocks.size:
+            of_blocks = blocks / self.whole_share
+            weights += self._is_hit * (of_blocks @ self._block_shares) - (of_blocks * whole) @ self._block_shares
+        return weights
+
+    @property
+    def _bases(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._labels if self.base is None else (self.base, self.whole_base)

@@ -1,0 +1,112 @@
+"""Rules by which the means of groups are compared, each of which makes one number of them that a bound limits."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.metrics.rates import AGGREGATES
+
+__all__ = ["RULES", "Reference", "Rule"]
+
+Reference = Literal["pairwise", "overall", "excess", "ratio", "floor", "ceiling"]
+
+
+class Rule(ABC):
+    """A rule; means have the shape (..., n_signs, n_groups), those of all rows (..., n_signs)."""
+
+    #: Whether a single group has anything to be compared with.
+    works_on_one_group: ClassVar[bool] = False
+    #: Whether the number is bounded from below.
+    is_floor: ClassVar[bool] = False
+
+    @abstractmethod
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        """Return the number of every group; ndarray of shape (..., n_groups)."""
+
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
+        """Return the one number of all groups; ndarray of shape (...)."""
+        return AGGREGATES[agg](self.by_group(means, overall), axis=-1)
+
+
+class _Pairwise(Rule):
+    """Differences of all pairs of groups."""
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        # The largest differences are those to the ends, so that no pair has to be formed.
+        above, below = means - means.min(axis=-1, keepdims=True), means.max(axis=-1, keepdims=True) - means
+        return np.maximum(above, below).max(axis=-2)
+
+    @override
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
+        if agg == "max":
+            return np.ptp(means, axis=-1).max(axis=-1)
+        first, second = np.triu_indices(means.shape[-1], 1)
+        return AGGREGATES[agg](np.abs(means[..., first] - means[..., second]).max(axis=-2), axis=-1)
+
+
+class _Overall(Rule):
+    """Differences of every group from all rows."""
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        return np.abs(means - overall[..., None]).max(axis=-2)
+
+
+class _Excess(Rule):
+    """Excess of every group over all rows; negative if the group's mean is lower."""
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        return (means - overall[..., None]).max(axis=-2)
+
+
+class _Ratio(Rule):
+    """One minus the ratio of the smaller mean of two groups to the larger; NaN where the larger one is zero."""
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        least, most = means.min(axis=-1, keepdims=True), means.max(axis=-1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = np.minimum(means / most, least / means)
+        return (1 - ratios).max(axis=-2)
+
+
+class _Ceiling(Rule):
+    """The largest mean."""
+
+    works_on_one_group: ClassVar[bool] = True
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        return means.max(axis=-2)
+
+
+class _Floor(Rule):
+    """The least mean."""
+
+    works_on_one_group: ClassVar[bool] = True
+    is_floor: ClassVar[bool] = True
+
+    @override
+    def by_group(self, means: np.ndarray, overall: np.ndarray) -> np.ndarray:
+        return means.min(axis=-2)
+
+    @override
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
+        return self.by_group(means, overall).min(axis=-1)
+
+
+#: The rules by the name of what a group is compared with.
+RULES: dict[Reference, Rule] = {
+    "pairwise": _Pairwise(),
+    "overall": _Overall(),
+    "excess": _Excess(),
+    "ratio": _Ratio(),
+    "floor": _Floor(),
+    "ceiling": _Ceiling(),
+}
