@@ -93,6 +93,10 @@ class BoundConstraint(Exact):
         """Return the metric of the decisions where ``kappa`` bounds a smooth surrogate of it; None elsewhere."""
         return None
 
+    def class_values(self, scores: np.ndarray) -> dict[str, float]:
+        """Return the metric of every class against all others by class; empty for a constraint on two classes."""
+        return {}
+
     def caveat(self, scores: np.ndarray) -> str | None:
         """Return a warning about decisions for which the metric has a value but no meaning; None for all others."""
         return None

@@ -255,8 +255,8 @@ class BoundEveryClass(BoundConstraint, FullBatch):
     def caveat(self, scores: np.ndarray) -> str | None:
         return next(filter(None, (inner.caveat(own) for inner, own in self._with_margins(scores))), None)
 
+    @override
     def class_values(self, scores: np.ndarray) -> dict[str, float]:
-        """The metric of every class against the others, by the class."""
         values = [inner.metric(own) for inner, own in self._with_margins(scores)]
         return dict(zip(self.classes, values, strict=True))
 

@@ -18,6 +18,8 @@ from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.models import ClassModel, ParametricModel
 from fairconstrained.models.base import OutputModel
 from fairconstrained.objectives import Logistic, MultinomialLogistic, Objective
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SolverResult
 
 __all__ = ["TakesClasses"]
 
@@ -105,6 +107,14 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
             return chosen
         classes = self.classes_.tolist()
         return [constraint.for_classes(classes) or EveryClass(constraint, classes) for constraint in chosen]
+
+    @override
+    def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
+        excess = super()._report(problem, state, result, target)
+        scores = problem.scores(state)
+        by_class = {constraint.name: constraint.class_values(scores) for constraint in problem.constraints}
+        self.class_gaps_ = {name: values for name, values in by_class.items() if values}
+        return excess
 
     @override
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
-__all__ = ["class_margins"]
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_array
+
+__all__ = ["class_margins", "over_classes"]
+
+_Metric = TypeVar("_Metric", bound=Callable[..., Any])
 
 #: Margin of the class that is predicted where another class has the same score.
 _TIE = float(np.finfo(float).tiny)
@@ -33,3 +42,102 @@ def class_margins(scores: np.ndarray) -> np.ndarray:
     margins = scores - largest[:, None]
     margins[rows, best] = np.maximum(largest - others.max(axis=1), _TIE)
     return margins
+
+
+def over_classes(metric: _Metric, response: str) -> _Metric:
+    """Let a metric of two labels take more of them: then it is the largest gap of a label against all others.
+
+    Two labels, and any number of them with a ``pos_label``, go to the metric as they are.
+
+    Parameters
+    ----------
+    metric : callable
+        Takes true labels, and predicted ones or scores.
+    response : {"predict", "decision_function", "predict_proba"}
+        Meaning of the second argument, see `MetricInfo`. Of scores, the metric of a label gets the `class_margins`; of
+        probabilities, the column of the label.
+    """
+    names = list(inspect.signature(metric).parameters)[:2]
+    split = _SPLITS[response]
+
+    @functools.wraps(metric)
+    def measured(*given: Any, **options: Any) -> Any:
+        by_name = dict(zip(names, given, strict=False)) | {name: options[name] for name in names if name in options}
+        if len(given) > 2 or len(by_name) < 2 or options.get("pos_label") is not None:
+            return metric(*given, **options)
+        questions = split(*(by_name[name] for name in names))
+        if questions is None:
+            return metric(*given, **options)
+        others = {name: value for name, value in options.items() if name not in names}
+        found = [metric(actual, asked, **others) for actual, asked in questions.values()]
+        if not options.get("return_groups"):
+            return float(np.max(found))
+        values, tables = zip(*found, strict=True)
+        return float(np.max(values)), pd.concat(tables, keys=list(questions), names=["class"])
+
+    return cast(_Metric, measured)
+
+
+#: For every label the two arguments of a metric of two labels; None where there are no more than two.
+_Questions = dict[Any, tuple[Any, np.ndarray]] | None
+
+
+def _by_label(y_true: Any, y_pred: Any) -> _Questions:
+    """Questions about predicted labels; ``y_true`` may be None."""
+    found = [_labels(column) for column in (y_true, y_pred) if column is not None]
+    columns = [column for column in found if column is not None]
+    kinds = {(column.shape, column.dtype.kind in "biuf") for column in columns}
+    if len(columns) < len(found) or len(kinds) > 1:
+        return None  # for the metric to complain about
+    labels = np.unique(np.concatenate([pd.unique(column) for column in columns]))
+    if labels.size <= 2:
+        return None
+    actual: list[Any] = [None] * labels.size if y_true is None else [columns[0] == label for label in labels]
+    return {label: (of, columns[-1] == label) for label, of in zip(labels.tolist(), actual, strict=True)}
+
+
+def _labels(column: Any) -> np.ndarray | None:
+    """Labels as a vector, None where they are none: of another shape, missing or continuous."""
+    values = np.asarray(column)
+    if values.dtype.kind in "biu" and values.ndim == 1:
+        return values
+    if values.ndim != 1 or pd.isna(values).any():
+        return None
+    is_continuous = values.dtype.kind == "f" and not np.array_equal(values, np.floor(values))
+    return None if is_continuous else values
+
+
+def _by_margin(y_true: Any, y_score: Any) -> _Questions:
+    return _by_column(y_true, y_score, class_margins)
+
+
+def _by_probability(y_true: Any, y_score: Any) -> _Questions:
+    return _by_column(y_true, y_score, np.asarray)
+
+
+def _by_column(y_true: Any, y_score: Any, of: Callable[[np.ndarray], np.ndarray]) -> _Questions:
+    """Questions about scores with a column for every label; ``y_true`` may be None."""
+    if np.ndim(y_score) != 2 or np.shape(y_score)[1] <= 2:
+        return None
+    scores = check_array(y_score, dtype=np.float64, input_name="y_score")
+    labels = np.arange(scores.shape[1])
+    actual = None if y_true is None else _labels(y_true)
+    if actual is not None:
+        labels = np.unique(actual)
+        if labels.size != scores.shape[1]:
+            raise ValueError(
+                f"y_score has {scores.shape[1]} columns, and y_true {labels.size} labels; give one column for each "
+                "label, in sorted order, as decision_function and predict_proba return them."
+            )
+    columns = of(scores).T
+    return {
+        label: (y_true if actual is None else actual == label, column)
+        for label, column in zip(labels.tolist(), columns, strict=True)
+    }
+
+
+_SPLITS: dict[str, Callable[[Any, Any], _Questions]] = {
+    "predict": _by_label,
+    "decision_function": _by_margin,
+    "predict_proba": _by_probability,
+}

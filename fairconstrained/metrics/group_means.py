@@ -82,6 +82,7 @@ def _compared(
 
 @register(
     "decision_function",
+    by_class=False,
     title="Log loss (loss parity)",
     description="Difference between the mean log losses of two groups.",
     unit="loss",
