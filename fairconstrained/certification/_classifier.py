@@ -263,7 +263,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             (self.estimator_,) = ladder.fit(rows, [] if kappa is None else [kappa])
             check_rows(self.estimator_, calibration.X, calibration.y, calibration.groups, judge.metric)
             evidence = judge.evidence(judge.answers(self.estimator_, calibration), calibration.groups)
-            name = info_of(judge.metric).bounded_name
+            name = info_of(judge.metric).bounded_name(judge.params)
             certificate = certificate_of(evidence, name, delta, float(self.kappa), _SET_ASIDE)
             self.certificate_ = certificate
             self.n_tests_ += 1

@@ -68,7 +68,7 @@ class Sample:
     @property
     def name(self) -> str:
         """Name of the number that is to be small."""
-        return info_of(self.metric).bounded_name
+        return info_of(self.metric).bounded_name(self.params)
 
     @property
     def n_samples(self) -> int:
@@ -78,7 +78,7 @@ class Sample:
     def gap_of(self, y_true: Any, response: Any, **rows: Any) -> float:
         """Return the gap that is to be small, on any rows."""
         value = float(self.metric(y_true, response, **rows, **self.params))
-        return 1 - value if info_of(self.metric).complement else value
+        return 1 - value if info_of(self.metric).is_better_large(self.params) else value
 
     def comparison(self) -> Comparison:
         """Return the cells of rows whose rates or means the metric compares; it may raise `NotOffered`."""

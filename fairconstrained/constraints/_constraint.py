@@ -88,6 +88,11 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """
         return None
 
+    @property
+    def compares_within_strata(self) -> bool:
+        """Whether it compares groups within strata, which `fit` is given."""
+        return False
+
     def search_form(self) -> Constraint | None:
         """Return a constraint on the same gap of groups that do not overlap, whose thresholds can be searched exactly.
 

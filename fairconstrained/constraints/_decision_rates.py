@@ -35,6 +35,25 @@ class BoundDecisionRates(BoundMeanGaps):
         return float(self.compared_cells().steps.max(initial=0.0))
 
     @override
+    def exact(self, scores: np.ndarray) -> float:
+        """Implement `Exact.exact`; a rate that does not exist, or a ratio of zeros, counts as the worst there is."""
+        value = self.metric(scores)
+        return float(self.excess(self._worst if np.isnan(value) else value))
+
+    @override
+    def caveat(self, scores: np.ndarray) -> str | None:
+        if not np.isnan(self.metric(scores)):
+            return None
+        return (
+            f"{self.name} does not exist for these decisions: a group has no row to take its rate among, or no group "
+            "has a rate above 0, and the bound counts as not kept. Raise kappa, or bound another rate."
+        )
+
+    @property
+    def _worst(self) -> float:
+        return 0.0 if self.notion.rule.is_floor else 1.0
+
+    @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         hits, all_hits = self._sums_at(self._at_decisions(self.function.exact), scores, cuts)
         mass, whole = self._sizes
@@ -105,9 +124,9 @@ class BoundPredictiveValues(BoundDecisionRates):
     ----------
     rate : Rate
     base, share : ndarray of shape (n_cells,)
-        :math:`P_0` and :math:`D_0` over the weight of the cell; those of the labels themselves before a refinement.
+        :math:`P_0`, and :math:`D_0` over the weight of the cell; before a refinement those of positive decisions alone.
     whole_base, whole_share : ndarray of shape (n_blocks,)
-        Those of all rows.
+        The two numbers for all rows of a block.
     """
 
     rate: Rate
@@ -115,21 +134,6 @@ class BoundPredictiveValues(BoundDecisionRates):
     share: Any = 1.0
     whole_base: Any = None
     whole_share: Any = 1.0
-
-    @override
-    def exact(self, scores: np.ndarray) -> float:
-        """Implement `Exact.exact`; a group without such a decision has no rate, and the bound is not kept."""
-        excess = super().exact(scores)
-        return 1.0 if np.isnan(excess) else excess
-
-    @override
-    def caveat(self, scores: np.ndarray) -> str | None:
-        if not np.isnan(self.metric(scores)):
-            return None
-        return (
-            f"a group has no {'positive' if self.rate.given == 'indicator' else 'negative'} decision, so that "
-            f"{self.name} does not exist. Raise kappa, or bound another rate."
-        )
 
     @override
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:

@@ -163,6 +163,9 @@ class ComparedGroups:
         if not is_small.any():
             return everything
         counts = {label: int(size) for label, size, few in zip(labels, sizes, is_small, strict=True) if few}
+        if notion.strata is not None:  # the stratum tells what is missing
+            cells = everything.cell_sizes(data, notion)
+            counts = {label: int(n) for label, n in zip(cells.labels, cells.counts, strict=True) if n < min_size}
         shown = dict(list(counts.items())[:_SHOWN]) | ({"...": len(counts)} if len(counts) > _SHOWN else {})
         if small == "error":
             raise ValueError(

@@ -77,10 +77,10 @@ class GroupRates(ComparesGroups):
     Parameters
     ----------
     rate : str, default="selection"
-        Of decisions: "selection", "true_positive", "false_positive", "true_negative", "false_negative",
+        Rate of decisions: "selection", "true_positive", "false_positive", "true_negative", "false_negative",
         "true_and_false_positive" (each by itself, equalized odds), "error", "accuracy", "positive_predictive_value",
-        "negative_predictive_value". Smooth: "probability", the mean of :math:`1 / (1 + e^{-s})`; "score", the mean
-        score; or the mean of a loss: "log_loss", "hinge", "absolute", "squared", with half the square of the error.
+        "negative_predictive_value". Smooth means: "probability", of :math:`1 / (1 + e^{-s})`; "score", of the scores;
+        or of a loss: "log_loss", "hinge", "absolute", "squared", which is half the square of the error.
     rule : {"difference", "to_overall", "ratio", "floor", "ceiling"}, default="difference"
     kappa : float or None, default=0.05
         Bound, in [0, 1] for rates of decisions and of probabilities, and in units of the score or the loss for others.
@@ -189,6 +189,11 @@ class GroupRates(ComparesGroups):
         if mask.size <= data.order.max():
             raise ValueError(f"among has {mask.size} entries, but fit was given more rows.")
         return mask
+
+    @property
+    @override
+    def compares_within_strata(self) -> bool:
+        return self.within is not None
 
     @override
     def in_units(self, offset: float, scale: float) -> Self:

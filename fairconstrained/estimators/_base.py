@@ -21,7 +21,7 @@ from fairconstrained.estimators._other_rows import MeasuresOtherRows
 from fairconstrained.estimators._outcome import Fitted, Target
 from fairconstrained.estimators._published import PAPER, published_settings
 from fairconstrained.estimators._saved import SavedByParameters
-from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, as_labels, encode_groups
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified, as_labels, encode_groups
 from fairconstrained.estimators.parameters import CheckedParameters
 from fairconstrained.estimators.remembers import RemembersRows
 from fairconstrained.estimators.threads import limited_threads
@@ -53,7 +53,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     """
 
     # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": True, "strata": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
 
@@ -105,7 +105,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             setattr(self, name, value)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, strata: Any = None
+    ) -> Self:
         """Fit the model under its constraints.
 
         Parameters
@@ -121,6 +123,9 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             columns say which rows belong to a group; such groups may overlap.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
+        strata : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The stratum of every row, such as a job or a department, for constraints that compare groups within strata
+            (``within="strata"``, "conditional_parity").
 
         Returns
         -------
@@ -130,7 +135,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         Raises
         ------
         ValueError
-            For invalid data or parameters, and for groups that are too small for ``kappa`` to be resolved.
+            For invalid data or parameters, for groups that are too small for ``kappa`` to be resolved, and for strata
+            that no constraint asks for.
 
         Warns
         -----
@@ -139,7 +145,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         FairnessWarning
             If there is only one group.
         """
-        return self._fit_or_leave(X, y, sensitive_features, sample_weight)
+        return self._fit_or_leave(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
 
     def _fit_or_leave(self, X: Any, y: Any, *columns: Any) -> Self:
         """Call `_fit` on a copy and become it: whatever goes wrong on the way, this estimator stays as it was.
@@ -255,9 +261,10 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         sample_weight: np.ndarray | None,
         small: SmallGroups = NO_SMALL_GROUPS,
     ) -> FairData:
-        groups = encode_groups(sensitive_features, target.values, sample_weight, self._takes_overlapping_groups)
+        given = Stratified.of(sensitive_features)
+        groups = encode_groups(given.features, target.values, sample_weight, self._takes_overlapping_groups)
         groups = small.applied(groups)
-        self.groups_ = as_labels(() if sensitive_features is None else groups.names)
+        self.groups_ = as_labels(() if given.features is None else groups.names)
         return FairData.from_arrays(
             X,
             target.values,
@@ -266,6 +273,7 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
             sample_weight,
             groups.unions,
             n_ignored=small.n_ignored(groups),
+            strata=given.encoded(target.values.size),
         )
 
     def _problem(self, data: FairData, target: Target) -> Problem:
@@ -304,6 +312,11 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
     def _bound_constraints(self, data: FairData, target: Target, checked: bool = True) -> tuple[BoundConstraint, ...]:
         """The constraints on ``data``; unless ``checked``, whose cells may be too small for ``kappa``."""
         constraints = self._constraints(target)
+        if data.strata is not None and not any(constraint.compares_within_strata for constraint in constraints):
+            raise ValueError(
+                "strata were given, but no constraint compares groups within them; leave them out, or set "
+                "constraint='conditional_parity', or a GroupRates with within='strata'."
+            )
         if self._compares_all_groups:
             constraints = [constraint.of_all_groups() for constraint in constraints]
         if len(self._known_groups) == len(constraints):

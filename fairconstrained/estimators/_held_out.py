@@ -17,6 +17,7 @@ from fairconstrained.checks.messages import shortened
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.estimators._base import BaseFairEstimator
 from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators.grouping import Stratified
 from fairconstrained.groups import Groups
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers import Solver, SolverResult
@@ -57,6 +58,7 @@ class HeldOut:
         Of ``overlapping`` groups only the classes have the same share.
         """
         groups = np.zeros(len(y), dtype=int)
+        sensitive_features = Stratified.of(sensitive_features).features
         if sensitive_features is not None:
             found = Groups.of(sensitive_features, overlapping)
             check_consistent_length(y, found.codes)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target, TellsOutcome
 from fairconstrained.estimators._rows import checked_features, checked_rows
-from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups
+from fairconstrained.estimators.grouping import NO_SMALL_GROUPS, SmallGroups, Stratified
 
 __all__ = ["MeasuresOtherRows"]
 
@@ -71,7 +71,7 @@ class MeasuresOtherRows(TellsOutcome):
         """Targets of other rows in the units of the solver; raises ValueError for a class that `fit` has not seen."""
 
     def constraint_values(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, strata: Any = None
     ) -> dict[str, float]:
         """The metrics that the estimator bounds, exactly, on any rows.
 
@@ -85,6 +85,8 @@ class MeasuresOtherRows(TellsOutcome):
             The group of every row, as in `fit`.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
+        strata : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The stratum of every row, as in `fit`.
 
         Returns
         -------
@@ -96,7 +98,11 @@ class MeasuresOtherRows(TellsOutcome):
         ValueError
             For invalid data, and for a group of a table of booleans that has no rows; other groups are left out then.
         """
-        data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
+        data, scores = self._measured_rows(X, y, Stratified.joined(sensitive_features, strata), sample_weight)
+        return self._values_on(data, scores)
+
+    def _values_on(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
+        """The metrics on rows whose scores are known."""
         if self._holds_vacuously(data):
             return {}
         target = Target(data.y.numpy(), self._fitted.offset, self._fitted.scale)
@@ -111,7 +117,7 @@ class MeasuresOtherRows(TellsOutcome):
         X, y, sample_weight = self._checked_rows(X, y, sample_weight, reset=False)
         target = self._known_target(y)
         data = copy.copy(self)._data(X, target, sensitive_features, sample_weight, self._fitted.small)
-        scores = (self._scores_of(X, sensitive_features) - target.offset) / target.scale
+        scores = (self._scores_of(X, Stratified.of(sensitive_features).features) - target.offset) / target.scale
         return data, scores[data.order]
 
     def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from typing_extensions import override
 
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints import Constraint
@@ -123,11 +124,8 @@ class CorrelationPenaltyClassifier(
         self.constraint_values_ = self._gaps(problem.data, problem.scores(params))
         return {}
 
-    def constraint_values(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> dict[str, float]:
-        """Implement `BaseFairEstimator.constraint_values`; nothing is bounded, this is what the penalty is about."""
-        data, scores = self._measured_rows(X, y, sensitive_features, sample_weight)
+    @override
+    def _values_on(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
         return self._gaps(data, scores)
 
     def _gaps(self, data: FairData, scores: np.ndarray) -> dict[str, float]:

@@ -164,7 +164,7 @@ class FairRanker(TakesConstraint, ModuleScores, HandlesSmallGroups, Iterates, St
     # Not parameters: what is the same for all documents cancels out of a difference, and one model serves all groups.
     fit_intercept: ClassVar[bool] = False
     group_interactions: ClassVar[bool] = False
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "qid": True}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": True, "qid": True, "strata": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "qid": True}
 

@@ -10,9 +10,43 @@ from sklearn.utils.validation import check_consistent_length
 
 from fairconstrained.checks.messages import shortened
 from fairconstrained.constraints import BoundConstraint
-from fairconstrained.groups import MERGED, GroupEncoder, Groups
+from fairconstrained.groups import MERGED, GroupEncoder, Groups, Strata
 
-__all__ = ["NO_SMALL_GROUPS", "SmallGroups", "as_labels", "encode_groups"]
+__all__ = ["NO_SMALL_GROUPS", "SmallGroups", "Stratified", "as_labels", "encode_groups"]
+
+
+class Stratified(NamedTuple):
+    """Sensitive features of rows with their strata, as `fit` was given both.
+
+    Attributes
+    ----------
+    features : object
+        Sensitive features; None if there are none.
+    strata : object
+        The stratum of every row; None where there are none.
+    """
+
+    features: Any
+    strata: Any = None
+
+    @classmethod
+    def of(cls, sensitive_features: Any) -> Stratified:
+        """Return the features with their strata, or without if they come alone."""
+        return sensitive_features if isinstance(sensitive_features, cls) else cls(sensitive_features)
+
+    @classmethod
+    def joined(cls, sensitive_features: Any, strata: Any) -> Any:
+        """Return the features alone where there are no strata."""
+        return sensitive_features if strata is None else cls(sensitive_features, strata)
+
+    def encoded(self, n_samples: int) -> Strata | None:
+        """Encode the strata, if there are any; raises ValueError for another number of rows."""
+        if self.strata is None:
+            return None
+        strata = Strata.of(self.strata)
+        if strata.codes.size != n_samples:
+            raise ValueError(f"strata has {strata.codes.size} rows, y has {n_samples}.")
+        return strata
 
 
 class SmallGroups(NamedTuple):
@@ -75,6 +109,7 @@ def encode_groups(
     ValueError
         If lengths differ, or all rows of a group have no weight.
     """
+    sensitive_features = Stratified.of(sensitive_features).features
     if sensitive_features is None:
         return Groups(np.zeros(y.shape[0], dtype=np.int64), (None,))
     groups = Groups.of(sensitive_features, overlapping)

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.constraints import Constraint, MinorityShare
 from fairconstrained.constraints.minority_share import BoundMinorityShare
@@ -170,10 +171,11 @@ class MinorityRateClassifier(
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "ipc": {"truncation": 2.0, "l1_radius": 20.0, "rate": "sigmoid", "fit_intercept": False, "alpha": 0.0}
     }
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {
         "sensitive_features": True,
         "X_constraint": True,
         "sensitive_features_constraint": True,
+        "strata": UNUSED,
     }
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -130,7 +130,7 @@ class NeymanPearsonClassifier(
     group_interactions: ClassVar[bool] = False
     _unconstrained: ClassVar[str] = "bounds=None"
     _remedy: ClassVar[str] = "Raise the bounds, give the model more freedom (hidden_layer_sizes), or raise max_iter."
-    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED, "strata": UNUSED}
     __metadata_request__predict: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
     __metadata_request__score: ClassVar[dict[str, Any]] = {"sensitive_features": UNUSED}
 
@@ -291,7 +291,7 @@ class NeymanPearsonClassifier(
         return {"bounds": kappa}
 
     def constraint_values(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, strata: Any = None
     ) -> dict[str, float]:
         """The losses or errors of the classes that have a bound, on any rows.
 
@@ -301,7 +301,7 @@ class NeymanPearsonClassifier(
             Features.
         y : array-like of shape (n_samples,)
             Classes; every class has a row.
-        sensitive_features : object, optional
+        sensitive_features, strata : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.

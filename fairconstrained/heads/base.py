@@ -191,7 +191,7 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         return self._ask("score", X, sensitive_features, y, **given)
 
     def constraint_values(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **params: Any
     ) -> dict[str, float]:
         """The metrics that the head bounds, exactly, on any rows.
 
@@ -199,13 +199,15 @@ class FairHead(CrossFits, HoldsPipeline, DelegatesToFitted):
         ----------
         X, y, sensitive_features, sample_weight
             Rows, targets, groups and weights, as in `fit`.
+        **params : dict
+            Further arguments of the head's ``constraint_values``, such as ``strata``.
 
         Returns
         -------
         values : dict
             Values by the constraint's name, as in ``constraint_values_``.
         """
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        given = params if sample_weight is None else {**params, "sample_weight": sample_weight}
         return self._ask("constraint_values", X, sensitive_features, y, **given)
 
     def named_kappas(self) -> dict[str, float | None]:

@@ -20,8 +20,9 @@ from fairconstrained.metrics.group_rates import (
     given_of,
     rates_compared,
 )
+from fairconstrained.metrics.rates import AGGREGATES, Aggregate
 from fairconstrained.metrics.registry import register
-from fairconstrained.metrics.validation import OnEmpty, check_binary_labels, check_groups
+from fairconstrained.metrics.validation import OnEmpty, check_binary_labels, check_groups, check_option
 
 __all__ = [
     "accuracy_ratio_gap",
@@ -37,7 +38,7 @@ __all__ = [
     "predictive_parity_ratio_gap",
 ]
 
-#: What the metrics have in common in their documentation.
+#: Documentation that the metrics share.
 _DOCUMENTATION = r"""{summary}
 
 .. math:: {formula}
@@ -76,16 +77,18 @@ def _measured(
     sensitive_features: Any,
     sample_weight: Any,
     pos_label: Any,
+    agg: Aggregate,
     on_empty: OnEmpty,
     return_groups: bool,
     strata: Any = None,
 ) -> float | tuple[float, pd.DataFrame]:
+    check_option("agg", agg, AGGREGATES)
     chosen = GROUP_RATES[rate]
     labels = check_binary_labels(y_pred if y_true is None and not chosen.asks_for_labels else y_true, y_pred, pos_label)
     groups = check_groups(sensitive_features, sample_weight, labels.y_pred.size)
     scores = np.where(labels.y_pred, 1.0, -1.0)
     rows = ScoredRows(scores, labels.y_true, labels.names, groups, checked_strata(strata, scores.size))
-    found = rows.measured(chosen, Notion(chosen.targets, RULE_NAMES[rule])).checked(rows, rate, on_empty)
+    found = rows.measured(chosen, Notion(chosen.targets, RULE_NAMES[rule], agg)).checked(rows, rate, on_empty)
     if not return_groups:
         return found.value
     return found.value, found.table(rows, rate)
@@ -114,11 +117,12 @@ def _metric(name: str, rate: str, rule: str, title: str, description: str, proba
         sensitive_features: Any,
         sample_weight: npt.ArrayLike | None = None,
         pos_label: Any = None,
+        agg: Aggregate = "max",
         on_empty: OnEmpty = "raise",
         return_groups: bool = False,
     ) -> float | tuple[float, pd.DataFrame]:
         return _measured(
-            y_true, y_pred, rate, rule, sensitive_features, sample_weight, pos_label, on_empty, return_groups
+            y_true, y_pred, rate, rule, sensitive_features, sample_weight, pos_label, agg, on_empty, return_groups
         )
 
     metric.__name__ = metric.__qualname__ = name
@@ -256,6 +260,7 @@ def conditional_parity_gap(
     strata: Any,
     sample_weight: npt.ArrayLike | None = None,
     pos_label: Any = None,
+    agg: Aggregate = "max",
     on_empty: OnEmpty = "raise",
     return_groups: bool = False,
 ) -> float | tuple[float, pd.DataFrame]:
@@ -283,5 +288,5 @@ def conditional_parity_gap(
     .. [1] F. Kamiran, I. Zliobaite, T. Calders, "Quantifying explainable discrimination and removing illegal
        discrimination in automated decision making", Knowledge and Information Systems 35, 2013.
     """
-    rows = sensitive_features, sample_weight, pos_label, on_empty, return_groups
+    rows = sensitive_features, sample_weight, pos_label, agg, on_empty, return_groups
     return _measured(y_true, y_pred, "selection", "difference", *rows, strata=strata)

@@ -247,7 +247,7 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
         members,
         tuple(name.removeprefix(", ") or "all rows" for name in notion.block_names),
         groups,
-        _CONTRASTS[reference](**shape),
+        _CONTRASTS[reference](**shape, agg=rows.params.get("agg", "max")),
         with_overall=reference == "overall",
         limits=(0.0, 1.0) if rate.most == 1 else None,
         counts_events=rate.counts_rows,
@@ -288,6 +288,7 @@ def given_of(rate: Rate, reference: Reference) -> tuple[str, ...]:
     given=lambda params: given_of(*_named(params)),
     overlapping=True,
     is_gap=False,
+    complement=lambda params: params.get("rule") == "floor",
 )
 def group_rates(
     y_true: npt.ArrayLike,

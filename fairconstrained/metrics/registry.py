@@ -131,8 +131,9 @@ class MetricInfo:
         Whether there is nothing to measure with a single group.
     overlapping : bool, default=False
         Whether ``sensitive_features`` may say which of several groups every row belongs to.
-    complement : bool, default=False
-        Whether the metric is better when large, so that a certificate bounds one minus it.
+    complement : bool or callable, default=False
+        Whether the metric is better when large, so that a certificate bounds one minus it. A callable takes the
+        arguments of the metric.
     """
 
     function: Callable[..., Any]
@@ -151,7 +152,7 @@ class MetricInfo:
     is_gap: bool = True
     compares_groups: bool = True
     overlapping: bool = False
-    complement: bool = False
+    complement: bool | Callable[[dict[str, Any]], bool] = False
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ").replace("auc", "AUC")
@@ -168,10 +169,13 @@ class MetricInfo:
         """All names that stand for the metric with its default arguments, the function's own first."""
         return tuple(dict.fromkeys((self.name, self.name.removesuffix("_gap"), *self.aliases)))
 
-    @property
-    def bounded_name(self) -> str:
-        """Name of the number that a certificate bounds from above."""
-        return f"1 - {self.name}" if self.complement else self.name
+    def is_better_large(self, params: dict[str, Any]) -> bool:
+        """Whether the metric is better when large, with these arguments."""
+        return self.complement(params) if callable(self.complement) else self.complement
+
+    def bounded_name(self, params: dict[str, Any]) -> str:
+        """Name of the number that a certificate bounds from above, with these arguments of the metric."""
+        return f"1 - {self.name}" if self.is_better_large(params) else self.name
 
     def given_rows(self, params: dict[str, Any]) -> tuple[str, ...]:
         """Strata whose numbers of rows count as given, with these arguments of the metric."""

@@ -43,10 +43,10 @@ class _Pairwise(Rule):
 
     @override
     def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
-        if agg == "max":
+        if agg == "max":  # needs no pairs
             return np.ptp(means, axis=-1).max(axis=-1)
-        first, second = np.triu_indices(means.shape[-1], 1)
-        return AGGREGATES[agg](np.abs(means[..., first] - means[..., second]).max(axis=-2), axis=-1)
+        first, second = _pairs(means)
+        return AGGREGATES[agg](np.abs(first - second).max(axis=-2), axis=-1)
 
 
 class _Overall(Rule):
@@ -75,6 +75,15 @@ class _Ratio(Rule):
             ratios = np.minimum(means / most, least / means)
         return (1 - ratios).max(axis=-2)
 
+    @override
+    def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
+        if agg == "max":
+            return super().value(means, overall, agg)
+        first, second = _pairs(means)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratios = np.minimum(first / second, second / first)
+        return AGGREGATES[agg]((1 - ratios).max(axis=-2), axis=-1)
+
 
 class _Ceiling(Rule):
     """The largest mean."""
@@ -99,6 +108,12 @@ class _Floor(Rule):
     @override
     def value(self, means: np.ndarray, overall: np.ndarray, agg: str) -> Any:
         return self.by_group(means, overall).min(axis=-1)
+
+
+def _pairs(means: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means of the first and of the second group of every pair."""
+    first, second = np.triu_indices(means.shape[-1], 1)
+    return means[..., first], means[..., second]
 
 
 #: The rules by the name of what a group is compared with.

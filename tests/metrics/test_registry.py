@@ -68,7 +68,7 @@ def test_one_signature_and_a_plain_float(info):
     parameters = list(inspect.signature(info.function).parameters.values())
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
     assert all(parameter.kind == inspect.Parameter.KEYWORD_ONLY for parameter in parameters[2:])
-    y_true, y_pred = [1, 1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 1, 1, 1, 0]
+    y_true, y_pred = [1, 1, 0, 0, 1, 1, 0, 0, 0], [1, 0, 1, 0, 1, 1, 1, 0, 0]
     response = y_pred if info.response == "predict" else [0, 0.65, 0.4, 0, 0.6, 0.7, 0.8, 0.9, 0.5]
     value = info.function(y_true, response, sensitive_features=list("aaaabbbbb"), sample_weight=np.ones(9))
     assert type(value) is float
