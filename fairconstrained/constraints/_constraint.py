@@ -123,13 +123,12 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
                 f"{type(self).__name__} is about the scores of a classifier, of which positive ones mean the positive "
                 "class; a regressor takes constraints such as StatisticalParity and DemographicParity."
             )
-        params = self.get_params(deep=False)
-        changed: dict[str, Any] = {}
+        params, changed = self.get_params(deep=False), copy.copy(self)
         if "threshold" in params:
-            changed["threshold"] = (params["threshold"] - offset) / scale
+            changed.threshold = (params["threshold"] - offset) / scale
         if not isinstance(params.get("surrogate_width", "auto"), str):
-            changed["surrogate_width"] = params["surrogate_width"] / scale
-        return type(self)(**{**params, **changed})
+            changed.surrogate_width = params["surrogate_width"] / scale
+        return changed
 
 
 @with_parameters

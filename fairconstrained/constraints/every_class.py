@@ -68,6 +68,11 @@ class EveryClass(Constraint):
     def _bound(self, constraint: Constraint, data: FairData) -> list[BoundConstraint]:
         return [constraint.unchecked(_against_others(data, k)) for k in range(len(self.classes))]
 
+    @property
+    @override
+    def compares_within_strata(self) -> bool:
+        return self.constraint.compares_within_strata
+
     @override
     def of_all_groups(self) -> Self:
         return type(self)(self.constraint.of_all_groups(), self.classes)

@@ -97,7 +97,10 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
 
     @override
     def _model(self, data: FairData) -> ParametricModel:
-        model = super()._model(data)
+        return self._of_classes(super()._model(data))
+
+    def _of_classes(self, model: ParametricModel) -> ParametricModel:
+        """The model with its outputs as scores of the classes, if there are more than two."""
         return ClassModel(cast(OutputModel, model)) if self._has_several_classes else model
 
     @override

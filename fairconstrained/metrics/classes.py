@@ -9,9 +9,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.utils import check_array
+from scipy.special import logsumexp
+from sklearn.utils import check_array, check_consistent_length
 
-__all__ = ["class_margins", "over_classes"]
+__all__ = ["checked_class_scores", "class_log_loss", "class_margins", "over_classes"]
 
 _Metric = TypeVar("_Metric", bound=Callable[..., Any])
 
@@ -42,6 +43,51 @@ def class_margins(scores: np.ndarray) -> np.ndarray:
     margins = scores - largest[:, None]
     margins[rows, best] = np.maximum(largest - others.max(axis=1), _TIE)
     return margins
+
+
+def class_log_loss(scores: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    r"""Multinomial log loss :math:`\log \sum_k e^{s_k} - s_y` of every row.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples, n_classes)
+    numbers : ndarray of shape (n_samples,)
+        Number of the class of every row.
+
+    Returns
+    -------
+    losses : ndarray of shape (n_samples,)
+    """
+    own = np.take_along_axis(scores, numbers.astype(int)[:, None], axis=1)[:, 0]
+    return logsumexp(scores, axis=1) - own
+
+
+def checked_class_scores(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray, list[Any]] | None:
+    """Scores of more than two labels with the numbers of the true ones, and the labels; None for other scores.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    y_score : array-like of shape (n_samples, n_labels)
+        A column for every label, in sorted order.
+
+    Raises
+    ------
+    ValueError
+        If ``y_true`` has another number of labels than there are columns.
+    """
+    if np.ndim(y_score) != 2 or np.shape(y_score)[1] <= 2:
+        return None
+    scores = check_array(y_score, dtype=np.float64, input_name="y_score")
+    actual = _labels(y_true)
+    check_consistent_length(actual, scores)
+    labels, numbers = np.unique([] if actual is None else actual, return_inverse=True)
+    if labels.size != scores.shape[1]:
+        raise ValueError(
+            f"y_score has {scores.shape[1]} columns, and y_true {labels.size} labels; give one column for each label, "
+            "in sorted order, as decision_function and predict_proba return them."
+        )
+    return scores, numbers, labels.tolist()
 
 
 def over_classes(metric: _Metric, response: str) -> _Metric:
@@ -117,23 +163,14 @@ def _by_probability(y_true: Any, y_score: Any) -> _Questions:
 
 def _by_column(y_true: Any, y_score: Any, of: Callable[[np.ndarray], np.ndarray]) -> _Questions:
     """Questions about scores with a column for every label; ``y_true`` may be None."""
-    if np.ndim(y_score) != 2 or np.shape(y_score)[1] <= 2:
+    if y_true is None and np.ndim(y_score) == 2 and np.shape(y_score)[1] > 2:
+        scores = check_array(y_score, dtype=np.float64, input_name="y_score")
+        return {number: (None, column) for number, column in enumerate(of(scores).T)}
+    checked = None if y_true is None else checked_class_scores(y_true, y_score)
+    if checked is None:
         return None
-    scores = check_array(y_score, dtype=np.float64, input_name="y_score")
-    labels = np.arange(scores.shape[1])
-    actual = None if y_true is None else _labels(y_true)
-    if actual is not None:
-        labels = np.unique(actual)
-        if labels.size != scores.shape[1]:
-            raise ValueError(
-                f"y_score has {scores.shape[1]} columns, and y_true {labels.size} labels; give one column for each "
-                "label, in sorted order, as decision_function and predict_proba return them."
-            )
-    columns = of(scores).T
-    return {
-        label: (y_true if actual is None else actual == label, column)
-        for label, column in zip(labels.tolist(), columns, strict=True)
-    }
+    scores, numbers, labels = checked
+    return {label: (numbers == k, column) for k, (label, column) in enumerate(zip(labels, of(scores).T, strict=True))}
 
 
 _SPLITS: dict[str, Callable[[Any, Any], _Questions]] = {
