@@ -76,6 +76,8 @@ class _ComparedRows(BoundConstraint):
     decision_threshold = _handed_on("decision_threshold")
     price = _handed_on("price")
     excess = _handed_on("excess")
+    at_excess = _handed_on("at_excess")
+    is_beyond = _handed_on("is_beyond")
     tightened = _handed_on("tightened")
     sees_cells_only = _handed_on("sees_cells_only")
     complaint = _handed_on("complaint")

@@ -50,6 +50,15 @@ class BoundConstraint(Exact):
         """By how much values of the metric, one or an ndarray, are beyond ``kappa``, and negative within it."""
         return values - self.kappa
 
+    @property
+    def is_beyond(self) -> str:
+        """Verb of a message about a value beyond ``kappa``."""
+        return "exceeds"
+
+    def at_excess(self, excess: float) -> float:
+        """Value of the metric that is so far beyond ``kappa``."""
+        return self.kappa + excess
+
     def tightened(self, margin: float) -> float:
         """Return the bound that is stricter than ``kappa`` by a margin, as far as one can be."""
         return max(self.kappa - margin, 0.0)
@@ -241,7 +250,7 @@ class BoundConstraint(Exact):
         """Return the warning for a ``value`` that exceeds its kappa."""
         bounded = self.name if self.bounds_metric else f"the surrogate of {self.name}"
         return (
-            f"{bounded} is {value:.4g} on the training data and exceeds kappa={self.kappa:g} by more than its "
+            f"{bounded} is {value:.4g} on the training data and {self.is_beyond} kappa={self.kappa:g} by more than its "
             f"granularity ({self.granularity:.2g})."
         )
 

@@ -86,7 +86,7 @@ def _bounds_not_kept(estimator: Any, problem: Problem, solver: str, excess: dict
                 if solver == estimator._auto_solver(problem) or not constraint.bounds_metric
                 else f"Solver {solver!r} bounds a surrogate of the metric; solver='auto' bounds the metric."
             )
-            complaint = constraint.complaint(constraint.kappa + excess[constraint.name])
+            complaint = constraint.complaint(constraint.at_excess(excess[constraint.name]))
             yield f"{complaint} {advice}", ConvergenceWarning
 
 
@@ -94,7 +94,7 @@ def _exceeding_on_new_rows(estimator: Any, problem: Problem) -> Iterator[Notice]
     for constraint, gap in estimator._missed_on_new_rows(problem):
         complaint = (
             f"{constraint.name} is {gap.estimate:.3g} (standard error {gap.standard_error:.2g}) by an estimate for new "
-            f"rows, {gap.how}, and exceeds kappa={constraint.kappa:g}."
+            f"rows, {gap.how}, and {constraint.is_beyond} kappa={constraint.kappa:g}."
         )
         freedom = "give the model less freedom: fewer features, a larger alpha, or a FairHeadClassifier"
         if estimator.promise == "training":

@@ -200,7 +200,8 @@ class RatioGaps(Contrast):
         with np.errstate(invalid="ignore", divide="ignore"):
             shortfall = 1 - lower[..., :, None] / upper[..., None, :]
         shortfall = np.nan_to_num(shortfall, nan=1.0)  # where nothing is known of a rate but that it is zero
-        return _largest(shortfall[..., ~np.eye(self.n_groups, dtype=bool)])
+        first, second = np.triu_indices(self.n_groups, 1)
+        return _largest(np.maximum(shortfall[..., first, second], shortfall[..., second, first]))
 
 
 @dataclass(frozen=True, kw_only=True)

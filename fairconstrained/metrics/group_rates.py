@@ -11,7 +11,7 @@ import pandas as pd
 
 from fairconstrained.groups import Strata
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, ROW_LOSSES, Notion, mean_by_cell
-from fairconstrained.metrics.comparisons import CellMeans, Comparison, MetricRows
+from fairconstrained.metrics.comparisons import CellRates, Comparison, MetricRows
 from fairconstrained.metrics.contrasts import Contrast, LargestCell, OverallGaps, PairGaps, RatioGaps
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.rules import Reference
@@ -284,7 +284,7 @@ def given_of(rate: Rate, reference: Reference) -> tuple[str, ...]:
     title="Rates of groups by a rule",
     description="Number that a rule, such as the largest difference or the least ratio, makes of the groups' rates.",
     reads="signed decisions",
-    compared=CellMeans(_compared),
+    compared=CellRates(_compared),
     given=lambda params: given_of(*_named(params)),
     overlapping=True,
     is_gap=False,

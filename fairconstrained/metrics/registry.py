@@ -152,7 +152,7 @@ class MetricInfo:
     is_gap: bool = True
     compares_groups: bool = True
     overlapping: bool = False
-    complement: bool | Callable[[dict[str, Any]], bool] = False
+    complement: bool | Callable[[Mapping[str, Any]], bool] = False
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ").replace("auc", "AUC")
@@ -169,11 +169,11 @@ class MetricInfo:
         """All names that stand for the metric with its default arguments, the function's own first."""
         return tuple(dict.fromkeys((self.name, self.name.removesuffix("_gap"), *self.aliases)))
 
-    def is_better_large(self, params: dict[str, Any]) -> bool:
+    def is_better_large(self, params: Mapping[str, Any]) -> bool:
         """Whether the metric is better when large, with these arguments."""
         return self.complement(params) if callable(self.complement) else self.complement
 
-    def bounded_name(self, params: dict[str, Any]) -> str:
+    def bounded_name(self, params: Mapping[str, Any]) -> str:
         """Name of the number that a certificate bounds from above, with these arguments of the metric."""
         return f"1 - {self.name}" if self.is_better_large(params) else self.name
 

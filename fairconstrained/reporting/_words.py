@@ -152,7 +152,7 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
             asked = "trained without a bound, "
         sentences.append(f"{_capital(name)}: {asked}it is {bound.trained:.4g} on the training rows{estimated}{here}.")
         # a penalty has no price, and no bound that could be loosened
-        if bound.price > 0 or (bound.is_known and bound.price == 0):
+        if abs(bound.price) > 0 or (bound.is_known and bound.price == 0):
             sentences.append(f"Price of {name}: {_price(bound)}.")
         elif bound.is_known and np.isnan(bound.price):
             sentences.append(f"Price of {name}: not known, as the method that trained the model gives no price.")
@@ -301,7 +301,7 @@ def _price(bound: Bound) -> str:
         return "none, since loosening this bound would not lower the training objective"
     step = _step(bound.kappa) if bound.is_known and bound.kappa else 0.01
     what = f"kappa from {bound.kappa:g}" if bound.is_known else "the bound"
-    gain = f"{bound.price * step:.2g}"
+    gain = f"{abs(bound.price) * step:.2g}"  # the price of a floor is negative
     now = f" (it is {bound.objective:.3g})" if np.isfinite(bound.objective) else ""
     return f"loosening {what} by {step:g} would lower the training objective by about {gain}{now}, to first order"
 

@@ -59,6 +59,16 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("loss_parity_gap", {"constraint": "equalized_odds", "loss": "hinge", "agg_labels": "sum"}),
     ("loss_parity_gap", {"constraint": "equal_opportunity", "reference": "overall"}),
     ("rate_gap", {"constraint": "intersectional", "rate": "hinge"}),
+    ("demographic_parity_ratio_gap", {}),
+    ("demographic_parity_ratio_gap", {"agg": "mean"}),
+    ("equalized_odds_ratio_gap", {}),
+    ("predictive_parity_gap", {}),
+    ("predictive_parity_ratio_gap", {}),
+    ("error_rate_parity_gap", {}),
+    ("group_rates", {"rate": "true_positive", "rule": "floor"}),
+    ("group_rates", {"rate": "false_positive", "rule": "ceiling"}),
+    ("group_rates", {"rate": "error", "rule": "to_overall"}),
+    ("group_rates", {"rate": "log_loss", "rule": "ceiling"}),
 ]
 
 
@@ -108,6 +118,48 @@ def test_independence_of_two_groups_by_hand(sample):
     table = evidence.cells(0.05)
     assert table.loc["b", "upper"] == pytest.approx(high)
     assert table.loc["a", ["n_samples", "n_hits"]].tolist() == [40, 12]
+
+
+def test_ratio_of_two_groups_by_hand(sample):
+    """The lower end of one rate over the upper end of the other, at half of delta each."""
+    groups, predicted = np.repeat(["a", "b"], [40, 60]), np.repeat([1, 0, 1, 0], [12, 28, 30, 30])
+    evidence = evidence_of(sample("demographic_parity_ratio_gap", {}, predicted, predicted - 0.5, groups), "binomial")
+    high = binomtest(30, 60).proportion_ci(0.95, method="exact").high
+    low = binomtest(12, 40).proportion_ci(0.95, method="exact").low
+    assert evidence.gap == pytest.approx(0.4)
+    assert evidence.upper(0.05) == pytest.approx(1 - low / high)
+
+
+def test_floor_by_hand(sample):
+    """One minus the lower end of the least rate, at delta."""
+    groups, y = np.repeat(["a", "b"], [40, 60]), np.ones(100, dtype=int)
+    scores = np.repeat([0.5, -0.5, 0.5, -0.5], [32, 8, 54, 6])
+    taken = sample("group_rates", {"rate": "true_positive", "rule": "floor", "pos_label": 1}, y, scores, groups)
+    low = binomtest(32, 40).proportion_ci(0.9, method="exact").low
+    assert taken.gap == pytest.approx(0.2)
+    assert taken.name == "1 - group_rates"
+    assert evidence_of(taken, "binomial").upper(0.05) == pytest.approx(1 - low)
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "true"),
+    [
+        ("demographic_parity_ratio_gap", {}, 1 - 0.35 / 0.5),
+        ("predictive_parity_gap", {}, 0.1),
+        ("predictive_parity_ratio_gap", {}, 1 - 0.7 / 0.8),
+        ("group_rates", {"rate": "selection", "rule": "floor"}, 1 - 0.35),
+    ],
+)
+def test_bounds_of_new_rates_cover(name, params, true, sample):
+    """In 400 samples of a known population the bound is below the truth in at most the share that it allows."""
+    rng, delta, n_draws, missed = np.random.default_rng(0), 0.1, 400, 0
+    selection, precision = np.array([0.5, 0.42, 0.35]), np.array([0.75, 0.8, 0.7])
+    for _ in range(n_draws):
+        groups = rng.integers(0, 3, 300)
+        scores = np.where(rng.random(300) < selection[groups], 1.0, -1.0)
+        y = (rng.random(300) < np.where(scores > 0, precision[groups], 0.2)).astype(int)
+        missed += evidence_of(sample(name, params, y, scores, groups)).upper(delta) < true
+    assert missed / n_draws <= delta + 2 * np.sqrt(delta * (1 - delta) / n_draws)
 
 
 def test_separation_of_two_groups_by_hand(draw, sample):
@@ -174,6 +226,8 @@ def test_a_scale_stands_for_repeated_rows(name, params, evidences, draw):
         ("separation_gap", {"agg": "mean", "agg_labels": "sum"}, "hoeffding", 3),
         ("inter_group_auc_gap", {"protected": "a"}, "hoeffding", 1),
         ("inaccuracy", {}, "binomial", 1),
+        ("demographic_parity_ratio_gap", {}, "binomial", 2),
+        ("group_rates", {"rate": "true_positive", "rule": "floor"}, "binomial", 1),
         ("minority_share", {"minority": "a"}, "binomial", 1),
         ("rate_gap", {"constraint": "intersectional", "agg": "mean"}, "binomial", 6),
         ("loss_parity_gap", {"constraint": "equalized_odds"}, "bernstein", 2),

@@ -235,7 +235,9 @@ def test_strata_that_lack_a_group_are_named():
     rng = np.random.default_rng(0)
     codes = np.repeat([0, 1], 100)
     strata = Strata.of(np.where(codes == 1, rng.integers(0, 2, 200), 0))
-    data = FairData.from_arrays(rng.normal(size=(200, 1)), rng.choice([-1.0, 1.0], 200), codes, ("a", "b"), strata=strata)
+    data = FairData.from_arrays(
+        rng.normal(size=(200, 1)), rng.choice([-1.0, 1.0], 200), codes, ("a", "b"), strata=strata
+    )
     with pytest.raises(ValueError, match=r"'a, 1': 0"):
         GroupRates(within="strata").bind(data)
 

@@ -18,6 +18,7 @@ from fairconstrained.constraints import (
     EqualizedOdds,
     EqualOpportunity,
     GroupAUC,
+    GroupRates,
     LossParity,
     MinorityShare,
     ParityPair,
@@ -27,6 +28,7 @@ from fairconstrained.constraints import (
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import (
+    group_rates,
     inter_group_auc_gap,
     loss_parity_gap,
     minority_share,
@@ -49,6 +51,11 @@ SHARE = {"minority": 1, "rate": "indicator"}
 PAIR = {"rate": "indicator"}
 
 
+RATIO = {"rate": "true_positive", "rule": "ratio"}
+PRECISION = {"rate": "positive_predictive_value"}
+CEILING = {"rate": "error", "rule": "ceiling"}
+
+
 def majority_share(*args, **options):
     return 1 - minority_share(*args, **options)
 
@@ -64,6 +71,9 @@ CONSTRAINTS = {
     "loss_parity": (LossParity, loss_parity_gap, {}),
     "rate_gap": (RateGap, rate_gap, {}),
     "rate_gap of sigmoids": (lambda kappa: RateGap(kappa, **ODDS), rate_gap, ODDS),
+    "ratio": (lambda kappa: GroupRates(kappa=kappa, **RATIO), group_rates, RATIO),
+    "precision": (lambda kappa: GroupRates(kappa=kappa, **PRECISION), group_rates, PRECISION),
+    "ceiling": (lambda kappa: GroupRates(kappa=kappa, **CEILING), group_rates, CEILING),
     "majority_share": (lambda kappa: MinorityShare(1 - kappa, **SHARE), majority_share, SHARE),
     "parity_pair": (lambda kappa: ParityPair(1 + kappa, **PAIR), parity_pair, PAIR),
 }

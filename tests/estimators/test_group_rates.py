@@ -1,0 +1,230 @@
+"""Rates by any rule in estimators: by name, in lists, in heads and boosted trees, within strata; and what is said."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairconstrained import (
+    ConvergenceWarning,
+    FairBoostingClassifier,
+    FairHeadClassifier,
+    LossParityClassifier,
+    PartialParityClassifier,
+    PartialParityRegressor,
+    RateParityClassifier,
+    fairness_path,
+)
+from fairconstrained.constraints import GroupRates
+from fairconstrained.constraints.group_rates import NAMED_RATES
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.metrics import conditional_parity_gap, find_metric, group_rates
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y, group = make_biased_classification(n_samples=1500, n_features=4, random_state=0)
+    return X, y, group
+
+
+@pytest.fixture(scope="module")
+def departments(rows):
+    """Strata in which the groups have other shares."""
+    rng = np.random.default_rng(0)
+    return np.where(rng.random(1500) < np.where(rows[2] == rows[2][0], 0.3, 0.6), "research", "sales")
+
+
+def free(rate, rule="difference", **options):
+    return RateParityClassifier(constraint=GroupRates(rate, rule=rule, kappa=None, **options), new_row_folds=None)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMED_RATES if name not in ("conditional_parity", "bounded_group_loss")]
+)
+def test_a_name_bounds_the_metric_of_the_name(name, rows):
+    X, y, group = rows
+    unbounded = free(**NAMED_RATES[name]).fit(X, y, sensitive_features=group)
+    info, _ = find_metric(name)
+    before = info.function(y, unbounded.predict(X), sensitive_features=group)
+    # One linear score can bring precisions together by few positive decisions only; that is not what is tested here.
+    kappa = before * (0.85 if name.startswith("predictive_parity") else 0.5)
+    model = RateParityClassifier(kappa, constraint=name, new_row_folds=None)
+    model.fit(X, y, sensitive_features=group)
+    value = info.function(y, model.predict(X), sensitive_features=group)
+    assert model.constraint_values_ == {name: pytest.approx(value)}
+    assert value <= kappa + model.granularity_[name] < before
+    assert model.status_ == "optimal"
+    assert model.objective_ > unbounded.objective_
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("false_positive_rate_difference", "predictive_equality"),
+        ("accuracy_parity", "error_rate_parity"),
+        ("selection_rate_ratio", "demographic_parity_ratio"),
+        ("precision_score_difference", "predictive_parity"),
+    ],
+)
+def test_names_of_other_packages(given, name, rows):
+    X, y, group = rows
+    model = RateParityClassifier(0.3, constraint=given, new_row_folds=None).fit(X, y, sensitive_features=group)
+    assert list(model.constraint_values_) == [name]
+
+
+@pytest.mark.parametrize(
+    ("rate", "rule"), [("true_positive", "floor"), ("false_positive", "ceiling"), ("accuracy", "floor")]
+)
+def test_floors_and_ceilings_are_kept_exactly_and_have_a_price_of_their_sign(rate, rule, rows):
+    X, y, group = rows
+    unbounded = free(rate, rule).fit(X, y, sensitive_features=group)
+    (before,) = unbounded.constraint_values_.values()
+    kappa = before + (0.01 if rate == "accuracy" else 0.03) if rule == "floor" else before / 2
+    model = RateParityClassifier(constraint=GroupRates(rate, rule=rule, kappa=kappa), new_row_folds=None)
+    model.fit(X, y, sensitive_features=group)
+    value = group_rates(y, model.decision_function(X), sensitive_features=group, rate=rate, rule=rule)
+    ((name, known),) = model.constraint_values_.items()
+    assert known == pytest.approx(value)
+    assert (value >= kappa - 1e-8) if rule == "floor" else (value <= kappa + 1e-8)
+    assert model.violation_ <= 1e-8
+    price = model.prices_[name]
+    assert price < 0 if rule == "floor" else price > 0
+    assert model.objective_ >= unbounded.objective_
+
+
+def test_a_floor_that_cannot_be_kept_is_said(rows):
+    X, y, group = rows
+    bounds = [
+        ("caught", GroupRates("true_positive", rule="floor", kappa=0.99)),
+        ("few", GroupRates(rule="ceiling", kappa=0.1)),
+    ]
+    model = RateParityClassifier(constraint=bounds, new_row_folds=None)
+    with pytest.warns(ConvergenceWarning, match=r"caught is .* is below kappa=0.99|few is .* exceeds kappa=0.1"):
+        model.fit(X, y, sensitive_features=group)
+    assert model.status_ == "infeasible"
+    assert model.violation_ > 0.1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bounds: PartialParityClassifier(constraint=bounds, new_row_folds=None),
+        lambda bounds: FairBoostingClassifier(constraint=bounds, n_estimators=40, new_row_folds=None),
+        lambda bounds: FairHeadClassifier(
+            LogisticRegression(), head=RateParityClassifier(constraint=bounds, new_row_folds=None), random_state=0
+        ),
+        lambda bounds: LossParityClassifier(
+            constraint=bounds, hidden_layer_sizes=(4,), max_epochs=5, random_state=0, new_row_folds=None
+        ),
+        lambda bounds: RateParityClassifier(constraint=bounds, group_interactions=True, new_row_folds=None),
+    ],
+    ids=["partial", "boosting", "head", "network", "by group"],
+)
+def test_every_estimator_takes_a_list_of_them(make, rows):
+    X, y, group = rows
+    bounds = [
+        ("four fifths", GroupRates(rule="ratio", kappa=0.2)),
+        ("caught", GroupRates("true_positive", rule="floor", kappa=0.6)),
+        ("errors", GroupRates("error", kappa=0.1)),
+    ]
+    model = make(bounds).fit(X, y, sensitive_features=group)
+    values = model.constraint_values_
+    assert values["four fifths"] <= 0.2 + 1e-8
+    assert values["caught"] >= 0.6 - 1e-8
+    assert values["errors"] <= 0.1 + model.granularity_["errors"]
+    assert set(model.prices_) == set(values)
+    clone(model).set_params(**{k: v for k, v in model.get_params().items() if k.endswith("kappa")})
+
+
+def test_conditional_parity(rows, departments):
+    X, y, group = rows
+    columns = {"sensitive_features": group, "strata": departments}
+    model = RateParityClassifier(0.05, constraint="conditional").fit(X, y, **columns)
+    value = conditional_parity_gap(y, model.predict(X), **columns)
+    assert model.constraint_values_ == {"conditional_parity": pytest.approx(value)}
+    assert value <= 0.05 + model.granularity_["conditional_parity"]
+    assert model.constraint_values(X, y, **columns) == {"conditional_parity": pytest.approx(value)}
+    assert np.isfinite(model.new_row_gaps_["conditional_parity"].estimate)
+    assert {"conditional_parity"} == set(model.prices_)
+    tables = [name for name in model.group_rates_.columns if name.startswith("selection")]
+    assert tables == ["selection_0", "selection_1"] or len(tables) == 2
+    # Bounded within departments, the shares of all rows need not agree.
+    assert model.constraint_values_ != RateParityClassifier(0.05).fit(X, y, sensitive_features=group).constraint_values_
+
+
+def test_strata_go_through_a_pipeline_and_a_path(rows, departments):
+    X, y, group = rows
+    with sklearn.config_context(enable_metadata_routing=True):
+        pipeline = make_pipeline(
+            StandardScaler(), RateParityClassifier(0.05, constraint="conditional", new_row_folds=None)
+        )
+        pipeline.fit(X, y, sensitive_features=group, strata=departments)
+    assert pipeline[-1].constraint_values_["conditional_parity"] <= 0.06
+    path = fairness_path(
+        RateParityClassifier(constraint="conditional", new_row_folds=None),
+        X,
+        y,
+        sensitive_features=group,
+        fit_params={"strata": departments},
+        kappas=[None, 0.1],
+        cv=2,
+    )
+    assert path.table["gap"].iloc[1] <= 0.11 < path.table["gap"].iloc[0]
+    assert np.isfinite(path.table["mean_test_gap"]).all()
+
+
+def test_strata_that_nobody_asked_for_or_that_are_missing(rows, departments):
+    X, y, group = rows
+    with pytest.raises(ValueError, match="no constraint compares groups within them"):
+        RateParityClassifier().fit(X, y, sensitive_features=group, strata=departments)
+    with pytest.raises(ValueError, match=r"pass the stratum of every row to fit\(strata=...\)"):
+        RateParityClassifier(constraint="conditional").fit(X, y, sensitive_features=group)
+    with pytest.raises(ValueError, match="strata has 10 rows, y has 1500"):
+        RateParityClassifier(constraint="conditional").fit(X, y, sensitive_features=group, strata=departments[:10])
+    with pytest.raises(ValueError, match="strata contains NaN"):
+        RateParityClassifier(constraint="conditional").fit(
+            X, y, sensitive_features=group, strata=np.where(np.arange(1500) == 3, np.nan, 1.0)
+        )
+
+
+def test_a_rate_of_its_own_is_not_mixed_with_another(rows):
+    X, y, group = rows
+    with pytest.raises(ValueError, match="has a rate of its own"):
+        RateParityClassifier(constraint="predictive_equality", rate="sigmoid").fit(X, y, sensitive_features=group)
+
+
+def test_a_regressor_bounds_means_and_losses_in_the_units_of_the_target():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 1200)
+    X = rng.normal(size=(1200, 3)) + 0.4 * group[:, None]
+    y = 100 + 30 * (X @ [1.0, 0.5, 0.2]) + (5 + 5 * group) * rng.normal(size=1200)
+    bounds = [("means", GroupRates("score", kappa=8.0)), ("losses", GroupRates("squared", rule="ceiling", kappa=250.0))]
+    model = PartialParityRegressor(constraint=bounds, new_row_folds=None).fit(X, y, sensitive_features=group)
+    predicted = model.predict(X)
+    means = [predicted[group == g].mean() for g in (0, 1)]
+    losses = [((predicted - y)[group == g] ** 2).mean() / 2 for g in (0, 1)]
+    assert model.constraint_values_["means"] == pytest.approx(abs(means[0] - means[1]))
+    assert model.constraint_values_["losses"] == pytest.approx(max(losses))
+    assert model.constraint_values_["means"] <= 8.0 + 1e-4
+    assert max(losses) <= 250.0 + 1e-4
+    assert model.constraint_values(X, y, sensitive_features=group) == pytest.approx(model.constraint_values_)
+    with pytest.raises(ValueError, match="about the decisions of a classifier"):
+        PartialParityRegressor(constraint=GroupRates("error")).fit(X, y, sensitive_features=group)
+
+
+def test_predictive_parity_without_decisions_is_not_kept(rows):
+    X, y, group = rows
+    model = RateParityClassifier(
+        constraint=GroupRates("positive_predictive_value", kappa=0.3), new_row_folds=None, alpha=1e6
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(X, np.where(np.arange(1500) % 50 == 0, y, y.min()), sensitive_features=group)
+    assert (
+        any("does not exist" in str(w.message) for w in caught) or model.constraint_values_["predictive_parity"] <= 0.3
+    )
