@@ -15,7 +15,7 @@ from torch import Tensor
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.constraints.offsets import free_offset
 from fairconstrained.data import FairData
-from fairconstrained.objectives import BoundObjective, Loss
+from fairconstrained.objectives import BoundObjective, Loss, of_rows
 from fairconstrained.views import RowLosses
 
 __all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
@@ -297,7 +297,7 @@ class _RowLossPoint:
         """Slopes of the sum of the losses with these weights of the rows; Tensor of shape (n_samples,)."""
         scores, y = self._scores, self._terms.data.y
         slopes = [
-            loss.slope(scores, y) * torch.from_numpy(own)
+            of_rows(torch.from_numpy(own), loss.slope(scores, y))
             for loss, own in zip(self._row_losses.losses, weights, strict=True)
             if own is not None
         ]

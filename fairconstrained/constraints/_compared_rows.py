@@ -62,6 +62,7 @@ class _ComparedRows(BoundConstraint):
 
     bounds_metric = _handed_on("bounds_metric")
     counts_rows = _handed_on("counts_rows")
+    first_blur = _handed_on("first_blur")
     scale = _handed_on("scale")
     penalty_factor = _handed_on("penalty_factor")
     component_names = _handed_on("component_names")
@@ -88,6 +89,7 @@ class _ComparedRows(BoundConstraint):
     values_at_cuts = _of_compared("values_at_cuts")
     of_decisions = _of_compared("of_decisions")
     caveat = _of_compared("caveat")
+    class_values = _of_compared("class_values")
 
     renamed = _moved("renamed")
     with_kappa = _moved("with_kappa")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -81,6 +81,13 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
             setattr(changed, name, limits[name])
         return changed
 
+    def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
+        """Return the constraint for more than two classes, on scores of all classes and targets that number them.
+
+        None is the constraint on every class against the others, see `EveryClass`.
+        """
+        return None
+
     @property
     def compares_within_strata(self) -> bool:
         """Whether it compares groups within strata, which `fit` is given."""
@@ -116,13 +123,12 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
                 f"{type(self).__name__} is about the scores of a classifier, of which positive ones mean the positive "
                 "class; a regressor takes constraints such as StatisticalParity and DemographicParity."
             )
-        params = self.get_params(deep=False)
-        changed: dict[str, Any] = {}
+        params, changed = self.get_params(deep=False), copy.copy(self)
         if "threshold" in params:
-            changed["threshold"] = (params["threshold"] - offset) / scale
+            changed.threshold = (params["threshold"] - offset) / scale
         if not isinstance(params.get("surrogate_width", "auto"), str):
-            changed["surrogate_width"] = params["surrogate_width"] / scale
-        return type(self)(**{**params, **changed})
+            changed.surrogate_width = params["surrogate_width"] / scale
+        return changed
 
 
 @with_parameters

@@ -15,19 +15,21 @@ from fairconstrained.constraints._blur import blurred
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.metrics.cell_means import ROW_FUNCTIONS, ROW_LOSSES
+from fairconstrained.metrics.classes import class_log_loss
 from fairconstrained.objectives import (
     ROW_LOSS_OBJECTIVES,
     CorrectRate,
     DecisionRate,
     ErrorRate,
     Loss,
+    MultinomialLogistic,
     NegativeRate,
     PositiveRate,
     Score,
 )
 from fairconstrained.views import RowLosses, Stochastic
 
-__all__ = ["RATE_FUNCTIONS", "TOLERANCE", "BoundRowFunction", "RowFunction"]
+__all__ = ["RATE_FUNCTIONS", "TOLERANCE", "BoundRowFunction", "RowFunction", "log_loss_of_classes"]
 
 #: Tolerance of a smooth metric above ``kappa``; the augmented Lagrangian comes that close.
 TOLERANCE = 1e-6
@@ -69,6 +71,16 @@ RATE_FUNCTIONS: dict[str, RowFunction] = {
     "score": RowFunction(Score(), ROW_FUNCTIONS["score"]),
     **{name: RowFunction(ROW_LOSS_OBJECTIVES[name], ROW_LOSSES[name]) for name in ROW_LOSSES},
 }
+
+
+def log_loss_of_classes(n_classes: int) -> RowFunction:
+    """The multinomial log loss, of scores of shape (n_samples, n_classes) and numbers of classes."""
+
+    def exact(scores: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        # scores that are all alike, where a constraint begins, may come as one column
+        return class_log_loss(np.broadcast_to(scores.reshape(len(scores), -1), (len(scores), n_classes)), numbers)
+
+    return RowFunction(MultinomialLogistic(), exact)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -34,6 +34,9 @@ class BoundConstraint(Exact):
     bounds_metric: ClassVar[bool] = True
     #: Whether the metric counts rows at thresholds, so that a narrow surrogate sees only the rows near to them.
     counts_rows: ClassVar[bool] = False
+    #: Width with which a solver begins that narrows surrogates, in standard deviations of the scores: wide enough to
+    #: see a fifth of the rows around a threshold.
+    first_blur: ClassVar[float] = 0.1
 
     def renamed(self, name: str) -> Self:
         """Return the constraint under the name that the user gave it."""
@@ -98,6 +101,10 @@ class BoundConstraint(Exact):
     def of_decisions(self, scores: np.ndarray) -> float | None:
         """Return the metric of the decisions where ``kappa`` bounds a smooth surrogate of it; None elsewhere."""
         return None
+
+    def class_values(self, scores: np.ndarray) -> dict[str, float]:
+        """Return the metric of every class against all others by class; empty for a constraint on two classes."""
+        return {}
 
     def caveat(self, scores: np.ndarray) -> str | None:
         """Return a warning about decisions for which the metric has a value but no meaning; None for all others."""

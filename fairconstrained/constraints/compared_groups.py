@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self
@@ -79,8 +80,15 @@ def grouped_rows(data: FairData) -> GroupedRows:
     return check_groups(groups, data.weights.numpy(), data.n_samples, overlapping=True)
 
 
-def by_label(table: pd.DataFrame, data: FairData) -> pd.DataFrame:
-    """Return a metric's table of `grouped_rows` by the labels of the groups; those without rows are not in it."""
+def by_label(table: pd.DataFrame, data: FairData, classes: Sequence[Hashable] = ()) -> pd.DataFrame:
+    """Return a metric's table of `grouped_rows` by the labels of the groups; those without rows are not in it.
+
+    A table with a first level of numbers of classes gets the names of these, too.
+    """
+    if table.index.nlevels > 1:
+        numbers = table.index.unique("class").to_numpy(dtype=int)
+        parts = [by_label(table.loc[[number]].droplevel("class"), data) for number in numbers]
+        return pd.concat(parts, keys=[classes[number] for number in numbers], names=["class"])
     labels = (data.unions or data).labels
     present = table.index.to_numpy(dtype=int)
     table.index = pd.Index([labels[code] for code in present], name="group", tupleize_cols=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -13,7 +14,7 @@ from typing_extensions import override
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.constraints._constraint import Constraint
 from fairconstrained.constraints._decision_rates import BoundDecisionRates, BoundPredictiveValues
-from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, RowFunction
+from fairconstrained.constraints._row_functions import RATE_FUNCTIONS, RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound, check_kappa
 from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
 from fairconstrained.constraints.demographic_parity import DemographicParity
@@ -120,6 +121,8 @@ class GroupRates(ComparesGroups):
     is_of_classes: ClassVar[bool] = False
     #: Offset and scale of the targets that a solver sees, see `in_units`.
     _units: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    #: The classes, if there are more than two; see `for_classes`.
+    _classes: ClassVar[tuple[Hashable, ...]] = ()
 
     rate: str = parameter(default="selection", kw_only=False)
     rule: str = parameter(default="difference", allowed=[StrOptions(set(RULE_NAMES))])
@@ -160,6 +163,8 @@ class GroupRates(ComparesGroups):
 
     def _function(self, rate: Rate) -> RowFunction:
         """The function of a row, in the units of the user."""
+        if self._classes:
+            return log_loss_of_classes(len(self._classes))
         function, (offset, scale) = RATE_FUNCTIONS[rate.function], self._units
         if (offset, scale) == (0.0, 1.0):
             return function
@@ -213,6 +218,15 @@ class GroupRates(ComparesGroups):
         return changed
 
     @override
+    def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
+        """Return the bound on multinomial log losses, where losses of all rows are bounded."""
+        if self.rate != "log_loss" or not isinstance(self.among, str) or self.among != "all":
+            return None
+        changed = copy.copy(self)
+        changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
+        return changed
+
+    @override
     def search_form(self) -> Constraint | None:
         plain = self.rule == "difference" and self.within is None and isinstance(self.among, str)
         form = _SEARCH_FORMS.get(self.rate.removesuffix("_rate")) if plain and self.among == "all" else None
@@ -220,7 +234,7 @@ class GroupRates(ComparesGroups):
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame | None:
-        if not isinstance(self.among, str) or self._units != (0.0, 1.0):
+        if not isinstance(self.among, str) or self._units != (0.0, 1.0) or self._classes:
             return None
         measured = group_rates(
             data.y.numpy(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, cast
 
 import numpy as np
@@ -10,7 +12,8 @@ from sklearn.utils._param_validation import StrOptions
 from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.constraints._row_functions import RowFunction
+from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._row_functions import RowFunction, log_loss_of_classes
 from fairconstrained.constraints.base import check_bound
 from fairconstrained.constraints.compared_groups import ComparesGroups, by_label, grouped_rows
 from fairconstrained.constraints.mean_gaps import BoundMeanGaps
@@ -59,6 +62,8 @@ class LossParity(ComparesGroups):
     """
 
     is_of_classes: ClassVar[bool] = True
+    #: The classes, if there are more than two; see `for_classes`.
+    _classes: ClassVar[tuple[Hashable, ...]] = ()
 
     kappa: float | None = parameter(default=0.005, kw_only=False)
     constraint: str = parameter(default="demographic_parity", allowed=[StrOptions(set(LOSS_NOTIONS))])
@@ -71,7 +76,22 @@ class LossParity(ComparesGroups):
         kappa = check_bound(self.kappa)
         notion = LOSS_NOTIONS[self.constraint]._replace(reference=self.reference, agg_labels=self.agg_labels)
         function = RowFunction(ROW_LOSS_OBJECTIVES[self.loss], ROW_LOSSES[self.loss])
+        if self._classes:
+            numbers = tuple(map(float, range(len(self._classes))))
+            notion = notion._replace(targets=notion.targets and numbers, names=tuple(map(str, self._classes)))
+            function = log_loss_of_classes(len(self._classes))
         return BoundMeanGaps.of(self, data, kappa, "loss_parity", notion, function, _TOLERANCE)
+
+    @override
+    def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
+        """Return the bound on multinomial log losses; where labels are told apart, within every class."""
+        if self.loss != "log_loss":
+            return None
+        if self.agg_labels != "max":
+            raise ValueError(f"agg_labels={self.agg_labels!r} is for two classes; set it to 'max'.")
+        changed = copy.copy(self)
+        changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
+        return changed
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame:
@@ -83,8 +103,8 @@ class LossParity(ComparesGroups):
             loss=self.loss,
             reference=self.reference,
             agg_labels=self.agg_labels,
-            pos_label=1.0,
+            pos_label=None if self._classes else 1.0,
             on_empty="nan",
             return_groups=True,
         )
-        return by_label(cast(tuple[float, pd.DataFrame], measured)[1], data)
+        return by_label(cast(tuple[float, pd.DataFrame], measured)[1], data, self._classes)

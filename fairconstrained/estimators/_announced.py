@@ -15,14 +15,14 @@ from fairconstrained.groups import GroupEncoder, is_membership
 __all__ = ["announced_classes", "announced_groups", "class_codes", "codes_of"]
 
 
-def announced_classes(classes: Any, known: np.ndarray | None) -> np.ndarray:
-    """Both classes, sorted; ``known`` are those of an earlier fit. Raises ValueError unless they are two."""
+def announced_classes(classes: Any, known: np.ndarray | None, several: bool = False) -> np.ndarray:
+    """The classes, sorted; ``known`` are those of an earlier fit. Raises ValueError unless they are two, or several."""
     classes = known if classes is None else classes
     if classes is None:
         raise ValueError("classes must be given in the first call of partial_fit.")
     classes = np.unique(classes)
-    if classes.size != 2:
-        raise ValueError(f"classes must be two, got {shortened(classes)}.")
+    if classes.size != 2 and not (several and classes.size > 2):
+        raise ValueError(f"classes must be two{' or more' if several else ''}, got {shortened(classes)}.")
     return classes
 
 

@@ -111,10 +111,11 @@ class TakesConstraint(BaseFairEstimator):
 
     def _by_name(self) -> dict[str, Constraint]:
         """The user's constraints by the names in ``constraint_values_``; only those that compare anything."""
-        pairs = self._pairs()
+        pairs, chosen = self._pairs(), self._chosen()
         if pairs is None:
-            return dict.fromkeys(self.constraint_values_, self._chosen()[0])
-        return {name: pairs[name] for name in self.constraint_values_}
+            return dict.fromkeys(self.constraint_values_, chosen[0])
+        named = dict(zip(pairs, chosen, strict=True))
+        return {name: named[name] for name in self.constraint_values_}
 
     def _values_of_decisions(self, data: FairData, scores: np.ndarray) -> dict[str, float]:
         """The metrics of the decisions themselves, by name."""
@@ -125,7 +126,8 @@ class TakesConstraint(BaseFairEstimator):
         tables = [constraint.group_table(data, scores) for constraint in self._chosen()]
         for table, names in zip(tables, self._compared_as, strict=False):  # of a single group, nothing is compared
             if table is not None:
-                known = [names.get(str(label), str(label)) for label in table.index]
+                labels = map(str, table.index.get_level_values("group"))  # the last level, where there are several
+                known = [names.get(label, label) for label in labels]
                 # of type object, as a column of strings would have NaN in place of None
                 table["compared_as"] = pd.Series(known, index=table.index, dtype=object)
         pairs = self._pairs()

@@ -19,7 +19,7 @@ Fit = Callable[[Problem, "Start | None"], tuple[Any, Start]]
 
 
 class HeldOutScores(NamedTuple):
-    """Scores by models of which none has seen the row that it scores; ndarray of shape (n_samples,).
+    """Scores by models of which none has seen the row that it scores; of the shape of training scores.
 
     ``starts`` are where the fits ended, for those with another ``kappa``.
     """
@@ -61,13 +61,17 @@ def held_out_scores(
     """
     numbers = np.unique(folds)
     starts = starts if len(starts) == numbers.size else [None] * numbers.size
-    scores, ends = np.empty(problem.data.n_samples), []
+    scores, ends = None, []
     for number, start in zip(numbers, starts, strict=True):
         seen, unseen = (problem.data.part(np.flatnonzero(rows)) for rows in (folds != number, folds == number))
         known = start if start is not None and start.fingerprint == seen.fingerprint else None
         state, end = fit(problem.on(seen), known)
         ends.append(replace(end, fingerprint=seen.fingerprint))
-        scores[folds == number] = problem.model.training_scores(state, unseen)
+        found = problem.model.training_scores(state, unseen)
+        if scores is None:  # a score of every row, or one of every class
+            scores = np.empty((problem.data.n_samples, *found.shape[1:]))
+        scores[folds == number] = found
+    assert scores is not None  # there are folds
     return HeldOutScores(scores, tuple(ends))
 
 

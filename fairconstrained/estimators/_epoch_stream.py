@@ -54,8 +54,8 @@ class EpochStreaming(BaseFairEstimator):
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows of the stream, rather a thousand than one: all groups should be among them.
         y : array-like of shape (n_samples,)
-        classes : array-like of shape (2,)
-            Both classes; needed in the first call only, unless `fit` has seen them.
+        classes : array-like of shape (n_classes,)
+            All classes; needed in the first call only, unless `fit` has seen them.
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
         groups : array-like of shape (n_groups,) or (n_groups, n_columns), optional
             All groups that may come. None: those of the first call.
@@ -90,7 +90,7 @@ class EpochStreaming(BaseFairEstimator):
         X, y, weights = self._checked_rows(X, y, sample_weight, multi_output=False, reset=last is None)
         self._remember_rows(X, among_others=last is not None)
         if last is None:
-            self.classes_ = announced_classes(classes, None)
+            self.classes_ = announced_classes(classes, None, several=True)
             labels = announced_groups(
                 sensitive_features,
                 groups,
@@ -102,7 +102,7 @@ class EpochStreaming(BaseFairEstimator):
         else:
             labels = last.labels
         codes = codes_of(y, sensitive_features, self.classes_, labels)
-        target = Target(np.where(y == self.classes_[1], 1.0, -1.0))
+        target = self._known_target(y)
         data = FairData.from_arrays(X, target.values, codes, labels, weights)
         problem = self._problem(data, target)
         start = None if last is None else last.start

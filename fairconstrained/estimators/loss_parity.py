@@ -16,15 +16,17 @@ from fairconstrained.callbacks import ProgressBar, TrainingCallback
 from fairconstrained.constraints import Constraint, LossParity
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.data import FairData
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._epoch_stream import EpochStreaming
 from fairconstrained.estimators._held_out import HoldsOut, StopEarly
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._published import FollowsPaper
+from fairconstrained.estimators._several_classes import TakesClasses
 from fairconstrained.estimators._weight_penalty import error_weight, weight_penalty
-from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import HandlesSmallGroups, StartsWarm, parameter, with_parameters
 from fairconstrained.metrics.cell_means import LOSS_NOTIONS, ROW_LOSSES
+from fairconstrained.metrics.classes import class_log_loss
 from fairconstrained.metrics.rates import OVER_LABELS
 from fairconstrained.models import ModuleModel, ParametricModel, Perceptron, mlp
 from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, Objective
@@ -39,8 +41,7 @@ __all__ = ["LossParityClassifier"]
 class LossParityClassifier(
     EpochStreaming,
     HoldsOut,
-    FairClassifierMixin,
-    TakesConstraint,
+    TakesClasses,
     ModuleScores,
     HandlesSmallGroups,
     StartsWarm,
@@ -207,10 +208,11 @@ class LossParityClassifier(
     def _model(self, data: FairData) -> ParametricModel:
         _check_device(self.device)
         size: dict[str, Any] = {"n_features": data.row_shape, "alpha": self._alpha(data), "device": self.device}
+        size["n_outputs"] = self._n_heads(data)
         if self.module is not None:
-            return ModuleModel(self.module, **size)
+            return self._of_classes(ModuleModel(self.module, **size))
         layers = partial(mlp, hidden_layer_sizes=self.hidden_layer_sizes, activation=self.activation)
-        return Perceptron(layers, **size, activation=self.activation)
+        return self._of_classes(Perceptron(layers, **size, activation=self.activation))
 
     def _alpha(self, data: FairData) -> float:
         """Weight of the penalty."""
@@ -221,7 +223,7 @@ class LossParityClassifier(
         return weight_penalty(data) if solver.keeps_metric and self.module is None and not is_streamed else 0.0
 
     def _objective(self) -> Objective:
-        return ROW_LOSS_OBJECTIVES[self.loss]
+        return self._for_classes(ROW_LOSS_OBJECTIVES[self.loss])
 
     def _constraint_named(self, name: str) -> Constraint:
         own = ("kappa", "loss", "reference", "agg_labels", "min_group_size", "small_groups")
@@ -234,8 +236,9 @@ class LossParityClassifier(
         return self.validation_fraction if self.early_stopping else None
 
     def _solver(self, problem: Problem, **special: Any) -> Solver:
-        """Implement `BaseFairEstimator._solver`; "adam_lagrangian" counts errors unless a group is small."""
-        return super()._solver(problem, **({"error_weight": error_weight(problem.data)} | special))
+        """Implement `BaseFairEstimator._solver`; errors of two classes are counted unless a group is small."""
+        weight = 0.0 if self._has_several_classes else error_weight(problem.data)
+        return super()._solver(problem, **({"error_weight": weight} | special))
 
     def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
         return {
@@ -279,8 +282,8 @@ class LossParityClassifier(
     def _held_out_loss(self, model: ParametricModel, params: np.ndarray) -> float:
         assert self._held_out is not None  # there is no stopping without
         held = self._held_out
-        targets = np.where(held.y == self.classes_[1], 1.0, -1.0)
-        losses = ROW_LOSSES[self.loss](model.scores(params, held.X), targets)
+        loss = class_log_loss if self._has_several_classes else ROW_LOSSES[self.loss]
+        losses = loss(model.scores(params, held.X), self._known_target(held.y).values)
         return float(np.average(losses, weights=held.weights))
 
     @staticmethod

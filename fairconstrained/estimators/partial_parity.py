@@ -9,7 +9,8 @@ from sklearn.utils._param_validation import StrOptions
 
 from fairconstrained.estimators._parity import LABEL_FREE_PARITIES, ChoosesObjective, PartialParity, UnderOneKappa
 from fairconstrained.estimators._published import FollowsPaper
-from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
+from fairconstrained.estimators._several_classes import TakesClasses
+from fairconstrained.estimators.linear import FairRegressorMixin
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.metrics.label_ranks import RANKS, Ranks
 from fairconstrained.objectives import Objective, Squared
@@ -21,7 +22,7 @@ _PAPERS_PROBLEM = {"surrogate": "ramp", "surrogate_width": 1.0, "n_levels": 10, 
 
 
 @with_parameters
-class BasePartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialParity, ChoosesObjective):
+class BasePartialParityClassifier(TakesClasses, FollowsPaper, PartialParity, ChoosesObjective):
     r"""Classifier with bounds on partial parity gaps of its scores; a subclass says where kappa comes from.
 
     Parameters
@@ -80,6 +81,9 @@ class BasePartialParityClassifier(FairClassifierMixin, FollowsPaper, PartialPari
         "switching_subgradient": _PAPERS_PROBLEM | {"group_interactions": True},
         "stochastic_idca": _PAPERS_PROBLEM,
     }
+
+    def _objective(self) -> Objective:
+        return self._for_classes(super()._objective())
 
 
 @with_parameters

@@ -13,12 +13,13 @@ from fairconstrained.constraints import BoundConstraint, Constraint, GroupRates,
 from fairconstrained.constraints.compared_groups import AUTO
 from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._parity import CLASS_WEIGHT, objective_of
 from fairconstrained.estimators._published import FollowsPaper
+from fairconstrained.estimators._several_classes import TakesClasses
 from fairconstrained.estimators._stationarity import TellsKKT
-from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
+from fairconstrained.estimators.linear import ModuleScores
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
     HasGroupModels,
@@ -29,7 +30,7 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.metrics.cell_means import RATE_NOTIONS, RATES
-from fairconstrained.models import LinearModel, ParametricModel
+from fairconstrained.models import ParametricModel
 from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import AdamLagrangian, SolverResult
@@ -42,8 +43,7 @@ _OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one",
 
 @with_parameters
 class RateParityClassifier(
-    FairClassifierMixin,
-    TakesConstraint,
+    TakesClasses,
     TellsKKT,
     ModuleScores,
     HasGroupModels,
@@ -168,7 +168,7 @@ class RateParityClassifier(
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
 
     def _objective(self) -> Objective:
-        return objective_of(self)
+        return self._for_classes(objective_of(self))
 
     def _model(self, data: FairData) -> ParametricModel:
         if self.group_interactions and data.unions is not None:
@@ -176,7 +176,7 @@ class RateParityClassifier(
         return super()._model(data)
 
     def _auto_solver(self, problem: Problem) -> str:
-        return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+        return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
 
     def _constraint_named(self, name: str) -> Constraint:
         shared = {option: getattr(self, option) for option in ("kappa", "min_group_size", "small_groups")}

@@ -98,6 +98,8 @@ class Notion(NamedTuple):
         Names of the strata; groups are compared within each of them. None: there is one.
     mask : ndarray of bool or None
         Rows that are compared, in the order of the rows that the caller gave. None: all.
+    names : tuple of str or None
+        Names of the targets, for messages. None: their values.
     """
 
     targets: tuple[float, ...] | None = None
@@ -106,6 +108,7 @@ class Notion(NamedTuple):
     agg_labels: AggregateLabels = "max"
     strata: tuple[str, ...] | None = None
     mask: np.ndarray | None = None
+    names: tuple[str, ...] | None = None
 
     @property
     def rule(self) -> Rule:
@@ -120,7 +123,8 @@ class Notion(NamedTuple):
     @property
     def block_names(self) -> list[str]:
         """Names of the blocks behind that of a group, the targets of the first stratum first."""
-        targets = [""] if self.targets is None else [f", y={target:+g}" for target in self.targets]
+        labels = self.names or [f"{target:+g}" for target in self.targets or ()]
+        targets = [""] if self.targets is None else [f", y={label}" for label in labels]
         strata = [""] if self.strata is None else [f", {stratum}" for stratum in self.strata]
         return [target + stratum for stratum in strata for target in targets]
 

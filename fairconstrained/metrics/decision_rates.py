@@ -138,7 +138,12 @@ def _metric(name: str, rate: str, rule: str, title: str, description: str, proba
     )
     compared = CellRates(partial(rates_compared, rate=chosen, reference=reference))
     unit = "rate" if rule == "difference" else "ratio"
-    shared = {"title": title, "description": description, "unit": unit, "given": given_of(chosen, reference)}
+    shared: dict[str, Any] = {
+        "title": title,
+        "description": description,
+        "unit": unit,
+        "given": given_of(chosen, reference),
+    }
     return register("predict", compared=compared, **shared, **entry)(metric)
 
 

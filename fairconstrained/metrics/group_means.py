@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,14 @@ from fairconstrained.metrics.cell_means import (
     Reference,
     rate_notion,
 )
+from fairconstrained.metrics.classes import checked_class_scores, class_log_loss
 from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
 from fairconstrained.metrics.contrasts import Contrast, OverallGaps
 from fairconstrained.metrics.group_rates import Rate, ScoredRows
 from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
 from fairconstrained.metrics.registry import register
 from fairconstrained.metrics.validation import (
+    GroupedRows,
     OnEmpty,
     check_cells,
     check_groups,
@@ -82,6 +84,7 @@ def _compared(
 
 @register(
     "decision_function",
+    by_class=False,
     title="Log loss (loss parity)",
     description="Difference between the mean log losses of two groups.",
     unit="loss",
@@ -122,8 +125,9 @@ def loss_parity_gap(
 
     Parameters
     ----------
-    y_score : array-like of shape (n_samples,)
-        Scores from ``decision_function``; for the log loss they are log-odds.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_labels)
+        Scores from ``decision_function``; for the log loss they are log-odds. With a column for each of more than two
+        labels, the loss is the multinomial log loss, and what compares labels does so with all of them.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Or, dense or sparse, a table of booleans that says which
         groups a row belongs to; they may overlap, and the columns of a DataFrame name them.
@@ -167,8 +171,38 @@ def loss_parity_gap(
     check_option("agg", agg, AGGREGATES)
     check_option("agg_labels", agg_labels, OVER_LABELS)
     notion = LOSS_NOTIONS[constraint]._replace(reference=reference, agg=agg, agg_labels=agg_labels)
+    of_classes = checked_class_scores(y_true, y_score)
+    if of_classes is not None:
+        if (loss, agg_labels) != ("log_loss", "max"):
+            raise ValueError("scores of more than two labels take loss='log_loss' and agg_labels='max'.")
+        groups = check_groups(sensitive_features, sample_weight, len(of_classes[0]), overlapping=True)
+        return _gap_of_classes(*of_classes, groups, notion, on_empty, return_groups)
     rows = ScoredRows.of(y_true, y_score, sensitive_features, sample_weight, pos_label)
     return _gap(rows, loss, notion, on_empty, "loss", return_groups)
+
+
+def _gap_of_classes(
+    scores: np.ndarray,
+    numbers: np.ndarray,
+    labels: list[Any],
+    groups: GroupedRows,
+    notion: Notion,
+    on_empty: OnEmpty,
+    return_groups: bool,
+) -> float | tuple[float, pd.DataFrame]:
+    """Gap of the multinomial log losses; where labels are told apart, the largest one among the rows of a label."""
+    losses, told_apart = class_log_loss(scores, numbers), notion.targets is not None
+    within = {label: numbers == k for k, label in enumerate(labels)} if told_apart else {"all": numbers >= 0}
+    notion = notion._replace(targets=(1.0,) if told_apart else None)
+    found = []
+    for label, rows in within.items():
+        scored = ScoredRows(losses, rows, (f"not {label}", f"{label}"), groups)
+        found.append(cast(tuple[float, pd.DataFrame], _gap(scored, "score", notion, on_empty, "loss", True)))
+    values, tables = zip(*found, strict=True)
+    value = float(np.max(values))
+    if not return_groups:
+        return value
+    return value, pd.concat(tables, keys=list(within), names=["class"]) if told_apart else tables[0]
 
 
 @register(

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeVar
 from sklearn.utils._param_validation import InvalidParameterError
 
 from fairconstrained.checks.docstrings import documented_by
+from fairconstrained.metrics.classes import over_classes
 from fairconstrained.metrics.comparisons import Compared
 
 __all__ = [
@@ -35,13 +36,15 @@ y_true : array-like of shape (n_samples,)
 y_pred : array-like of shape (n_samples,)
     Predicted labels, in the same encoding.
 y_score : array-like of shape (n_samples,)
-    Scores, e.g. from ``decision_function``. Only their order matters.
+    Scores, e.g. from ``decision_function``. Only their order matters. Of more than two labels, shape (n_samples,
+    n_labels): a column for every label, in sorted order.
 sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
     Group of every row; several columns are combined.
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative; a weight of 2 stands for the same row twice.
 pos_label : object, default=None
-    The positive label; None for the larger of the two.
+    The positive label; None for the larger of the two. With more than two labels and None, every label in turn is the
+    positive one against all others, and the result is the largest gap.
 interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
     Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is the top:
     ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
@@ -185,13 +188,16 @@ METRICS: dict[str, MetricInfo] = {}
 _ENTRIES: dict[str, MetricInfo] = {}
 
 
-def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
+def register(response: Response, by_class: bool = True, **entry: Any) -> Callable[[Metric], Metric]:
     """List the decorated metric under its own name, for scorers, certificates, reports and figures.
 
     Parameters
     ----------
     response : {"predict", "decision_function", "predict_proba"}
         The estimator method that yields the second argument of the metric.
+    by_class : bool, default=True
+        Whether a gap is the largest of those of a label against all others where there are more than two labels, see
+        `fairconstrained.metrics.classes`. False is for a metric that takes any number of labels itself.
     **entry : object
         Further fields of `MetricInfo`.
 
@@ -207,6 +213,8 @@ def register(response: Response, **entry: Any) -> Callable[[Metric], Metric]:
     """
 
     def add(function: Metric) -> Metric:
+        if by_class and entry.get("is_gap", True):
+            function = over_classes(function, response)
         info = MetricInfo(function=function, response=response, **entry)
         known = _by_name()
         for name in (*info.names, *([info.symbol] if info.symbol else [])):

@@ -290,6 +290,7 @@ def sufficiency_gap(
 
 @register(
     "predict",
+    by_class=False,
     symbol="Ina",
     title="Error rate (inaccuracy)",
     description="Share of the rows whose decision is wrong.",

@@ -7,6 +7,7 @@ from fairconstrained.models.base import (
     Pullback,
 )
 from fairconstrained.models.boosted_trees import BoostedTrees
+from fairconstrained.models.classes import ClassModel
 from fairconstrained.models.linear import LinearModel
 from fairconstrained.models.module import ModuleModel, make_module, mlp
 from fairconstrained.models.moments import Moments
@@ -15,6 +16,7 @@ from fairconstrained.models.perceptron import Perceptron
 
 __all__ = [
     "BoostedTrees",
+    "ClassModel",
     "Coordinates",
     "LastLayer",
     "LinearModel",

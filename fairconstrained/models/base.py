@@ -35,6 +35,8 @@ class Model(ABC):
     #: Whether its products are worth more than one thread. Sparse products and the surrogates use one, and threads that
     #: wait for them slow them down.
     uses_threads: ClassVar[bool] = False
+    #: Whether the scores are linear in the features and in the parameters.
+    is_linear: ClassVar[bool] = False
     #: Name in messages.
     name: ClassVar[str] = "model"
 

@@ -41,6 +41,7 @@ class LinearModel(OutputModel, LinearMoments):
         Weight of the penalty ``alpha/2 |w|^2`` on the coefficients; intercepts are free.
     """
 
+    is_linear: ClassVar[bool] = True
     name: ClassVar[str] = "linear model"
 
     n_features: int
@@ -215,6 +216,19 @@ class LinearModel(OutputModel, LinearMoments):
         """
         sums = slopes.sum(axis=0, keepdims=True)[: int(self.fit_intercept)]
         return np.vstack([data.whole_transposed @ slopes, sums])
+
+    @property
+    def of_one_score(self) -> LinearModel:
+        """A model with a single score, the same for all groups."""
+        return replace(self, n_copies=1)
+
+    def score_columns(self, params: np.ndarray) -> np.ndarray:
+        """Parameters of every score, coefficients first; ndarray of shape (n_features + fit_intercept, n_copies)."""
+        return params.reshape(self.n_copies, -1).T
+
+    def with_features(self, n_features: int) -> LinearModel:
+        """Return the model of so many features."""
+        return replace(self, n_features=n_features)
 
     def in_span(self, data: FairData, columns: np.ndarray) -> tuple[LinearModel, FairData]:
         """Return the model whose coefficients are in a span, for a model with one copy, with the data that it takes.

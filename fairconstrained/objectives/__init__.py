@@ -1,6 +1,6 @@
 """Objectives: functions of scores and targets to minimise."""
 
-from fairconstrained.objectives._base import BoundObjective, Objective
+from fairconstrained.objectives._base import BoundObjective, Objective, of_rows
 from fairconstrained.objectives._loss import BoundLoss, ClassLoss, Loss
 from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.objectives.correlation import CorrelationPenalty
@@ -23,6 +23,7 @@ from fairconstrained.objectives.losses import (
     TruncatedLogistic,
     ZeroOne,
 )
+from fairconstrained.objectives.multinomial import MultinomialLogistic
 from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
 from fairconstrained.objectives.utility import F1, DecisionUtility, Utility
 
@@ -46,6 +47,7 @@ __all__ = [
     "Hinge",
     "Logistic",
     "Loss",
+    "MultinomialLogistic",
     "NegativeRate",
     "Objective",
     "PairwiseAUC",
@@ -56,5 +58,6 @@ __all__ = [
     "TruncatedLogistic",
     "Utility",
     "ZeroOne",
+    "of_rows",
     "sums_from",
 ]

@@ -15,10 +15,15 @@ from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.objectives.decisions import DecisionLoss, GainLoss
 from fairconstrained.views import FullBatch
 
-__all__ = ["LEAST_CURVATURE", "BoundObjective", "Objective"]
+__all__ = ["LEAST_CURVATURE", "BoundObjective", "Objective", "of_rows"]
 
 #: Curvature below which a row's loss is taken as straight, and a positive number for where it is zero everywhere.
 LEAST_CURVATURE, _TINY = 1e-3, 1e-12
+
+
+def of_rows(weights: Tensor, slopes: Tensor) -> Tensor:
+    """Slopes of the rows times their weights; of shape (n_samples,), or (n_samples, n_classes) for several classes."""
+    return weights * slopes if slopes.ndim == 1 else weights[:, None] * slopes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData
-from fairconstrained.objectives._base import LEAST_CURVATURE, BoundObjective, Objective
+from fairconstrained.objectives._base import LEAST_CURVATURE, BoundObjective, Objective, of_rows
 from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, RowLosses, SingleRows, Stochastic
@@ -108,12 +108,12 @@ class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stoch
     @override
     def row_mean(self, scores: np.ndarray, data: FairData) -> tuple[float, np.ndarray]:
         shares, values = self.on(data).shares, torch.from_numpy(scores)
-        slopes = shares * self.row_loss.slope(values, data.y)
+        slopes = of_rows(shares, self.row_loss.slope(values, data.y))
         return float(shares @ self.row_loss.of(values, data.y)), slopes.numpy()
 
     @override
     def curvature(self, scores: Tensor) -> Tensor:
-        return self.shares * self.row_loss.curvature(scores, self.data.y)
+        return of_rows(self.shares, self.row_loss.curvature(scores, self.data.y))
 
     @property
     @override

@@ -61,17 +61,20 @@ def constraint_slopes(problem: Problem, scores: np.ndarray) -> Iterator[Tensor]:
     ------
     slope : Tensor of shape (n_samples,)
         Where there are few components, the slopes of one in every group and label by themselves, with zeros elsewhere.
+        Of scores of several classes, the slopes in those of one class after the other.
     """
     point = smooth_point(problem, scores)
-    cells = 2 * torch.from_numpy(problem.data.codes.astype(np.int64)) + (problem.data.y > 0)
-    n_components, n_cells = point.constraints.size, 2 * problem.data.n_groups
-    for unit in np.eye(n_components):
-        slope = point.slopes(0.0, unit)[0]
-        if n_components * n_cells > _MOST_SLOPES:
-            yield slope
-            continue
-        for cell in range(n_cells):
-            yield torch.where(cells == cell, slope, 0.0)
+    labels, numbers = np.unique(problem.data.y.numpy(), return_inverse=True)
+    cells = torch.from_numpy(labels.size * problem.data.codes.astype(np.int64) + numbers)
+    n_cells = labels.size * problem.data.n_groups
+    for unit in np.eye(point.constraints.size):
+        slopes = point.slopes(0.0, unit)[0].reshape(len(scores), -1).T
+        for slope in slopes:
+            if point.constraints.size * len(slopes) * n_cells > _MOST_SLOPES:
+                yield slope
+                continue
+            for cell in range(n_cells):
+                yield torch.where(cells == cell, slope, 0.0)
 
 
 def objective_slope(problem: Problem, scores: np.ndarray) -> Tensor:

@@ -64,13 +64,28 @@ def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
     with_constants = True
     for state in candidates:
         plane = _Plane.of(problem, state, tolerances)
-        for proposal in (state,) if plane is None else (state, *plane.proposals(least, with_constants)):
+        others = plane.proposals(least, with_constants) if plane else _retreats(problem, state, least, tolerances)
+        for proposal in (state, *others):
             merit = _merit(problem, proposal)
             is_better = merit < (least - _GAIN * abs(least) if np.isfinite(least) else np.inf)
             if is_better and _in_domain(problem, proposal) and _holds(problem, problem.scores(proposal), tolerances):
                 best, least = proposal, merit
         with_constants = with_constants and plane is None  # they are the same in every plane
     return best
+
+
+def _retreats(problem: Problem, state: Any, least: float, tolerances: np.ndarray) -> Iterator[Any]:
+    """Allowed states next to ``state`` on the way to those of one class, if none is allowed so far.
+
+    For models with a score of every class, of whose scores neither multiples nor common shifts move a decision.
+    """
+    for constant in () if np.isfinite(least) else problem.model.one_class_states(problem.data):
+        low, high = 0.0, 1.0
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            holds = _holds(problem, problem.scores(state + middle * (constant - state)), tolerances)
+            low, high = (low, middle) if holds else (middle, high)
+        yield state + high * (constant - state)
 
 
 def constant_scores(problem: Problem, state: Any) -> Any:

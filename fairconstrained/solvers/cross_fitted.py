@@ -38,7 +38,7 @@ class CrossFitted(Solver):
     bounds are made smaller by the excess, at most three times; if that is in vain, `Span` solves the problem on the
     training rows alone.
 
-    Takes linear scores shared by all groups.
+    Takes linear scores shared by all groups, of two classes or more. Those of more are the features of all of them.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class CrossFitted(Solver):
     def suits(cls, problem: Problem) -> bool:
         """Whether rows are counted at known thresholds, a span suits, and there are enough rows to choose by."""
         counts = all(c.counts_rows and not c.n_aux for c in problem.constraints)
-        if not (counts and Span.suits(problem)) or cls.obstacle(problem):
+        if not counts or problem.domain is not None or cls.obstacle(problem) or not Span.suits_features(problem):
             return False
         cells = [c.compared_cells() for c in problem.constraints]
         return min((int(sizes.counts.min()) for sizes in cells if sizes is not None), default=0) >= _ROWS
@@ -88,7 +88,7 @@ class CrossFitted(Solver):
         callback: Callback | None = None,
     ) -> SolverResult:
         """Implement `Solver.solve`; from the result for another ``kappa`` it goes on with the models of the folds."""
-        on_all_rows = Span(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
+        on_all_rows = self._on_all_rows(problem)
         if not problem.component_names:
             return on_all_rows.solve(problem, None, random_state, callback)
         state = None if start is None else start.on(problem.data).solver_state
@@ -106,7 +106,7 @@ class CrossFitted(Solver):
         for n_iter in range(1, _ROUNDS + 1):
             found = self._in_span(span.problem.with_margins(margins), near, random_state)
             near = found.start
-            n_evaluations += int(np.ceil(found.n_evaluations * span.columns.shape[1] / problem.n_params))
+            n_evaluations += int(np.ceil(found.n_evaluations * span.problem.n_params / problem.n_params))
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
@@ -138,6 +138,11 @@ class CrossFitted(Solver):
             n_evaluations=found.n_evaluations + n_evaluations,
             history=(*recorder.records, *map(later, found.history)),
         )
+
+    def _on_all_rows(self, problem: Problem) -> Solver:
+        """The solver where nothing is chosen on rows that the models have not seen."""
+        solver = AugmentedLagrangian if Span.obstacle(problem) else Span
+        return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         """Solve with the features of the span, with exact thresholds where decisions are bounded and errors counted."""

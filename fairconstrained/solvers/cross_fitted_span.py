@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from fairconstrained.data import FairData
-from fairconstrained.models import LinearModel
+from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import Curvature, constraint_slopes, pulled_back
 from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
 
-__all__ = ["CrossFittedModels", "CrossFittedSpan"]
+__all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
@@ -26,7 +26,7 @@ class CrossFittedModels(NamedTuple):
     Attributes
     ----------
     whole : ndarray
-        Models fitted to all rows.
+        Models fitted to all rows; of several classes, that of every class comes first.
     by_fold : list of ndarray
         Models fitted to the rows that are not in a fold, for one fold after the other.
     n_evaluations : int
@@ -74,7 +74,7 @@ class CrossFittedSpan:
     @staticmethod
     def obstacle(problem: Problem) -> str:
         """Say what the problem lacks, in an empty string if nothing: linear scores shared by all groups."""
-        return Span.obstacle(problem)
+        return "" if is_of_linear_classes(problem) else Span.obstacle(problem)
 
     @classmethod
     def of(
@@ -91,7 +91,7 @@ class CrossFittedSpan:
         known : CrossFittedModels, optional
             Models of the same rows and folds under another bound.
         """
-        model, data = cast(LinearModel, problem.model), problem.data
+        model, data = _linear(problem).of_one_score, problem.data
         models = known or _cross_fitted(problem, folds, rng)
         features = np.empty((data.n_samples, models.whole.shape[1]))
         for fold, own in zip(np.unique(folds), models.by_fold, strict=True):
@@ -101,30 +101,41 @@ class CrossFittedSpan:
         _, triangle = np.linalg.qr(models.whole[: model.n_features])
         inverse = np.linalg.pinv(triangle)  # there may be fewer features than directions
         features, columns = features @ inverse, models.whole @ inverse
-        reduced = replace(model, n_features=columns.shape[1])
+        reduced = _linear(problem).with_features(columns.shape[1])
         return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
-        free = np.zeros(self.problem.n_params)
-        free[: self.columns.shape[1]] = np.linalg.lstsq(self.columns, self.models.whole[:, 0], rcond=None)[0]
-        unseen = self.problem.holds(self.problem.scores(free))
-        return unseen and problem.holds(problem.scores(self.models.whole[:, 0]))
+        free = _linear(self.problem).score_columns(np.zeros(self.problem.n_params)).copy()
+        whole = self.models.whole[:, : free.shape[1]]
+        free[: self.columns.shape[1]] = np.linalg.lstsq(self.columns, whole, rcond=None)[0]
+        unseen = self.problem.holds(self.problem.scores(free.T.ravel()))
+        return unseen and problem.holds(problem.scores(whole.T.ravel()))
 
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
-        size = self.columns.shape[1]
-        lifted = self.columns @ params[:size]
-        if params.size > size:
-            lifted[-1] += params[-1]
-        return lifted
+        table, size = _linear(self.problem).score_columns(params), self.columns.shape[1]
+        lifted = self.columns @ table[:size]
+        lifted[-1] += table[size:].sum(axis=0)  # the intercept, if there is one
+        return lifted.T.ravel()
+
+
+def is_of_linear_classes(problem: Problem) -> bool:
+    """Whether there are linear scores of several classes."""
+    return isinstance(problem.model, ClassModel) and problem.model.is_linear
+
+
+def _linear(problem: Problem) -> Any:
+    """The model, whose scores are linear: one score of every row, or one of every class."""
+    return problem.model
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
-    model, data = cast(LinearModel, problem.model), problem.data
+    model, data = _linear(problem).of_one_score, problem.data
     free, n_evaluations = unconstrained(problem)
     scores = problem.scores(free)
-    by_row = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
+    curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
+    by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
     curvature = Curvature.at(model, data, by_row, rng)
     lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
@@ -132,15 +143,15 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
     slopes = slopes @ (right[:kept].T / sizes[:kept])
-    by_fold = []
+    by_fold, columns = [], _linear(problem).score_columns
     for fold in np.unique(folds):
         seen = np.flatnonzero(folds != fold)
         part = data.part(seen)
         own, n_own = unconstrained(problem.on(part))
         n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
         of_part = Curvature.at(model, part, by_row[seen], rng)
-        by_fold.append(np.column_stack([own, _directions(model, part, of_part, slopes[seen])]))
-    whole = np.column_stack([free, _directions(model, data, curvature, slopes)])
+        by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
+    whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
     return CrossFittedModels(whole, by_fold, n_evaluations)
 
 

@@ -105,7 +105,12 @@ class Span(Solver):
         if problem.domain is not None or cls.obstacle(problem):
             return False
         means = all(c.counts_rows or isinstance(c, RowLosses) for c in problem.constraints)
-        return means and _FEW < problem.data.n_features <= _MANY
+        return means and cls.suits_features(problem)
+
+    @classmethod
+    def suits_features(cls, problem: Problem) -> bool:
+        """Whether there are more features than a span has, but not too many."""
+        return _FEW < problem.data.n_features <= _MANY
 
     def solve(
         self,

@@ -818,8 +818,7 @@ def test_an_error_leaves_the_stream_as_it_was(biased, change, message):
     ("first", "message"),
     [
         ({"classes": None}, "classes must be given in the first call"),
-        ({"classes": [0]}, r"classes must be two, got \[0\]"),
-        ({"classes": [0, 1, 2]}, r"classes must be two, got \[0, 1, 2\]"),
+        ({"classes": [0]}, r"classes must be two or more, got \[0\]"),
         ({"classes": ["no", "yes"]}, "unknown classes"),
         ({"groups": [0, 2]}, "not seen in fit"),
     ],

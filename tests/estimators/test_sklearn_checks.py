@@ -32,14 +32,14 @@ FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_le
 @pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
-        PartialParityClassifier(),
+        PartialParityClassifier(alpha=0.01),
         PartialParityRegressor(alpha=0.01),
         PairwiseParityClassifier(),
         RegularizedParityClassifier(max_iter=50),
         MinorityRateClassifier(alpha=0.1),
         NeymanPearsonClassifier(),
         ParityPairClassifier(alpha=0.1),
-        RateParityClassifier(),
+        RateParityClassifier(alpha=0.01),
         FairBoostingClassifier(n_estimators=10, lgbm_params=FEW_ROWS),
         FairBoostingRegressor(n_estimators=40, lgbm_params=FEW_ROWS),
         AUCFairClassifier(),

@@ -66,7 +66,6 @@ def test_constant_predictions_of_strings_need_the_true_labels_or_pos_label():
 @pytest.mark.parametrize(
     ("y_true", "y_pred", "message"),
     [
-        ([0, 1, 2, 1, 0], Y_PRED, r"two labels; got 3: \[0, 1, 2\]"),
         (Y_TRUE, [0.2, 0.7, 0.1, 0.9, 0.4], "y_pred holds continuous values"),
         (Y_TRUE, ["no", "yes", "no", "no", "no"], "both be numbers"),
         (Y_TRUE, [1.0, np.nan, 0.0, 0.0, 0.0], "y_pred contains NaN"),
@@ -78,6 +77,11 @@ def test_constant_predictions_of_strings_need_the_true_labels_or_pos_label():
 def test_labels_that_are_refused(y_true, y_pred, message):
     with pytest.raises(ValueError, match=message):
         independence_gap(y_true, y_pred, sensitive_features=GROUP)
+
+
+def test_one_positive_label_of_three_is_refused():
+    with pytest.raises(ValueError, match=r"two labels; got 3: \[0, 1, 2\]"):
+        independence_gap([0, 1, 2, 1, 0], Y_PRED, sensitive_features=GROUP, pos_label=1)
 
 
 def test_unknown_pos_label():

@@ -11,7 +11,7 @@ from fairconstrained import AUCFairClassifierCV, FairnessPathCV, PartialParityCl
 @pytest.mark.usefixtures("classes_by_value")
 @parametrize_with_checks(
     [
-        PartialParityClassifierCV(kappas=[0.2], cv=2, alpha=0.1),
+        PartialParityClassifierCV(kappas=[0.2], cv=2, alpha=0.3),
         FairnessPathCV(PartialParityRegressor(alpha=0.1), kappas=[0.2], cv=2),
     ]
 )

@@ -74,7 +74,7 @@ def test_new_components_have_no_multiplier_and_the_others_keep_theirs(parity_pro
 
 
 def surrogates(kappa=0.1, scale=1.0, granularity=0.001):
-    return Surrogates((SimpleNamespace(kappa=kappa, scale=scale, granularity=granularity),))
+    return Surrogates((SimpleNamespace(kappa=kappa, scale=scale, granularity=granularity, first_blur=0.1),))
 
 
 def tighten(parts, violation, unresolved=0.0, is_settled=False):

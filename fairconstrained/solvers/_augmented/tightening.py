@@ -8,9 +8,9 @@ from fairconstrained.constraints import BoundConstraint
 
 __all__ = ["Surrogates"]
 
-#: Blur of the surrogate in standard deviations of the scores: wide enough to see a fifth of the rows around a
-#: threshold, and narrow enough that the margins have little left to correct.
-_FIRST_BLUR, _FINAL_BLUR = 0.1, 0.02
+#: Last blur of the surrogate in standard deviations of the scores, narrow enough that the margins have little left to
+#: correct.
+_FINAL_BLUR = 0.02
 
 
 class Surrogates:
@@ -25,7 +25,8 @@ class Surrogates:
     """
 
     def __init__(self, constraints: tuple[BoundConstraint, ...]) -> None:
-        self.blur, self._final = _FIRST_BLUR, _FINAL_BLUR
+        self._first = max((c.first_blur for c in constraints), default=_FINAL_BLUR)
+        self.blur, self._final = self._first, _FINAL_BLUR
         #: Number by which the blur is divided after an iteration.
         self._narrowing = 2.0
         self.margins = np.zeros(len(constraints))
@@ -38,7 +39,7 @@ class Surrogates:
     @property
     def is_widest(self) -> bool:
         """Whether the blur is still the first one."""
-        return self.blur >= _FIRST_BLUR
+        return self.blur >= self._first
 
     @property
     def is_narrowing(self) -> bool:
@@ -51,12 +52,12 @@ class Surrogates:
 
     def narrow_in_two_steps(self) -> None:
         """Begin with the first blur, and reach the final one sooner."""
-        self.blur, self._narrowing = _FIRST_BLUR, (_FIRST_BLUR / _FINAL_BLUR) ** 0.5
+        self.blur, self._narrowing = self._first, (self._first / _FINAL_BLUR) ** 0.5
 
     def restart(self) -> None:
         """Begin anew, and end with surrogates that look further than a few rows."""
         self.margins = np.zeros_like(self.margins)
-        self.blur, self._final = _FIRST_BLUR, _FIRST_BLUR / 2
+        self.blur, self._final = self._first, self._first / 2
 
     def refined(self, constraints: tuple[BoundConstraint, ...], scores: np.ndarray) -> tuple[BoundConstraint, ...]:
         """The constraints with surrogates that are nearer to the metrics around these scores."""

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 from typing_extensions import override
 
+from fairconstrained.models import ClassModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._options import Count, Positive
 from fairconstrained.solvers.gradient_descent import AdamDirection
@@ -59,6 +60,11 @@ class MultiplierModel(StochasticSolver):
     multiplier_rate: Positive = 0.005
     hidden_layer_sizes: tuple[Count, ...] = (32, 32, 32)
     radius: Positive = 10.0
+
+    @classmethod
+    @override
+    def obstacle(cls, problem: Problem) -> str:
+        return "a single score of every row" if isinstance(problem.model, ClassModel) else ""
 
     def _method(self, problem: Problem, z: np.ndarray, rng: np.random.Generator) -> Method:
         return _MultiplierModel(self, z, problem, int(rng.integers(2**31)))

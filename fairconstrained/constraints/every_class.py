@@ -1,0 +1,333 @@
+"""A constraint on two classes, for every one of several classes: this class against all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self, cast
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+from typing_extensions import override
+
+from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._resolution import CellSizes
+from fairconstrained.constraints.base import BoundConstraint
+from fairconstrained.data import FairData
+from fairconstrained.metrics.classes import class_margins
+from fairconstrained.views import FullBatch, Stochastic
+
+__all__ = ["BoundEveryClass", "EveryClass"]
+
+
+#: Standard deviation of the logistic distribution of width 1.
+_DEVIATION = np.pi / np.sqrt(3)
+
+
+class EveryClass(Constraint):
+    r"""Bound on the gap of every class against the others, in a constraint on two classes.
+
+    For scores s of shape (n_samples, n_classes), the margins of class k are
+
+    .. math:: m_{ik} = s_{ik} - \max_{j \ne k} s_{ij},
+
+    which are positive exactly where k is predicted. The constraint on two classes is imposed on the margins of every
+    class, with the rows of the class as positives and all others as negatives; its metric is the largest gap.
+
+    Parameters
+    ----------
+    constraint : Constraint
+        Constraint on the scores of two classes.
+    classes : sequence
+        The classes by number, as the targets of the data have them.
+    """
+
+    is_of_classes = True
+
+    def __init__(self, constraint: Constraint, classes: Sequence[Hashable]) -> None:
+        self.constraint = constraint
+        self.classes = classes
+
+    @property
+    def kappa(self) -> float | None:
+        """The bound on the gap of every class."""
+        return self.constraint.kappa
+
+    @override
+    def _bind(self, data: FairData) -> BoundEveryClass:
+        known = self.constraint if self.compared_as is None else self.constraint.comparing(self.compared_as)
+        found = self._bound(known, data)
+        # a group that is too small among the rows of one class is compared in no class, or merged in all
+        together = {label: name for constraint in found for label, name in constraint.compared_as.items()}
+        if together and self.compared_as is None:
+            found = self._bound(self.constraint.comparing(together), data)
+        return BoundEveryClass.of(found, tuple(map(str, self.classes)), data)
+
+    def _bound(self, constraint: Constraint, data: FairData) -> list[BoundConstraint]:
+        return [constraint.unchecked(_against_others(data, k)) for k in range(len(self.classes))]
+
+    @property
+    @override
+    def compares_within_strata(self) -> bool:
+        return self.constraint.compares_within_strata
+
+    @override
+    def of_all_groups(self) -> Self:
+        return type(self)(self.constraint.of_all_groups(), self.classes)
+
+    @override
+    def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame | None:
+        tables = self._of_each(data, scores, Constraint.group_table)
+        if any(table is None for table in tables):
+            return None
+        return pd.concat(tables, keys=list(self.classes), names=["class"])
+
+    @override
+    def value_of_decisions(self, data: FairData, scores: np.ndarray) -> float:
+        return float(np.max(self._of_each(data, scores, Constraint.value_of_decisions)))
+
+    def _of_each(self, data: FairData, scores: np.ndarray, method: Callable[..., Any]) -> list[Any]:
+        """Results of a method of the constraint on two classes, for every class."""
+        margins = class_margins(scores)
+        parts = [(_against_others(data, k), _order(data, k)) for k in range(len(self.classes))]
+        name = method.__name__
+        return [getattr(self.constraint, name)(part, margins[order, k]) for k, (part, order) in enumerate(parts)]
+
+
+def _order(data: FairData, number: int) -> np.ndarray:
+    """The rows of every group with those of a class last, as the data of two classes are ordered; (n_samples,)."""
+    return np.lexsort((data.y.numpy() == number, data.codes))
+
+
+def _against_others(data: FairData, number: int) -> FairData:
+    """The rows as data of two classes, of which the positive one is that of the number; without features."""
+    order = _order(data, number)
+    of_two = replace(data, X=np.empty((data.n_samples, 0))).at(order, data.weights[torch.from_numpy(order)])
+    signs = torch.where(of_two.y == number, 1.0, -1.0).to(of_two.y.dtype)
+    return replace(of_two, y=signs, codes=data.codes)  # rows move within their groups
+
+
+def _margins(scores: Tensor, width: float) -> Tensor:
+    r"""Smooth margins :math:`s_k - w \log \sum_{j \ne k} e^{s_j / w}` for torch; with width 0 those of `class_margins`.
+
+    A sigmoid of width w makes the softmax of :math:`s / w` of them, which has no corners where two other classes meet.
+    """
+    largest, places = scores.topk(2, dim=1)
+    is_best = places[:, :1] == torch.arange(scores.shape[1])
+    margins = scores - torch.where(is_best, largest[:, 1:], largest[:, :1])
+    if not width:
+        return margins
+    # of the best class without itself, of another one as the sum of all less its own: at least 1 in either case
+    of_others = torch.exp(((scores - largest[:, 1:]) / width).masked_fill(is_best, -torch.inf)).sum(dim=1, keepdim=True)
+    of_all = torch.exp((scores - largest[:, :1]) / width)
+    rest = torch.where(is_best, of_others, of_all.sum(dim=1, keepdim=True) - of_all)
+    return margins - width * torch.log(rest)
+
+
+def _common(name: str) -> Any:
+    """Attribute that the constraints of all classes share."""
+    return property(lambda self: getattr(self.inner[0], name))
+
+
+def _changed(name: str) -> Any:
+    """Method without rows that returns constraints in place of these."""
+    return lambda self, *args: replace(self, inner=tuple(getattr(inner, name)(*args) for inner in self.inner))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BoundEveryClass(BoundConstraint, FullBatch):
+    """The constraints of all classes as one, on the scores of all classes.
+
+    Attributes
+    ----------
+    inner : tuple of BoundConstraint
+        The constraint of every class, on data whose rows are ordered by that class.
+    classes : tuple of str
+    orders : ndarray of shape (n_classes, n_samples)
+        The rows of ``data`` in the order of the data of every class.
+    owners : ndarray of shape (n_components,)
+        Number of the class of every component. Those that refinement adds stand behind all others, whatever their
+        class.
+    width : float, default=0
+        Width of the smooth margins of the surrogate, in units of the scores.
+    correction : Tensor of shape (n_components,), or 0
+        Amounts by which the components change where the exact margins take the place of the smooth ones, at the scores
+        of the last refinement.
+    """
+
+    inner: tuple[BoundConstraint, ...]
+    classes: tuple[str, ...]
+    data: FairData
+    kappa: float
+    name: str
+    orders: np.ndarray
+    owners: np.ndarray
+    width: float = 0.0
+    correction: Any = 0.0
+
+    #: Where a class is to be given up or taken on, rows of other classes are far away.
+    first_blur = 0.3
+
+    @classmethod
+    def of(cls, inner: Sequence[BoundConstraint], classes: tuple[str, ...], data: FairData) -> BoundEveryClass:
+        """Join the constraints of all classes; mini-batches are possible where they are for each of them."""
+        kind = _OnBatches if all(isinstance(constraint, Stochastic) for constraint in inner) else BoundEveryClass
+        return kind(
+            inner=tuple(inner),
+            classes=classes,
+            data=data,
+            kappa=inner[0].kappa,
+            name=inner[0].name,
+            orders=_orders(data, len(classes)),
+            owners=np.repeat(np.arange(len(classes)), [len(constraint.component_names) for constraint in inner]),
+        )
+
+    bounds_metric = _common("bounds_metric")
+    scale = _common("scale")
+    penalty_factor = _common("penalty_factor")
+    strata = _common("strata")
+    resolution = _common("resolution")
+    compares = _common("compares")
+    compared_as = _common("compared_as")
+
+    excess = _common("excess")
+    tightened = _common("tightened")
+    sees_cells_only = _common("sees_cells_only")
+
+    with_restoring_slopes = _changed("with_restoring_slopes")
+    with_logistic_slopes = _changed("with_logistic_slopes")
+
+    @override
+    def with_kappa(self, kappa: float) -> Self:
+        return replace(self, kappa=kappa, inner=tuple(inner.with_kappa(kappa) for inner in self.inner))
+
+    @override
+    def exact(self, scores: np.ndarray) -> float:
+        return max(inner.exact(own) for inner, own in self._with_margins(scores))
+
+    @override
+    def metric(self, scores: np.ndarray) -> float:
+        """The metric of the class that is furthest beyond the bound, NaN where that of one is."""
+        return self._worst(list(self.class_values(scores).values()))
+
+    @override
+    def of_decisions(self, scores: np.ndarray) -> float | None:
+        found = [inner.of_decisions(own) for inner, own in self._with_margins(scores)]
+        values = [value for value in found if value is not None]
+        return self._worst(values) if values else None
+
+    def _worst(self, values: list[float]) -> float:
+        return float(values[int(np.argmax(self.excess(np.array(values))))])
+
+    @property
+    @override
+    def granularity(self) -> float:
+        return max(inner.granularity for inner in self.inner)
+
+    @property
+    @override
+    def component_names(self) -> tuple[str, ...]:
+        """Those of every class, with the class behind the name of the constraint."""
+        names = [
+            f"{self.name}[{label}]{name.removeprefix(inner.name)}"
+            for inner, label in zip(self.inner, self.classes, strict=True)
+            for name in inner.component_names
+        ]
+        return tuple(names[place] for place in self._places)
+
+    @property
+    def _places(self) -> np.ndarray:
+        """Place of every component where those of the first class come first; ndarray of shape (n_components,)."""
+        return np.argsort(np.argsort(self.owners, kind="stable"))
+
+    @override
+    def compared_cells(self) -> CellSizes | None:
+        """Cells of all classes; those of one class where no class has others."""
+        found = [inner.compared_cells() for inner in self.inner]
+        sizes = [own for own in found if own is not None]
+        if len(sizes) < len(found):
+            return None
+        if all(np.array_equal(own.shares, sizes[0].shares) for own in sizes):
+            return sizes[0]
+        named = [
+            f"{cell} ({label} or not)" for own, label in zip(sizes, self.classes, strict=True) for cell in own.labels
+        ]
+        return CellSizes(named, *(np.concatenate(parts) for parts in list(zip(*sizes, strict=True))[1:]))
+
+    @override
+    def caveat(self, scores: np.ndarray) -> str | None:
+        return next(filter(None, (inner.caveat(own) for inner, own in self._with_margins(scores))), None)
+
+    @override
+    def class_values(self, scores: np.ndarray) -> dict[str, float]:
+        values = [inner.metric(own) for inner, own in self._with_margins(scores)]
+        return dict(zip(self.classes, values, strict=True))
+
+    @property
+    @override
+    def n_aux(self) -> int:
+        return sum(inner.n_aux for inner in self.inner)
+
+    @override
+    def initial_aux(self, scores: np.ndarray) -> np.ndarray:
+        return np.concatenate([inner.initial_aux(own) for inner, own in self._with_margins(scores)])
+
+    @override
+    def fair_aux(self) -> np.ndarray:
+        return np.concatenate([inner.fair_aux() for inner in self.inner])
+
+    @override
+    def stricter(self) -> BoundEveryClass | None:
+        found = [inner.stricter() for inner in self.inner]
+        if not any(found):
+            return None
+        pairs = zip(found, self.inner, strict=True)
+        return self.of([own or inner for own, inner in pairs], self.classes, self.data)
+
+    @override
+    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
+        refined = [inner.refined(own, blur=blur, margin=margin) for inner, own in self._with_margins(scores)]
+        added = [
+            len(new.component_names) - len(old.component_names) for new, old in zip(refined, self.inner, strict=True)
+        ]
+        owners = np.concatenate([self.owners, np.repeat(np.arange(len(added)), added)])
+        exact = replace(self, inner=tuple(refined), owners=owners, width=0.0, correction=0.0)
+        if not self.counts_rows:
+            return exact
+        width = blur * float(class_margins(scores).std()) / _DEVIATION
+        smooth, where = replace(exact, width=width), torch.from_numpy(scores)
+        aux = torch.from_numpy(exact.initial_aux(scores))
+        return replace(smooth, correction=exact.values(where, aux) - smooth.values(where, aux))
+
+    @property
+    def counts_rows(self) -> bool:  # type: ignore[override]  # those of a class may be of either kind
+        """Whether the metric is a step of the scores, so that solvers see something smooth anyway."""
+        return any(inner.counts_rows or inner.decision_threshold is not None for inner in self.inner)
+
+    @override
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        margins = _margins(scores, self.width).T.gather(1, torch.from_numpy(self.orders))
+        parts, first = [], 0
+        for own, inner in zip(margins, self.inner, strict=True):
+            parts.append(cast(FullBatch, inner).values(own, aux[first : first + inner.n_aux]))
+            first += inner.n_aux
+        return torch.cat(parts)[torch.from_numpy(self._places)] + self.correction
+
+    def _with_margins(self, scores: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+        """The constraint of every class, with its margins in the order of its data."""
+        margins = class_margins(scores).T
+        return [(inner, own[order]) for inner, own, order in zip(self.inner, margins, self.orders, strict=True)]
+
+
+class _OnBatches(BoundEveryClass, Stochastic):
+    @override
+    def on(self, data: FairData) -> Self:
+        parts = [_against_others(data, k) for k in range(len(self.inner))]
+        inner = tuple(cast(Stochastic, own).on(part) for own, part in zip(self.inner, parts, strict=True))
+        return replace(self, inner=inner, data=data, orders=_orders(data, len(inner)))
+
+
+def _orders(data: FairData, n_classes: int) -> np.ndarray:
+    return np.stack([_order(data, k) for k in range(n_classes)])

@@ -1,0 +1,173 @@
+"""Classifiers of two classes, or of several by a score for each."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from typing_extensions import override
+
+from fairconstrained.constraints import Constraint
+from fairconstrained.constraints.every_class import EveryClass
+from fairconstrained.data import FairData
+from fairconstrained.estimators._announced import class_codes
+from fairconstrained.estimators._bounded import TakesConstraint
+from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
+from fairconstrained.models import ClassModel, ParametricModel
+from fairconstrained.models.base import OutputModel
+from fairconstrained.objectives import Logistic, MultinomialLogistic, Objective
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import SolverResult
+
+__all__ = ["TakesClasses"]
+
+#: Objectives for more than two classes, by that for two.
+_FOR_CLASSES: dict[Objective, Objective] = {Logistic(): MultinomialLogistic()}
+
+
+class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
+    r"""Classifiers that take two classes or more.
+
+    With more than two classes there is a score of every class, the prediction is the class of the largest one, and the
+    objective is the multinomial log loss. A bound on two classes is one on every class against the others: on the
+    margins :math:`s_k - \max_{j \ne k} s_j`, with the rows of class k as positives; see `EveryClass`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Of two, the second one is the positive class.
+    coef_ : ndarray of shape (1, n_features), (n_groups, n_features) or (n_classes, n_features)
+        Coefficients; only if the scores are linear. There is a row for every class if there are more than two.
+    intercept_ : ndarray of shape (1,), (n_groups,) or (n_classes,)
+        Intercepts; only if the scores are linear.
+    class_gaps_ : dict
+        ``constraint_values_`` by constraint and class, each class against the others; empty for two classes.
+    """
+
+    @property
+    def _has_several_classes(self) -> bool:
+        return len(getattr(self, "classes_", ())) > 2
+
+    @override
+    def _encode_target(self, y: np.ndarray, sample_weight: np.ndarray | None) -> Target:
+        if type_of_target(y, input_name="y") != "multiclass":
+            return super()._encode_target(y, sample_weight)
+        counted = y if sample_weight is None else y[sample_weight > 0]
+        self.classes_ = np.unique(counted)
+        if self.classes_.size <= 2:  # the rows of all others have no weight
+            raise ValueError(
+                f"y has more than two classes, but only {self.classes_.tolist()} have rows of positive weight; leave "
+                "out the rows of the others."
+            )
+        self._check_classes()
+        return self._known_target(y if sample_weight is None else np.where(sample_weight > 0, y, self.classes_[0]))
+
+    def _check_classes(self) -> None:
+        """Raise ValueError for parameters that are for two classes."""
+        of_two = {"threshold": 0.0, "group_interactions": False}
+        for name, value in of_two.items():
+            if getattr(self, name) != value:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} is for two classes, and y has {self.classes_.size}; set "
+                    f"{name}={value!r}."
+                )
+
+    @override
+    def _known_target(self, y: np.ndarray) -> Target:
+        if not self._has_several_classes:
+            return super()._known_target(y)
+        return Target(class_codes(y, self.classes_).astype(np.float64))
+
+    def _for_classes(self, objective: Objective) -> Objective:
+        """The objective for as many classes as there are; raises ValueError where it is for two only."""
+        if not self._has_several_classes:
+            return objective
+        if objective not in _FOR_CLASSES:
+            raise ValueError(
+                f"{type(objective).__name__} is an objective for two classes, and y has {self.classes_.size}; with "
+                "more than two, objective must be 'logistic' (or loss 'log_loss')."
+            )
+        return _FOR_CLASSES[objective]
+
+    @override
+    def _n_heads(self, data: FairData) -> int:
+        return len(self.classes_) if self._has_several_classes else super()._n_heads(data)
+
+    @override
+    def _model(self, data: FairData) -> ParametricModel:
+        return self._of_classes(super()._model(data))
+
+    def _of_classes(self, model: ParametricModel) -> ParametricModel:
+        """The model with its outputs as scores of the classes, if there are more than two."""
+        return ClassModel(cast(OutputModel, model)) if self._has_several_classes else model
+
+    @override
+    def _chosen(self) -> list[Constraint]:
+        chosen = super()._chosen()
+        if not self._has_several_classes:
+            return chosen
+        classes = self.classes_.tolist()
+        return [constraint.for_classes(classes) or EveryClass(constraint, classes) for constraint in chosen]
+
+    @override
+    def _report(self, problem: Problem, state: Any, result: SolverResult, target: Target) -> dict[str, float]:
+        excess = super()._report(problem, state, result, target)
+        scores = problem.scores(state)
+        by_class = {constraint.name: constraint.class_values(scores) for constraint in problem.constraints}
+        self.class_gaps_ = {name: values for name, values in by_class.items() if values}
+        return excess
+
+    @override
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Needed, and used, only by models with coefficients of their own for every group.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+            Above ``threshold`` the positive class ``classes_[1]`` is predicted. Of more than two classes, the one with
+            the largest score is predicted.
+
+        Raises
+        ------
+        ValueError
+            For invalid X, or a group that was not seen in `fit`.
+        """
+        return super().decision_function(X, sensitive_features=sensitive_features)
+
+    @override
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        if not self._has_several_classes:
+            return super().predict(X, sensitive_features=sensitive_features)
+        return self.classes_[self._scores(X, sensitive_features).argmax(axis=1)]
+
+    @override
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Probability of each class, as the objective's link function gives it.
+
+        Parameters
+        ----------
+        X, sensitive_features
+            Rows and their groups, as for `decision_function`.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            Columns in the order of ``classes_``; rows sum to one. The logistic objective estimates probabilities; those
+            of the truncated logistic, hinge and zero-one objectives rank rows correctly but are not calibrated.
+        """
+        if not self._has_several_classes:
+            return super().predict_proba(X, sensitive_features=sensitive_features)
+        return self._objective().probability(self._scores(X, sensitive_features))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = True
+        return tags
