@@ -44,8 +44,8 @@ class BoundMeanGaps(BoundRowFunction):
         The largest share of a cell that one row may have.
     unit : float
         Factor of logarithms, so that their quadratic penalties do not outweigh every loss.
-    levels : ndarray of shape (n_cells,), optional
-        Means at the scores of the last refinement, around which the logarithms of ratios are linear.
+    levels : ndarray of shape (n_cells,), or 1
+        Smooth means at the scores of the last refinement, around which the logarithms of ratios are linear.
     """
 
     notion: Notion
@@ -53,7 +53,7 @@ class BoundMeanGaps(BoundRowFunction):
     comparisons: Comparisons
     limit: float = 1.0
     unit: float = 1.0
-    levels: np.ndarray | None = None
+    levels: Any = 1.0
 
     @classmethod
     def of(
@@ -226,7 +226,7 @@ class BoundMeanGaps(BoundRowFunction):
         """Implement `RowLosses.of_losses`: the gaps minus their bounds."""
         means, overall = self._linear_means(losses)
         if self.comparisons.form.is_relative:
-            means = self.unit * (np.log(self._levels) + means / self._levels - 1)
+            means = self.unit * (np.log(self.levels) + means / self.levels - 1)
         return self._compared(means, overall, aux)
 
     def _compared(self, means: np.ndarray, overall: np.ndarray, aux: np.ndarray) -> np.ndarray:
@@ -253,7 +253,7 @@ class BoundMeanGaps(BoundRowFunction):
             multipliers = np.where(self._absent, 0.0, multipliers)
         cells = multipliers @ table.cells
         if table.form.is_relative:
-            cells = self.unit * cells / self._levels
+            cells = self.unit * cells / self.levels
         return self._pulled_back(cells, multipliers @ table.blocks), multipliers @ table.aux
 
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -296,14 +296,6 @@ class BoundMeanGaps(BoundRowFunction):
         return self.data.weights.numpy()
 
     @cached_property
-    def _levels(self) -> np.ndarray:
-        """Means around which logarithms are linear; before a refinement those where all scores are zero."""
-        if self.levels is not None:
-            return self.levels
-        means, _ = self._linear_means(self._smooth_values(np.zeros(self.data.n_samples)))
-        return np.maximum(means, self._least_unit)
-
-    @cached_property
     def _cells(self) -> np.ndarray:
         return self.groups.cells(self.data, self.notion)
 
@@ -333,9 +325,11 @@ class BoundMeanGaps(BoundRowFunction):
 def _unit_of_logarithms(function: RowFunction, data: FairData) -> float:
     """Factor of the logarithms of means: a third of the square of a typical mean, at least 0.01.
 
-    A typical mean is that of random decisions, as often positive as the labels are. The rarer an event, the larger the
-    slopes of its logarithm.
+    A typical mean is that of random decisions, as often positive as the labels are, and 1 for smooth values. The rarer
+    an event, the larger the slopes of its logarithm.
     """
+    if not function.is_step:
+        return _SHARE_OF_SQUARE
     y, weights = data.y.numpy(), data.weights.numpy()
     share = float(weights @ (y > 0))
     negative, positive = (weights @ function.exact(np.full(y.size, side), y) for side in (-1.0, 1.0))
