@@ -3,6 +3,7 @@
 from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective
 from fairconstrained.objectives.correlation import CorrelationPenalty
 from fairconstrained.objectives.group_loss import GroupLoss
+from fairconstrained.objectives.largest import BoundLargestMean, WeightedMeans
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
     Absolute,
@@ -25,6 +26,7 @@ __all__ = [
     "PAIR_LOSSES",
     "ROW_LOSS_OBJECTIVES",
     "Absolute",
+    "BoundLargestMean",
     "BoundLoss",
     "BoundObjective",
     "CorrectRate",
@@ -43,5 +45,6 @@ __all__ = [
     "Score",
     "Squared",
     "TruncatedLogistic",
+    "WeightedMeans",
     "ZeroOne",
 ]

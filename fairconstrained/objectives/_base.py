@@ -111,6 +111,9 @@ class Loss(Objective):
     A new loss is a subclass with `of`; with `split` it also serves difference-of-convex solvers.
     """
 
+    #: Whether it is convex in the score and has a second derivative everywhere, see `second_derivative`.
+    is_smooth_and_convex: ClassVar[bool] = False
+
     @abstractmethod
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Loss of every row; Tensor of shape (n_samples,)."""
@@ -127,6 +130,13 @@ class Loss(Objective):
         Here the absolute slope: the step of a row is then 1 at most, also where the loss has a corner.
         """
         return self.slope(scores, targets).abs().clamp(min=_LEAST_CURVATURE)
+
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Second derivative of `of` with respect to the scores; Tensor of shape (n_samples,)."""
+        with torch.enable_grad():
+            at = scores.detach().requires_grad_()
+            (slopes,) = torch.autograd.grad(self.of(at, targets).sum(), at, create_graph=True)
+            return torch.autograd.grad(slopes.sum(), at)[0].detach()
 
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

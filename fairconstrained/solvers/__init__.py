@@ -22,6 +22,7 @@ from fairconstrained.solvers.cross_fitted import CrossFitted
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
+from fairconstrained.solvers.interior_point import InteriorPoint
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.newton_boosting import NewtonBoosting
@@ -67,6 +68,7 @@ __all__ = [
     "CrossFittedSpan",
     "ExactPenalty",
     "IPPConEx",
+    "InteriorPoint",
     "IterativeSolver",
     "KKTConditions",
     "LevelSet",
