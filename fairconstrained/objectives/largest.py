@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import torch
 from torch import Tensor
 from typing_extensions import override
 
@@ -40,6 +41,11 @@ class BoundLargestMean(BoundObjective, Stochastic):
     @override
     def on(self, data: FairData) -> Self:
         return replace(self, means=self.means.on(data), data=data)
+
+    def means_at(self, scores: np.ndarray) -> np.ndarray:
+        """The means at some scores; ndarray of shape (n_means,)."""
+        losses = self.means.row_loss.of(torch.from_numpy(scores), self.data.y).numpy()
+        return self.means.of_losses(losses, np.empty(0))
 
     def weighted(self, weights: np.ndarray) -> WeightedMeans:
         """Return the sum of the means with these weights, an ndarray of shape (n_means,)."""

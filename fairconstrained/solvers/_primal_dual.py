@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -139,9 +139,9 @@ def followed(
         mean = at.complementarity / program.n_means
         _, _, d_slacks, d_multipliers = system.step(at.slacks * at.multipliers)
         ahead = _length(at.slacks, d_slacks), _length(at.multipliers, d_multipliers)
-        then = (at.slacks + ahead[0] * d_slacks) @ (at.multipliers + ahead[1] * d_multipliers) / program.n_means
-        wanted = max((then / mean) ** 3, 1e-4) * mean
-        wanted = max(wanted, 1e-2 * tol * size / program.n_means)
+        then = float((at.slacks + ahead[0] * d_slacks) @ (at.multipliers + ahead[1] * d_multipliers)) / program.n_means
+        # Mehrotra's rule: the better the step without centring, the less of it
+        wanted = max(min(then / mean, 1.0) ** 3 * mean, 1e-4 * mean, 1e-2 * tol * size / program.n_means)
         products = at.slacks * at.multipliers + ahead[0] * ahead[1] * d_slacks * d_multipliers - wanted
         at, length, taken = _moved(program, system, products, max(_WORSE * max(recent), at.complementarity))
         n_evaluations += taken
@@ -169,14 +169,15 @@ def _moved(program: RowProgram, system: _System, products: np.ndarray, most: flo
     at = system.at
     d_params, d_level, d_slacks, d_multipliers = system.step(products)
     length = min(_length(at.slacks, d_slacks), _length(at.multipliers, d_multipliers))
-    for taken in range(1, _HALVINGS + 1):
+    n_tried = 0
+    while True:
+        n_tried += 1
         moved = Iterate(
             program.at(at.values.params + length * d_params),
             at.level + length * d_level,
             at.slacks + length * d_slacks,
             at.multipliers + length * d_multipliers,
         )
-        if system.merit(moved) <= most:
-            break
+        if system.merit(moved) <= most or n_tried > _HALVINGS:
+            return moved, length, n_tried
         length /= 2
-    return moved, length, taken

@@ -33,7 +33,7 @@ def obstacle_to_rows(problem: Problem) -> str:
     terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
     if not all(isinstance(term, RowLosses) and term.row_loss.is_smooth_and_convex for term in terms):
         return "means of smooth convex losses such as the log loss, both minimised and bounded"
-    if any(c.n_aux or _rows_of(c).min() < 0 for c in problem.constraints):
+    if any(c.n_aux or _rows_of(c).data.min(initial=0.0) < 0 for c in problem.constraints):
         return "bounds on means of losses from above (rule='ceiling'); differences of losses are not convex"
     return ""
 

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.exceptions import StopTraining
+from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, Positive
@@ -40,9 +41,10 @@ class InteriorPoint(Solver):
     .. math:: \min_w f(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_j(w) \le \kappa_j
               \qquad \text{or} \qquad \min_w \max_j L_j(w) + \frac{\alpha}{2} \|w\|^2
 
-    where f and :math:`L_j` are means over rows of the log loss or the squared error, such as "bounded_group_loss". Every iteration is a Newton step on the conditions of optimality with slacks, which costs
-    about as much as one of the unconstrained fit; some ten are enough. From its multipliers :math:`\lambda` follows a
-    lower bound on the objective, the value of the dual
+    where f and :math:`L_j` are means over rows of the log loss or the squared error, such as "bounded_group_loss".
+    Every iteration is a Newton step on the conditions of optimality with slacks, which costs about as much as one of
+    the unconstrained fit; some ten are enough. From its multipliers :math:`\lambda` follows a lower bound on the
+    objective, the value of the dual
 
     .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
 
@@ -240,7 +242,8 @@ class _Run:
     def _names(self) -> tuple[str, ...]:
         """Names of the bounded means."""
         objective = self.problem.objective
-        return objective.means.component_names if self.program.has_level else self.problem.component_names
+        is_largest = isinstance(objective, BoundLargestMean)
+        return objective.means.component_names if is_largest else self.problem.component_names
 
     def _complaint(self) -> str:
         """Return the message for bounds that no coefficients keep; empty otherwise."""
