@@ -80,9 +80,8 @@ class BaseGroupLoss(
         and as in `PartialParityClassifier` for linear scores.
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default.
-    tol : float or None, default=None
-        Tolerance of the solver, None for its own default: of "interior_point" the ``duality_gap_`` as a fraction of the
-        objective, 1e-4.
+    tol : float, default=1e-4
+        Tolerance of the solver: of "interior_point" the ``duality_gap_`` as a fraction of the objective.
 
     Attributes
     ----------
@@ -116,9 +115,7 @@ class BaseGroupLoss(
     )
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter(_BOUNDED, ANY_CONSTRAINT)
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
-    tol: float | None = parameter(  # type: ignore[assignment]  # the base knows numbers alone
-        None, [Interval(Real, 0, None, closed="neither"), None]
-    )
+    tol: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
     if TYPE_CHECKING:
         loss: str  # the subclasses know different ones
 

@@ -136,7 +136,8 @@ class Loss(Objective):
         with torch.enable_grad():
             at = scores.detach().requires_grad_()
             (slopes,) = torch.autograd.grad(self.of(at, targets).sum(), at, create_graph=True)
-            return torch.autograd.grad(slopes.sum(), at)[0].detach()
+            bent = slopes.requires_grad  # those of a linear loss are constant
+            return torch.autograd.grad(slopes.sum(), at)[0].detach() if bent else torch.zeros_like(scores)
 
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -317,6 +317,8 @@ class Score(Loss):
     offset, scale : float
     """
 
+    is_smooth_and_convex: ClassVar[bool] = True
+
     offset: float = 0.0
     scale: float = 1.0
 

@@ -197,11 +197,8 @@ class Values:
         program = self._program
         jacobian = np.zeros((program.n_means, program.model.n_params))
         for part, slopes in zip(program.parts, self._slopes, strict=True):
-            weighted = sp.csr_array(part.rows.multiply(slopes[None, :]))
-            features = weighted @ program.data.X
-            jacobian[part.own, : program.model.n_features] = features.toarray() if sp.issparse(features) else features
-            if program.model.fit_intercept:
-                jacobian[part.own, -1] = weighted.sum(axis=1)
+            weighted = sp.csc_array(part.rows.multiply(slopes[None, :]).T)
+            jacobian[part.own] = program.model.gradients(program.data, weighted).T
         return jacobian + program.share * self._of_penalty
 
     def _weights(self, objective: float, multipliers: np.ndarray) -> list[np.ndarray]:

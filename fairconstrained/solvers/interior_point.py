@@ -13,7 +13,7 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.objectives import BoundLargestMean
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
-from fairconstrained.solvers._options import Count, Positive
+from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
 from fairconstrained.solvers._row_program import Minimum, RowProgram, minimised, obstacle_to_rows
 from fairconstrained.views import Exact, FullBatch
@@ -73,7 +73,7 @@ class InteriorPoint(Solver):
     is_final: ClassVar[bool] = True
 
     max_iter: Count = 200
-    tol: Positive = 1e-4
+    tol: NonNegative = 1e-4
 
     @classmethod
     @override
@@ -242,8 +242,9 @@ class _Run:
     def _names(self) -> tuple[str, ...]:
         """Names of the bounded means."""
         objective = self.problem.objective
-        is_largest = isinstance(objective, BoundLargestMean)
-        return objective.means.component_names if is_largest else self.problem.component_names
+        if isinstance(objective, BoundLargestMean):
+            return objective.means.component_names
+        return self.problem.component_names
 
     def _complaint(self) -> str:
         """Return the message for bounds that no coefficients keep; empty otherwise."""
