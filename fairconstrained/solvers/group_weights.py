@@ -43,8 +43,8 @@ class GroupWeights(Solver):
         Epochs of Adam in a round.
     batch_size : int, default=256
         Rows of a mini-batch, about; fewer where a round would then have less than 64 steps, but at least 16.
-    learning_rate : float, default=0.003
-        That of Adam.
+    learning_rate : float, default=0.01
+        That of Adam in the first round; it falls linearly to zero.
     weight_rate : float, default=1.0
         The factor :math:`\eta`.
 
@@ -60,7 +60,7 @@ class GroupWeights(Solver):
     max_iter: Count = 30
     round_epochs: Count = 2
     batch_size: Count = 256
-    learning_rate: Positive = 0.003
+    learning_rate: Positive = 0.01
     weight_rate: Positive = 1.0
 
     @classmethod
@@ -84,13 +84,14 @@ class GroupWeights(Solver):
         params = problem.parametric.init(random_state) if start is None else start.model_state
         enough = max(self.round_epochs * problem.data.n_samples // _STEPS, _FEWEST_ROWS)
         size = min(self.batch_size, enough)
-        inner = Adam(max_epochs=self.round_epochs, batch_size=size, learning_rate=self.learning_rate)
         weights = np.full(len(names), 1 / len(names))
         best, least, best_weights, n_evaluations = params, np.inf, weights, 0
         for round_ in range(1, self.max_iter + 1):
             part = Problem(
                 objective.weighted(weights), (), free.data, free.threshold, model=free.model, domain=free.domain
             )
+            rate = self.learning_rate * (1 - (round_ - 1) / self.max_iter)
+            inner = Adam(max_epochs=self.round_epochs, batch_size=size, learning_rate=rate)
             found = inner.solve(part, Start(params), random_state)
             params, n_evaluations = found.model_state, n_evaluations + found.n_evaluations + 1
             point = view.at(params)

@@ -184,7 +184,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_problems_are_refused_with_a_reason(name):
-    with pytest.raises(IncompatibleProblem, match="solver 'interior_point' needs .*(losses|linear|coefficients)"):
+    with pytest.raises(IncompatibleProblem, match=r"solver 'interior_point' needs .*(losses|linear|coefficients)"):
         make_solver("interior_point", {}, OTHERS[name](drawn(n=60)))
 
 
