@@ -44,6 +44,7 @@ def test_a_small_run(tmp_path, capsys):
     assert "test_worst" in capsys.readouterr().out
 
 
+@pytest.mark.filterwarnings("ignore:Setting")  # in Fairlearn
 @pytest.mark.parametrize("name", ["exponentiated_gradient", "grid_search"])
 def test_fairlearn(rows, name):
     pytest.importorskip("fairlearn")
