@@ -196,6 +196,8 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
             "callbacks": ["x", 3, [3], [None], {"a": print}, print],
         },
     ),
+    (fc.GroupLossClassifier, {"constraint": CONSTRAINTS, "kappa": [*NON_NEGATIVE, True], "loss": NAME}),
+    (fc.GroupLossRegressor, {"constraint": CONSTRAINTS[:4], "kappa": [*NON_NEGATIVE, True], "loss": NAME}),
     (fc.FairRanker, {"constraint": CONSTRAINTS, "batches": NAME}),
     (fc.FairBoostingClassifier, {"constraint": CONSTRAINTS} | TREES),
     (fc.FairBoostingRegressor, {"constraint": CONSTRAINTS} | TREES),

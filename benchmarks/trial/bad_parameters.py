@@ -112,6 +112,13 @@ BAD_PARAMETERS: dict[str, dict[str, list[Any]]] = {
         "hidden_layer_sizes": [("a",)],
         "solver": ["x", "moments"],
     },
+    "GroupLossClassifier": {
+        "kappa": [-0.1, "a", np.inf, _NAN],
+        "constraint": ["x", 3, [("a", 3)]],
+        "loss": ["x"],
+        "min_group_size": [-1, 10_000],
+        "small_groups": ["drop"],
+    },
     "LossParityClassifier": {
         "kappa": [-0.1, "a", np.inf, _NAN],
         "constraint": ["x", 3, [("a", 3)]],

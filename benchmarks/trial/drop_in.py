@@ -48,6 +48,7 @@ ESTIMATORS: dict[str, Callable[[], Any]] = {
     ),
     "RateParityClassifier": partial(fc.RateParityClassifier, 0.2),
     "AUCFairClassifier": partial(fc.AUCFairClassifier, 0.2),
+    "GroupLossClassifier": partial(fc.GroupLossClassifier, "minimax"),
     "LossParityClassifier": partial(
         fc.LossParityClassifier, 0.2, hidden_layer_sizes=(4,), max_epochs=2, random_state=0
     ),

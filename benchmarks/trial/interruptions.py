@@ -187,6 +187,7 @@ def _fits() -> dict[str, tuple[Callable[..., Any], Callable[[Any], Any]]]:
             lambda model: model.fit(X, X[:, 0] + y, sensitive_features=groups),
         ),
         "RateParityClassifier": (partial(fc.RateParityClassifier, 0.1, random_state=0), plain),
+        "GroupLossClassifier": (partial(fc.GroupLossClassifier, "minimax", random_state=0), plain),
         "AUCFairClassifier": (partial(fc.AUCFairClassifier, 0.1, random_state=0), plain),
         "NeymanPearsonClassifier": (
             partial(fc.NeymanPearsonClassifier, {1: 0.5}, random_state=0),

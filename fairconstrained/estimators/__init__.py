@@ -6,6 +6,7 @@ from fairconstrained.estimators.baselines import PairwiseParityClassifier, Regul
 from fairconstrained.estimators.correlation import CorrelationPenaltyClassifier
 from fairconstrained.estimators.fair_boosting import FairBoostingClassifier, FairBoostingRegressor
 from fairconstrained.estimators.fair_ranker import FairRanker
+from fairconstrained.estimators.group_loss import GroupLossClassifier, GroupLossRegressor
 from fairconstrained.estimators.loss_parity import LossParityClassifier
 from fairconstrained.estimators.minority_rate import MinorityRateClassifier
 from fairconstrained.estimators.neyman_pearson import NeymanPearsonClassifier
@@ -20,6 +21,8 @@ __all__ = [
     "FairBoostingClassifier",
     "FairBoostingRegressor",
     "FairRanker",
+    "GroupLossClassifier",
+    "GroupLossRegressor",
     "LossParityClassifier",
     "MinorityRateClassifier",
     "NeymanPearsonClassifier",

@@ -124,11 +124,16 @@ class TellsOutcome(TellsNewRows, BaseEstimator, ABC):
         self.status_ = self._judged(result.status, problem, scores).value
         self.n_iter_ = result.n_iter
         self.n_evaluations_ = result.n_evaluations
-        self.objective_ = problem.objective_at(state, scores) * target.scale**2
+        unit = self._unit_of_objective(target)
+        self.objective_ = problem.objective_at(state, scores) * unit
         self.multipliers_ = result.multipliers
-        self.prices_ = {c.name: c.price(result.multipliers) * target.scale**2 for c in problem.constraints}
+        self.prices_ = {c.name: c.price(result.multipliers) * unit for c in problem.constraints}
         self.history_ = list(result.history)
         return excess
+
+    def _unit_of_objective(self, target: Target) -> float:
+        """Unit of the objective that a solver sees, in units of the user; here that of squared errors."""
+        return target.scale**2
 
     def _judged(self, status: Status, problem: Problem, scores: np.ndarray) -> Status:
         """How the fit ended, from the exact values at the scores that are returned; ``status`` is the solver's word."""

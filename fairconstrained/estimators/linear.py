@@ -284,6 +284,13 @@ class FairRegressorMixin(RegressorMixin):
         offset, scale = self._fitted.offset, self._fitted.scale
         return Target((np.asarray(y, dtype=np.float64) - offset) / scale, offset, scale)
 
+    def _set_attributes(self, attributes: dict[str, Any]) -> None:
+        coefficients = attributes.get("coef_")
+        if coefficients is not None and coefficients.shape[0] == 1:
+            # the shapes of scikit-learn's regressors
+            attributes |= {"coef_": coefficients[0], "intercept_": float(attributes["intercept_"][0])}
+        super()._set_attributes(attributes)
+
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Predicted target of every row.
 

@@ -194,10 +194,3 @@ class PartialParityRegressor(FairRegressorMixin, PartialParity, UnderOneKappa):
 
     def _objective(self) -> Objective:
         return Squared()
-
-    def _set_attributes(self, attributes: dict[str, Any]) -> None:
-        coefficients = attributes.get("coef_")
-        if coefficients is not None and coefficients.shape[0] == 1:
-            # the shapes of scikit-learn's regressors
-            attributes |= {"coef_": coefficients[0], "intercept_": float(attributes["intercept_"][0])}
-        super()._set_attributes(attributes)

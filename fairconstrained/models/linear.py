@@ -201,21 +201,21 @@ class LinearModel(OutputModel, LinearMoments):
         """Weighted sums of the squares of every feature, a part of the diagonal of `curvature`; (n_features,)."""
         return _squared(data.X).T @ weights
 
-    def gradients(self, data: FairData, slopes: np.ndarray) -> np.ndarray:
+    def gradients(self, data: FairData, slopes: Any) -> np.ndarray:
         """Pull several slopes back in one pass over the features, for a model with one copy.
 
         Parameters
         ----------
         data : FairData
-        slopes : ndarray of shape (n_samples, n_slopes)
+        slopes : ndarray or CSC array of shape (n_samples, n_slopes)
             Slopes of functions in the scores.
 
         Returns
         -------
         gradients : ndarray of shape (n_params, n_slopes)
         """
-        sums = slopes.sum(axis=0, keepdims=True)[: int(self.fit_intercept)]
-        return np.vstack([data.whole_transposed @ slopes, sums])
+        sums = np.reshape(slopes.sum(axis=0), (1, -1))[: int(self.fit_intercept)]
+        return np.vstack([_dense(data.whole_transposed @ slopes), sums])
 
     @property
     def of_one_score(self) -> LinearModel:

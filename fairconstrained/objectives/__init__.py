@@ -7,6 +7,7 @@ from fairconstrained.objectives.correlation import CorrelationPenalty
 from fairconstrained.objectives.cost_matrix import CostMatrix
 from fairconstrained.objectives.decisions import DecisionLoss, sums_from
 from fairconstrained.objectives.group_loss import GroupLoss
+from fairconstrained.objectives.largest import BoundLargestMean, WeightedMeans
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
     Absolute,
@@ -32,6 +33,7 @@ __all__ = [
     "PAIR_LOSSES",
     "ROW_LOSS_OBJECTIVES",
     "Absolute",
+    "BoundLargestMean",
     "BoundLoss",
     "BoundObjective",
     "ClassLoss",
@@ -57,6 +59,7 @@ __all__ = [
     "Squared",
     "TruncatedLogistic",
     "Utility",
+    "WeightedMeans",
     "ZeroOne",
     "of_rows",
     "sums_from",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,6 +28,9 @@ class Loss(Objective):
     A new loss is a subclass with `of`; with `split` it also serves difference-of-convex solvers.
     """
 
+    #: Whether it is convex in the score and has a second derivative everywhere, see `second_derivative`.
+    is_smooth_and_convex: ClassVar[bool] = False
+
     @abstractmethod
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Loss of every row; Tensor of shape (n_samples,)."""
@@ -44,6 +47,14 @@ class Loss(Objective):
         Here the absolute slope: the step of a row is then 1 at most, also where the loss has a corner.
         """
         return self.slope(scores, targets).abs().clamp(min=LEAST_CURVATURE)
+
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Second derivative of `of` with respect to the scores; Tensor of shape (n_samples,)."""
+        with torch.enable_grad():
+            at = scores.detach().requires_grad_()
+            (slopes,) = torch.autograd.grad(self.of(at, targets).sum(), at, create_graph=True)
+            bent = slopes.requires_grad  # those of a linear loss are constant
+            return torch.autograd.grad(slopes.sum(), at)[0].detach() if bent else torch.zeros_like(scores)
 
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import torch
@@ -40,6 +40,8 @@ _DEVIATION = np.pi / np.sqrt(3)
 class Logistic(Loss):
     """``log(1 + exp(-y s))``."""
 
+    is_smooth_and_convex: ClassVar[bool] = True
+
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         return F.softplus(-targets * scores)
@@ -54,6 +56,11 @@ class Logistic(Loss):
         """Second derivative ``p (1 - p)``; of the truncated loss, a bound on it."""
         share = torch.sigmoid(scores)
         return (share * (1 - share)).clamp(min=1e-12)
+
+    @override
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
+        share = torch.sigmoid(scores)
+        return share * (1 - share)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Return the loss and zero, as it is convex."""
@@ -74,6 +81,8 @@ class TruncatedLogistic(Logistic):
         The ``a`` above, positive; the loss tends to the logistic one as it grows.
     """
 
+    is_smooth_and_convex: ClassVar[bool] = False
+
     truncation: float = 0.5
 
     @override
@@ -83,6 +92,10 @@ class TruncatedLogistic(Logistic):
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
         return super().slope(scores, targets) / (1 + super().of(scores, targets) / self.truncation)
+
+    @override
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return Loss.second_derivative(self, scores, targets)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """``l`` and ``l - a log(1 + l/a)``; the second is a convex increasing function of the convex ``l``."""
@@ -135,6 +148,8 @@ class Hinge(Loss):
 class Squared(Loss):
     """``(s - y)^2 / 2`` (Example D.1)."""
 
+    is_smooth_and_convex: ClassVar[bool] = True
+
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
         return (scores - targets) ** 2 / 2
@@ -146,6 +161,10 @@ class Squared(Loss):
     @override
     def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
         """Return one."""
+        return torch.ones_like(scores)
+
+    @override
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         return torch.ones_like(scores)
 
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -298,6 +317,8 @@ class Score(Loss):
     offset, scale : float
     """
 
+    is_smooth_and_convex: ClassVar[bool] = True
+
     offset: float = 0.0
     scale: float = 1.0
 
@@ -340,6 +361,15 @@ class Scaled(Loss):
     @override
     def curvature(self, scores: Tensor, targets: Tensor) -> Tensor:
         return self.factor * self.loss.curvature(scores, targets)
+
+    @property
+    def is_smooth_and_convex(self) -> bool:  # type: ignore[override]  # it is if the loss is
+        """Whether the loss is."""
+        return self.loss.is_smooth_and_convex
+
+    @override
+    def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
+        return self.factor * self.loss.second_derivative(scores, targets)
 
     @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -22,6 +22,8 @@ from fairconstrained.solvers.cross_fitted import CrossFitted
 from fairconstrained.solvers.cross_fitted_span import CrossFittedSpan
 from fairconstrained.solvers.exact_penalty import ExactPenalty
 from fairconstrained.solvers.gradient_descent import SGD, Adam, StochasticPenalty
+from fairconstrained.solvers.group_weights import GroupWeights
+from fairconstrained.solvers.interior_point import InteriorPoint
 from fairconstrained.solvers.loop import IterativeSolver
 from fairconstrained.solvers.moments import MomentSolver, QuadraticOptimum, minimise_quadratic
 from fairconstrained.solvers.newton_boosting import NewtonBoosting
@@ -66,7 +68,9 @@ __all__ = [
     "CrossFitted",
     "CrossFittedSpan",
     "ExactPenalty",
+    "GroupWeights",
     "IPPConEx",
+    "InteriorPoint",
     "IterativeSolver",
     "KKTConditions",
     "LevelSet",

@@ -89,6 +89,8 @@ class SolverResult:
         Other states of the model whose scores may be worth rescaling into the bounds.
     aux : ndarray of shape (n_aux,), or None
         Auxiliary variables of the problem there; None: those that suit the scores, see `Problem.start`.
+    duality_gap : float or None
+        Objective less a lower bound on its least value under the bounds, at least 0; None where there is no such bound.
     """
 
     model_state: Any
@@ -104,6 +106,7 @@ class SolverResult:
     message: str = ""
     candidates: tuple[Any, ...] = ()
     aux: np.ndarray | None = None
+    duality_gap: float | None = None
 
 
 @dataclass(frozen=True)

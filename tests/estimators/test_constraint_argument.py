@@ -8,6 +8,7 @@ import fairconstrained as fc
 from fairconstrained.constraints import (
     AUCGap,
     DemographicParity,
+    GroupRates,
     LossParity,
     ParityPair,
     RateGap,
@@ -30,6 +31,10 @@ NAMED = {
     "partial": (fc.PartialParityClassifier(0.1), StatisticalParity(0.1)),
     "rates": (fc.RateParityClassifier(0.1), RateGap(0.1)),
     "losses": (fc.LossParityClassifier(0.05, **NETWORK), LossParity(0.05)),
+    "group losses": (
+        fc.GroupLossClassifier(0.65),
+        GroupRates("log_loss", rule="ceiling", kappa=0.65),
+    ),
     "auc": (fc.AUCFairClassifier(0.1), AUCGap(0.1, constraint="inter_group")),
     "pair": (fc.ParityPairClassifier(1.1), ParityPair(1.1, rate="sigmoid")),
     "ranker": (fc.FairRanker(0.1, constraint="all"), RateGap(0.1)),

@@ -10,6 +10,7 @@ from fairconstrained.constraints import DemographicParity, RateGap, StatisticalP
 from fairconstrained.datasets import make_biased_classification, make_biased_ranking
 from fairconstrained.metrics import (
     group_auc_gap,
+    group_rates,
     independence_gap,
     inter_group_auc_gap,
     loss_parity_gap,
@@ -65,6 +66,14 @@ CASES = {
     "loss": (
         fc.LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=5, random_state=0),
         {"loss_parity": lambda s, y, g: loss_parity_gap(y, s, sensitive_features=g)},
+    ),
+    "group loss": (
+        fc.GroupLossClassifier("minimax"),
+        {
+            "bounded_group_loss": lambda s, y, g: group_rates(
+                y, s, sensitive_features=g, rate="log_loss", rule="ceiling"
+            )
+        },
     ),
     "rates": (
         fc.RateParityClassifier(

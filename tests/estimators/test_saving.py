@@ -60,6 +60,11 @@ MODELS = {
     "rates": (fc.RateParityClassifier, lambda kind: classifier(kind(0.2))),
     "memberships": (fc.RateParityClassifier, lambda kind: kind(0.5).fit(X, Y, sensitive_features=MEMBERS)),
     "losses": (fc.LossParityClassifier, lambda kind: classifier(kind(0.5, hidden_layer_sizes=(3,), max_epochs=3))),
+    "group losses": (fc.GroupLossClassifier, lambda kind: classifier(kind("minimax"))),
+    "group losses of numbers": (
+        fc.GroupLossRegressor,
+        lambda kind: kind("minimax").fit(X_NUMBERS, Y_NUMBERS, sensitive_features=GROUPS_NUMBERS),
+    ),
     "auc": (fc.AUCFairClassifier, lambda kind: classifier(kind(0.2))),
     "stream": (fc.AUCFairClassifier, streamed),
     "correlation": (fc.CorrelationPenaltyClassifier, lambda kind: classifier(kind(0.1))),
@@ -110,7 +115,12 @@ def by_skops(model):
 
 
 #: Features of models that are not of the classes' rows.
-FEATURES = {fc.PartialParityRegressor: X_NUMBERS, fc.FairBoostingRegressor: X_NUMBERS, fc.FairRanker: DOCUMENTS}
+FEATURES = {
+    fc.PartialParityRegressor: X_NUMBERS,
+    fc.GroupLossRegressor: X_NUMBERS,
+    fc.FairBoostingRegressor: X_NUMBERS,
+    fc.FairRanker: DOCUMENTS,
+}
 WITHOUT_GROUPS = (fc.NeymanPearsonClassifier, fc.FairRanker, fc.RateParityClassifier)
 
 

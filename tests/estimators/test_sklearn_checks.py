@@ -7,6 +7,8 @@ from fairconstrained import (
     AUCFairClassifier,
     FairBoostingClassifier,
     FairBoostingRegressor,
+    GroupLossClassifier,
+    GroupLossRegressor,
     LossParityClassifier,
     MinorityRateClassifier,
     NeymanPearsonClassifier,
@@ -43,6 +45,8 @@ FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_le
         FairBoostingClassifier(n_estimators=10, lgbm_params=FEW_ROWS),
         FairBoostingRegressor(n_estimators=40, lgbm_params=FEW_ROWS),
         AUCFairClassifier(),
+        GroupLossClassifier(),
+        GroupLossRegressor(alpha=0.01),
         LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.05, max_epochs=100),
     ]
 )

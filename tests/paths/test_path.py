@@ -16,6 +16,7 @@ from fairconstrained import (
     CorrelationPenaltyClassifier,
     FairnessWarning,
     FairRanker,
+    GroupLossClassifier,
     LossParityClassifier,
     MinorityRateClassifier,
     NeymanPearsonClassifier,
@@ -118,6 +119,7 @@ ESTIMATORS = {
     "auc": (AUCFairClassifier(constraint="group_auc"), "classes", 0.15),
     "rates": (RateParityClassifier(rate="indicator"), "classes", 0.15),
     "losses": (LossParityClassifier(hidden_layer_sizes=(3,), max_epochs=4, random_state=0), "classes", 0.02),
+    "group losses": (GroupLossClassifier(), "classes", 0.6),
     "minority": (MinorityRateClassifier(rate="indicator", minority=1), "classes", 0.75),
     "ranking": (FairRanker(rate="sigmoid"), "classes", 0.04),
 }

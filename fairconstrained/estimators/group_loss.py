@@ -1,0 +1,299 @@
+"""Bounds on the mean loss of every group, and models whose worst group has the least loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pandas as pd
+from sklearn.utils._param_validation import Interval, StrOptions
+from typing_extensions import override
+
+from fairconstrained.constraints import BoundConstraint, Constraint, GroupRates
+from fairconstrained.constraints.compared_groups import AUTO, by_label, grouped_rows
+from fairconstrained.data import FairData
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin, ModuleScores
+from fairconstrained.estimators.parameters import (
+    ChoosesSolver,
+    HandlesSmallGroups,
+    HasIntercept,
+    Iterates,
+    StartsWarm,
+    parameter,
+    with_parameters,
+)
+from fairconstrained.metrics.cell_means import ROW_LOSSES, mean_by_cell
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES, BoundLargestMean, Loss
+from fairconstrained.problem import Problem
+from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint, SolverResult
+
+__all__ = ["BaseGroupLoss", "GroupLossClassifier", "GroupLossRegressor"]
+
+#: Name of the bound on every group's mean loss.
+_BOUNDED = "bounded_group_loss"
+#: Value of ``kappa`` that asks for the least largest loss.
+MINIMAX = "minimax"
+#: Rows that a group needs in place of "auto" where no number bounds its loss: none then counts more than 0.02.
+_FEWEST = 50
+#: Names of ``constraint`` by rate and rule; None stands for the loss of the estimator.
+_NAMES: dict[str, tuple[str | None, str]] = {
+    _BOUNDED: (None, "ceiling"),
+    "loss_parity": (None, "difference"),
+    "mean_score_parity": ("score", "difference"),
+}
+
+
+@with_parameters
+class BaseGroupLoss(
+    TakesConstraint, ModuleScores, HasIntercept, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver
+):
+    """Classifier or regressor with bounds on the mean losses of groups.
+
+    Parameters
+    ----------
+    kappa : float, "minimax" or None, default=None
+        Bound on the mean loss of every group *on the training rows*, at least 0, in units of the loss (the log loss of
+        a coin toss is 0.69). If no coefficients keep it, `fit` warns, says the least bound that can be kept, and
+        returns the model whose worst group has the least loss. "minimax" asks for that model: the largest mean loss
+        with the penalty is minimised, and among the models where it is least, up to half of ``tol``, the mean loss of
+        all rows. None: unconstrained, for comparison.
+    constraint : str, Constraint or list of (str, Constraint), default="bounded_group_loss"
+        Meaning of ``kappa``: the largest mean loss of a group ("bounded_group_loss"), the largest difference between
+        the mean losses of two groups ("loss_parity") or between their mean scores, of a regressor its predictions
+        ("mean_score_parity"). Or a constraint of `fairconstrained.constraints`, or several of them with names, see
+        `PartialParityClassifier`; then their own parameters count, and ``kappa`` and ``min_group_size`` are ignored.
+    min_group_size : int or "auto", default="auto"
+        Rows that a group needs to be compared. "auto": as many as it takes for no row to have more than ``max(kappa,
+        0.02)`` of the group's weight, and 50 with "minimax".
+    small_groups : {"error", "merge", "ignore"}, default="error"
+        How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
+        one group, and "ignore" leaves them out of the constraint.
+    solver : str, default="auto"
+        "auto" is "interior_point" for linear scores and smooth convex losses, bounded from above: it solves the problem
+        to the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
+        and as in `PartialParityClassifier` for linear scores.
+    max_iter : int or None, default=None
+        Iterations of the solver; None is the solver's own default.
+    tol : float, default=1e-4
+        Tolerance of the solver: of "interior_point" the ``duality_gap_`` as a fraction of the objective.
+
+    Attributes
+    ----------
+    group_losses_ : DataFrame
+        One row for each group: ``n_samples``, its ``share`` of the weight, ``loss``, its mean loss on the training
+        rows, ``multiplier``, the weight that the solver gave its loss (NaN where it has none, or where something else
+        is bounded), and ``compared_as``, the name under which the constraint knows it, None for a group that it leaves
+        out.
+    worst_group_ : object
+        Label of the group with the largest mean loss, among those that are compared.
+    duality_gap_ : float or None
+        ``objective_`` less a lower bound on its least value under the bounds, at least 0. None where there is no such
+        bound: modules, losses that are not smooth, differences of losses, and bounds that are not kept.
+    objective_ : float
+        Objective with its penalty; with "minimax" the mean loss of the worst group with the penalty.
+    multipliers_ : dict or None
+        Multipliers of the bounded losses, in units of the objective per unit of ``kappa``; with "minimax" the weights
+        of the groups' losses, which sum to one.
+    prices_ : dict
+        The price of fairness: by how much ``objective_`` would fall for one unit more of ``kappa``, to first order. NaN
+        where it is not known, and with "minimax".
+
+    Notes
+    -----
+    ``sensitive_features`` may be a table of booleans, dense or sparse, with a column for every group: groups may then
+    overlap, and rows belong to none. See `fairconstrained.groups.Membership`.
+    """
+
+    kappa: float | str | None = parameter(
+        None, [Interval(Real, 0, None, closed="left"), StrOptions({MINIMAX}), None], kw_only=False
+    )
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter(_BOUNDED, ANY_CONSTRAINT)
+    min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
+    tol: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
+    if TYPE_CHECKING:
+        loss: str  # the subclasses know different ones
+
+    # Not parameters: groups with models of their own would have nothing to share.
+    group_interactions: ClassVar[bool] = False
+    threshold: ClassVar[float] = 0.0
+    _takes_overlapping_groups: ClassVar[bool] = True
+    _constraint_names = tuple(_NAMES)
+    _remedy: ClassVar[str] = (
+        "Raise kappa, set kappa='minimax' for the least bound that can be kept, or give the model more freedom "
+        "(a smaller alpha, hidden_layer_sizes)."
+    )
+
+    def _objective(self) -> Loss:
+        return ROW_LOSS_OBJECTIVES[self.loss]
+
+    @property
+    def _is_minimax(self) -> bool:
+        return isinstance(self.kappa, str)
+
+    def _constraint_named(self, name: str) -> GroupRates:
+        rate, rule = _NAMES[name]
+        min_size = _FEWEST if self._is_minimax and self.min_group_size == AUTO else self.min_group_size
+        return GroupRates(
+            rate or self.loss,
+            rule=rule,
+            kappa=None if isinstance(self.kappa, str) else self.kappa,
+            min_group_size=min_size,
+            small_groups=self.small_groups,
+        )
+
+    def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
+        return [self.constraint] if isinstance(self.constraint, str) else super()._names_of(bound)
+
+    def _constraints_choose_groups(self) -> bool:
+        return isinstance(self.constraint, str)
+
+    def _asks_for_fairness(self) -> bool:
+        return self._is_minimax or super()._asks_for_fairness()
+
+    def _problem(self, data: FairData, target: Target) -> Problem:
+        """Implement `BaseFairEstimator._problem`; with "minimax" the objective is the largest mean loss."""
+        if self._is_minimax and self.constraint != _BOUNDED:
+            raise ValueError(
+                f"kappa='minimax' minimises the largest mean loss, so constraint must be {_BOUNDED!r}; got "
+                f"{self.constraint!r}. To minimise it under other bounds, bound it by a number: constraint=[('loss', "
+                "GroupRates('log_loss', rule='ceiling', kappa=0.5)), ...]."
+            )
+        problem = super()._problem(data, target)
+        if not self._is_minimax or self._holds_vacuously(data):
+            return problem
+        means = self._constraint_named(_BOUNDED).set_params(kappa=0.0).unchecked(problem.data).renamed(_BOUNDED)
+        return replace(problem, objective=BoundLargestMean(self._objective(), problem.data, means=means))
+
+    def _auto_solver(self, problem: Problem) -> str:
+        if not InteriorPoint.obstacle(problem):
+            return InteriorPoint.name
+        if isinstance(problem.objective, BoundLargestMean):
+            return GroupWeights.name
+        return super()._auto_solver(problem) if isinstance(problem.model, LinearModel) else AdamLagrangian.name
+
+    def _report(self, problem: Problem, params: np.ndarray, result: SolverResult, target: Target) -> dict[str, float]:
+        """Implement `BaseFairEstimator._report`; also the table of the groups' losses, and the duality gap."""
+        excess = super()._report(problem, params, result, target)
+        gap = result.duality_gap
+        self.duality_gap_ = None if gap is None else gap * self._unit_of_objective(target)
+        if self._is_minimax:
+            self.prices_ = dict.fromkeys(self.prices_, np.nan)
+        self.group_losses_ = self._losses_by_group(problem, params, target)
+        compared = self.group_losses_[self.group_losses_["compared_as"].notna()]
+        self.worst_group_ = compared["loss"].idxmax() if len(compared) else None
+        return excess
+
+    def _losses_by_group(self, problem: Problem, params: np.ndarray, target: Target) -> pd.DataFrame:
+        """Table of the mean losses, in units of the user."""
+        data, weights = problem.data, problem.data.weights.numpy()
+        values = ROW_LOSSES[self.loss](problem.scores(params), data.y.numpy()) * self._unit_of_objective(target)
+        means = mean_by_cell(values, data.codes, weights, (1, data.n_groups), data.unions)[0]
+        table = by_label(grouped_rows(data).table(loss=means[~np.isnan(means)]), data)
+        names = self._compared_as[0] if len(self._compared_as) == 1 else {}
+        known = [names.get(str(label), str(label)) for label in table.index]
+        table["multiplier"] = [self._multiplier(name) for name in known]
+        table["compared_as"] = pd.Series(known, index=table.index, dtype=object)
+        return table
+
+    def _multiplier(self, name: str | None) -> float:
+        """The multiplier of the bound on a group's loss; NaN where there is none."""
+        if self.multipliers_ is None or self.constraint != _BOUNDED:
+            return np.nan
+        return self.multipliers_.get(f"{_BOUNDED}[{name}]", 0.0)
+
+
+@with_parameters
+class GroupLossClassifier(FairClassifierMixin, BaseGroupLoss):
+    r"""Classifier with a bound on the mean loss of every group, or the least loss of its worst group.
+
+    .. math:: \min_w \; L(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_g(w) \le \kappa
+              \quad \text{for every group } g, \qquad L_g(w) = \frac{1}{|g|} \sum_{i \in g} \ell(h_w(x_i), y_i)
+
+    with the mean loss L of all rows, or with ``kappa="minimax"``
+
+    .. math:: \min_w \max_g L_g(w) + \frac{\alpha}{2} \|w\|^2 = \max_{p \ge 0, \; \sum_g p_g = 1} \min_w
+              \sum_g p_g L_g(w) + \frac{\alpha}{2} \|w\|^2 .
+
+    The scores :math:`h_w` are linear or those of a torch module. For linear scores and a smooth convex loss the fit is
+    the optimum up to ``duality_gap_``, which the right-hand side gives.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "squared", "hinge", "absolute"}, default="log_loss"
+        Loss of a row's score and its label, -1 or +1, in the objective and in the bound; "squared" is half the square
+        of the difference. The last two have corners, so that their optimum is not known exactly.
+
+    References
+    ----------
+    Agarwal, Dudik, Wu, Fair regression: quantitative definitions and reduction-based algorithms, ICML 2019 (bounded
+    group loss, section 2). Diana, Gill, Kearns, Kenthapadi, Roth, Minimax group fairness: algorithms and experiments,
+    AIES 2021 (the minimax problem and multiplicative weights for it, Algorithm 1).
+
+    Examples
+    --------
+    >>> from fairconstrained import GroupLossClassifier
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> X, y, group = make_biased_classification(n_samples=2000, random_state=0)
+    >>> free = GroupLossClassifier().fit(X, y, sensitive_features=group)
+    >>> least = GroupLossClassifier("minimax").fit(X, y, sensitive_features=group)
+    >>> bool(least.group_losses_.loss.max() < free.group_losses_.loss.max())
+    True
+    >>> least.duality_gap_ <= 1e-4 * least.objective_
+    True
+    """
+
+    loss: str = parameter("log_loss", [StrOptions(set(ROW_LOSSES))])
+
+
+@with_parameters
+class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
+    r"""Regressor with a bound on the mean loss of every group, or the least loss of its worst group.
+
+    .. math:: \min_w \; L(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_g(w) \le \kappa
+              \quad \text{for every group } g, \qquad L_g(w) = \frac{1}{|g|} \sum_{i \in g} \ell(h_w(x_i), y_i),
+
+    or the minimax problem of `GroupLossClassifier`, with predictions :math:`h_w` that are linear or those of a torch
+    module.
+
+    Parameters
+    ----------
+    loss : {"squared", "absolute"}, default="squared"
+        Loss in the objective and in the bound: half the squared error, or the absolute error. ``kappa`` is in its units
+        (half those of a mean squared error). The optimum is known exactly for the first one.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients; only if the predictions are linear.
+    intercept_ : float
+        Intercept; only if the predictions are linear.
+
+    References
+    ----------
+    Agarwal, Dudik, Wu, Fair regression: quantitative definitions and reduction-based algorithms, ICML 2019 (bounded
+    group loss, section 2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairconstrained import GroupLossRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> group = rng.integers(0, 2, 1000)
+    >>> X = rng.normal(size=(1000, 3))
+    >>> y = X @ [1.0, 2.0, 3.0] * (1 + group) + rng.normal(size=1000)
+    >>> model = GroupLossRegressor("minimax").fit(X, y, sensitive_features=group)
+    >>> model.group_losses_.loss.round(2).tolist()
+    [2.27, 2.27]
+    """
+
+    loss: str = parameter("squared", [StrOptions({"squared", "absolute"})])
+
+    @override
+    def _unit_of_objective(self, target: Target) -> float:
+        return target.scale ** (2 if self.loss == "squared" else 1)

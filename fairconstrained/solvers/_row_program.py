@@ -1,0 +1,289 @@
+"""Convex programs whose terms are means of convex losses of the rows of a linear model, with their Newton systems."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fairconstrained.data import FairData
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import BoundLargestMean, Loss
+from fairconstrained.problem import Problem
+from fairconstrained.views import RowLosses
+
+__all__ = ["Factor", "Minimum", "RowProgram", "Values", "minimised", "obstacle_to_rows"]
+
+#: Diagonal that is added to a scaled Hessian, and its factor where that is not enough to make it definite.
+_RIDGE, _MORE = 1e-13, 100.0
+#: Steps of a minimisation, halvings of a step, and the share of the promised decrease that a step has to bring.
+_STEPS, _HALVINGS, _ARMIJO = 100, 40, 1e-4
+
+
+def obstacle_to_rows(problem: Problem) -> str:
+    """Need of the method that a problem does not meet; empty where there is none."""
+    model = problem.model
+    if not isinstance(model, LinearModel) or model.n_copies != 1:
+        return "linear scores, shared by all groups"
+    objective = problem.objective
+    terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
+    if not all(isinstance(term, RowLosses) and term.row_loss.is_smooth_and_convex for term in terms):
+        return "means of smooth convex losses such as the log loss, both minimised and bounded"
+    if any(c.n_aux or _rows_of(c).data.min(initial=0.0) < 0 for c in problem.constraints):
+        return "bounds on means of losses from above (rule='ceiling'); differences of losses are not convex"
+    return ""
+
+
+def _rows_of(term: Any) -> Any:
+    """Weights of the rows in every component; CSR array of shape (n_components, n_samples)."""
+    n_components = term.of_losses(np.zeros(term.data.n_samples), np.empty(0)).size
+    rows = [sp.csr_array(term.row_weights(unit)[0][None, :]) for unit in np.eye(n_components)]
+    return sp.csr_array(sp.vstack(rows)) if rows else sp.csr_array((0, term.data.n_samples))
+
+
+class _Part(NamedTuple):
+    """Terms of one loss.
+
+    Attributes
+    ----------
+    loss : Loss
+    own : ndarray of int
+        Numbers of the bounded means of this loss.
+    rows : csr_array of shape (n_own, n_samples)
+        Weights of the rows in these means.
+    """
+
+    loss: Loss
+    own: np.ndarray
+    rows: Any
+
+
+@dataclass(frozen=True, eq=False)
+class RowProgram:
+    r"""Minimise a combination of a mean loss, a penalty and a level, subject to bounds on other mean losses.
+
+    .. math:: \min_{w, t} \; \phi \, \langle a, \ell(X w) \rangle + \pi(w) + \tau t \quad \text{s.t.} \quad
+              \langle r_j, \ell(X w) \rangle + \theta \pi(w) - b_j - \tau t \le 0
+
+    with the penalty :math:`\pi(w) = \frac{\alpha}{2} \|w\|^2` and :math:`a, r_j \ge 0`.
+
+    Attributes
+    ----------
+    model : LinearModel
+    data : FairData
+    parts : tuple of _Part
+        The first one has the loss of the objective.
+    base : ndarray of shape (n_samples,)
+        The weights a.
+    limits : ndarray of shape (n_means,)
+        The bounds b.
+    objective : float
+        The factor :math:`\phi`, 1 or 0.
+    has_level : bool
+        Whether :math:`\tau` is 1 and the level t a variable; otherwise it is 0.
+    share : float
+        The factor :math:`\theta`, 1 or 0.
+    """
+
+    model: LinearModel
+    data: FairData
+    parts: tuple[_Part, ...]
+    base: np.ndarray
+    limits: np.ndarray
+    objective: float = 1.0
+    has_level: bool = False
+    share: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> RowProgram:
+        """Return the program of a problem in the method's form, see `obstacle_to_rows`."""
+        data, objective = problem.data, problem.objective
+        is_largest = isinstance(objective, BoundLargestMean)
+        terms: list[Any] = [objective.means] if isinstance(objective, BoundLargestMean) else list(problem.constraints)
+        loss = terms[0].row_loss if is_largest else cast(RowLosses, objective).row_loss
+        nothing = np.zeros(data.n_samples)
+        constants = [term.of_losses(nothing, np.empty(0)) for term in terms]
+        losses = [term.row_loss for term, values in zip(terms, constants, strict=True) for _ in values]
+        rows = sp.csr_array(sp.vstack([sp.csr_array((0, data.n_samples)), *map(_rows_of, terms)]))
+        parts = []
+        for known in dict.fromkeys([loss, *losses]):
+            own = np.flatnonzero([loss == known for loss in losses])
+            parts.append(_Part(known, own, rows[own]))
+        mean = data.weights.numpy() if is_largest else cast(RowLosses, objective).row_weights(np.ones(1))[0]
+        return cls(
+            cast(LinearModel, problem.model),
+            data,
+            tuple(parts),
+            mean,
+            -np.concatenate([np.empty(0), *constants]),
+            objective=0.0 if is_largest else 1.0,
+            has_level=is_largest,
+        )
+
+    @property
+    def n_means(self) -> int:
+        """Number of bounded means."""
+        return self.limits.size
+
+    def at(self, params: np.ndarray) -> Values:
+        """Values at some parameters."""
+        return Values(self, params)
+
+    def levelled(self, alpha: float | None = None) -> RowProgram:
+        """Return the program of the least level that the bounds can be exceeded by, with another penalty if given."""
+        model = self.model if alpha is None else replace(self.model, alpha=alpha)
+        return replace(self, model=model, objective=0.0, has_level=True, share=0.0)
+
+
+class Values:
+    """Values of a program at parameters, and derivatives of their combinations.
+
+    Attributes
+    ----------
+    params : ndarray of shape (n_params,)
+    scores : Tensor of shape (n_samples,)
+    mean : float
+        The mean loss.
+    penalty : float
+    means : ndarray of shape (n_means,)
+        Bounded means less their bounds, with the penalty where it belongs to them.
+    """
+
+    def __init__(self, program: RowProgram, params: np.ndarray) -> None:
+        self._program, self.params = program, params
+        self.scores, _ = program.model.forward(params, program.data)
+        self.penalty, self._of_penalty = program.model.penalty(params)
+        losses = [part.loss.of(self.scores, program.data.y).numpy() for part in program.parts]
+        self.mean = float(program.base @ losses[0])
+        self.means = program.share * self.penalty - program.limits
+        for part, values in zip(program.parts, losses, strict=True):
+            self.means[part.own] += part.rows @ values
+
+    @cached_property
+    def _slopes(self) -> list[np.ndarray]:
+        program = self._program
+        return [part.loss.slope(self.scores, program.data.y).numpy() for part in program.parts]
+
+    def value(self, objective: float, multipliers: np.ndarray) -> float:
+        """The combination of objective and means, with the penalty of the objective."""
+        return objective * self.mean + self.penalty + float(multipliers @ self.means)
+
+    def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """Gradient of `value`; ndarray of shape (n_params,)."""
+        slopes = sum(
+            weights * own for weights, own in zip(self._weights(objective, multipliers), self._slopes, strict=True)
+        )
+        pulled = self._program.model.gradients(self._program.data, np.asarray(slopes)[:, None])[:, 0]
+        return pulled + (1 + self._program.share * multipliers.sum()) * self._of_penalty
+
+    def hessian(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
+        """Second derivatives of `value`; ndarray of shape (n_params, n_params)."""
+        program = self._program
+        weights = sum(
+            own * part.loss.second_derivative(self.scores, program.data.y).numpy()
+            for own, part in zip(self._weights(objective, multipliers), program.parts, strict=True)
+        )
+        hessian = program.model.curvature(program.data, np.asarray(weights))
+        features = np.arange(program.model.n_features)
+        hessian[features, features] += program.model.alpha * (1 + program.share * multipliers.sum())
+        return hessian
+
+    def jacobian(self) -> np.ndarray:
+        """Gradients of `means`; ndarray of shape (n_means, n_params)."""
+        program = self._program
+        jacobian = np.zeros((program.n_means, program.model.n_params))
+        for part, slopes in zip(program.parts, self._slopes, strict=True):
+            weighted = sp.csc_array(part.rows.multiply(slopes[None, :]).T)
+            jacobian[part.own] = program.model.gradients(program.data, weighted).T
+        return jacobian + program.share * self._of_penalty
+
+    def _weights(self, objective: float, multipliers: np.ndarray) -> list[np.ndarray]:
+        """Weights of the rows for every loss."""
+        program = self._program
+        weights = [part.rows.T @ multipliers[part.own] for part in program.parts]
+        weights[0] = weights[0] + objective * program.base
+        return weights
+
+
+class Factor:
+    """Cholesky factor of a symmetric matrix, made definite where rounding or a flat direction leaves it singular."""
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        diagonal = np.diag(matrix)
+        self._scale = 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+        scaled, ridge = matrix * np.outer(self._scale, self._scale), _RIDGE
+        while True:
+            try:
+                self._factor = cho_factor(scaled + ridge * np.eye(len(scaled)), check_finite=False)
+                return
+            except LinAlgError:
+                ridge *= _MORE
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Solution for one or several right-hand sides, of shape (size,) or (size, n_sides)."""
+        scale = self._scale if right.ndim == 1 else self._scale[:, None]
+        return scale * cho_solve(self._factor, scale * right, check_finite=False)
+
+
+class Minimum(NamedTuple):
+    """Where a combination of the terms is least.
+
+    Attributes
+    ----------
+    values : Values
+    lower : float
+        Number that the combination exceeds everywhere, up to rounding.
+    n_evaluations : int
+        Evaluations that it took.
+    """
+
+    values: Values
+    lower: float
+    n_evaluations: int
+
+
+def minimised(
+    program: RowProgram, start: np.ndarray, objective: float, multipliers: np.ndarray, accuracy: float
+) -> Minimum:
+    """Minimise a combination of the terms by Newton's method.
+
+    Parameters
+    ----------
+    program : RowProgram
+    start : ndarray of shape (n_params,)
+    objective : float
+    multipliers : ndarray of shape (n_means,)
+    accuracy : float
+        Promised decrease of a step below which none is taken.
+    """
+    values, n_evaluations = program.at(start), 1
+    for _ in range(_STEPS):
+        gradient = values.gradient(objective, multipliers)
+        step = -Factor(values.hessian(objective, multipliers)).solve(gradient)
+        promised = -float(gradient @ step)
+        if promised <= accuracy:
+            break
+        moved, taken = _searched(program, values, step, objective, multipliers, promised)
+        n_evaluations += taken
+        if moved is None:
+            break
+        values = moved
+    # the promise is twice the decrease of a quadratic function
+    return Minimum(values, values.value(objective, multipliers) - max(promised, 0.0), n_evaluations)
+
+
+def _searched(
+    program: RowProgram, values: Values, step: np.ndarray, objective: float, multipliers: np.ndarray, promised: float
+) -> tuple[Values | None, int]:
+    """The point after a step that is halved until it brings what it promises; None where rounding is in the way."""
+    before, length = values.value(objective, multipliers), 1.0
+    for taken in range(1, _HALVINGS + 1):
+        moved = program.at(values.params + length * step)
+        if moved.value(objective, multipliers) <= before - _ARMIJO * length * promised:
+            return moved, taken
+        length /= 2
+    return None, taken

@@ -1,0 +1,255 @@
+"""Exact solutions of convex problems: means of convex losses of linear scores, under bounds on other such means."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.exceptions import StopTraining
+from fairconstrained.objectives import BoundLargestMean
+from fairconstrained.problem import Problem, Start
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
+from fairconstrained.solvers._options import Count, NonNegative
+from fairconstrained.solvers._primal_dual import Iterate, followed, interior
+from fairconstrained.solvers._row_program import Minimum, RowProgram, minimised, obstacle_to_rows
+from fairconstrained.views import Exact, FullBatch
+
+__all__ = ["InteriorPoint"]
+
+#: Coefficients up to which the Newton systems are solved as tables.
+_MOST_PARAMS = 3000
+#: Accuracy of the central path and of a minimisation, as fractions of ``tol``.
+_PATH, _FREE = 1e-2, 1e-4
+#: Share of the largest violation by which bounds have to be kept before the second part begins.
+_INSIDE = 1e-2
+#: Factor of the penalty with which the least bounds are looked for that any coefficients keep.
+_LITTLE = 1e-6
+#: Share of the largest multiplier below which one is rounding.
+_NOUGHT = 1e-6
+
+
+@dataclass(frozen=True)
+class InteriorPoint(Solver):
+    r"""Primal-dual interior point method for means of convex losses of linear scores, with the duality gap.
+
+    It solves to optimality
+
+    .. math:: \min_w f(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_j(w) \le \kappa_j
+              \qquad \text{or} \qquad \min_w \max_j L_j(w) + \frac{\alpha}{2} \|w\|^2
+
+    where f and :math:`L_j` are means over rows of the log loss or the squared error, such as "bounded_group_loss".
+    Every iteration is a Newton step on the conditions of optimality with slacks, which costs about as much as one of
+    the unconstrained fit; some ten are enough. From its multipliers :math:`\lambda` follows a lower bound on the
+    objective, the value of the dual
+
+    .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
+
+    (without f and :math:`\kappa`, and with :math:`\sum_j \lambda_j = 1`, of the largest loss), so that the distance to
+    the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
+    have to be raised. Among the models whose largest loss is least, up to half of ``tol``, the result is the one of
+    least mean loss.
+
+    Parameters
+    ----------
+    max_iter : int, default=200
+        Newton steps, of each part.
+    tol : float, default=1e-4
+        Duality gap to end with, as a fraction of the objective.
+
+    References
+    ----------
+    Nocedal, Wright (2006), Numerical Optimization, Algorithm 14.3 and section 19.2. Boyd, Vandenberghe (2004), Convex
+    Optimization, sections 5.5.1 (the gap) and 11.7.
+    """
+
+    name: ClassVar[str] = "interior_point"
+    requires: ClassVar[tuple[type, ...]] = (FullBatch, Exact)
+    projects: ClassVar[bool] = False
+    keeps_metric: ClassVar[bool] = True
+    is_final: ClassVar[bool] = True
+
+    max_iter: Count = 200
+    tol: NonNegative = 1e-4
+
+    @classmethod
+    @override
+    def obstacle(cls, problem: Problem) -> str:
+        if (obstacle := obstacle_to_rows(problem)) or problem.n_params <= _MOST_PARAMS:
+            return obstacle
+        return f"at most {_MOST_PARAMS:,} coefficients, and there are {problem.n_params:,}"
+
+    @override
+    def solve(
+        self,
+        problem: Problem,
+        start: Start | None,
+        random_state: np.random.Generator,
+        callback: Callback | None = None,
+    ) -> SolverResult:
+        run = _Run(self, problem, Recorder(callback, self.verbose))
+        run.solve(problem.parametric.init(random_state) if start is None else start.model_state)
+        return run.result()
+
+
+@dataclass(eq=False)
+class _Run:
+    """One run of the solver.
+
+    Attributes
+    ----------
+    params : ndarray of shape (n_params,)
+        The best parameters so far.
+    multipliers : ndarray of shape (n_means,)
+    lower : float or None
+        Lower bound on the objective; None where no dual value is known.
+    lacking : float
+        Amount by which the bounds would have to be raised for any coefficients to keep them.
+    """
+
+    solver: InteriorPoint
+    problem: Problem
+    recorder: Recorder
+    params: np.ndarray = field(init=False)
+    multipliers: np.ndarray = field(init=False)
+    lower: float | None = None
+    lacking: float = 0.0
+    n_iter: int = 0
+    n_evaluations: int = 0
+    is_stopped: bool = False
+    began: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        self.program = RowProgram.of(self.problem)
+        self.multipliers = np.zeros(self.program.n_means)
+
+    def solve(self, start: np.ndarray) -> None:
+        """Find the parameters, the multipliers and the lower bound."""
+        self.params = self._minimise(start)
+        if self.is_stopped or not self.program.n_means:
+            return
+        if self.program.has_level:
+            self._solve_largest()
+        elif self.program.at(self.params).means.max() > 0 and self._finds_interior():
+            at = self._follow(self.program, interior(self.program, self.params))
+            self._conclude(at, 1.0, at.multipliers)
+
+    def _minimise(self, start: np.ndarray) -> np.ndarray:
+        """Parameters of least mean loss without bounds; their lower bound counts until there is another."""
+        nothing = np.zeros(self.program.n_means)
+        found = self._least(start, 1.0, nothing)
+        self.lower = None if self.program.has_level else found.lower
+        self._record(Iterate(found.values, 0.0, nothing, nothing))
+        return found.values.params
+
+    def _least(self, start: np.ndarray, objective: float, multipliers: np.ndarray) -> Minimum:
+        """The minimum of a combination of the terms."""
+        size = abs(self.program.at(start).value(objective, multipliers))
+        found = minimised(self.program, start, objective, multipliers, _FREE * self.solver.tol * size)
+        self.n_evaluations += found.n_evaluations
+        return found
+
+    def _solve_largest(self) -> None:
+        """Minimise the largest mean, and then the mean loss among the models whose largest mean is no larger."""
+        at = self._follow(self.program, interior(self.program, self.params))
+        self._conclude(at, 0.0, at.multipliers / at.multipliers.sum())
+        if self.is_stopped:
+            return
+        values = self.program.at(self.params)
+        largest = values.means.max() + values.penalty
+        limits = self.program.limits + largest + self.solver.tol / 2 * abs(largest)
+        second = replace(self.program, objective=1.0, has_level=False, share=1.0, limits=limits)
+        found = self._follow(second, interior(second, self.params))
+        if found.worst <= 0 and found.values.value(1.0, 0 * limits) < second.at(self.params).value(1.0, 0 * limits):
+            self.params = found.values.params
+
+    def _finds_interior(self) -> bool:
+        """Move to parameters within the bounds; returns whether there are any."""
+        wanted = -_INSIDE * float(self.program.at(self.params).means.max())
+        for alpha in (None, _LITTLE * self.program.model.alpha):
+            program = self.program.levelled(alpha)
+            at = self._follow(program, interior(program, self.params), wanted)
+            if alpha is None or at.worst < 0:
+                self.params = at.values.params
+            if at.worst < 0 or self.is_stopped:
+                return not self.is_stopped
+        self.lacking, self.lower = at.worst, None
+        return False
+
+    def _follow(self, program: RowProgram, at: Iterate, wanted: float = -np.inf) -> Iterate:
+        """Follow the central path to the optimum, or until all means are low enough."""
+        at, n_evaluations, _ = followed(
+            program,
+            at,
+            _PATH * self.solver.tol,
+            self.solver.max_iter,
+            lambda now: self.is_stopped or now.worst < wanted,
+            self._record,
+        )
+        self.n_evaluations += n_evaluations
+        return at
+
+    def _conclude(self, at: Iterate, objective: float, multipliers: np.ndarray) -> None:
+        """Take an optimum, and the lower bound that its multipliers give."""
+        self.params = at.values.params
+        kept = np.where(multipliers > _NOUGHT * multipliers.max(), multipliers, 0.0)
+        self.multipliers = kept if objective else kept / kept.sum()
+        self.lower = self._least(self.params, objective, self.multipliers).lower
+
+    def _record(self, at: Iterate) -> None:
+        """Add a record; a callback may end the run."""
+        self.n_iter += 1
+        try:
+            self.recorder.add(
+                at.values.params,
+                n_iter=self.n_iter,
+                n_evaluations=self.n_evaluations,
+                seconds=time.perf_counter() - self.began,
+                objective=at.values.mean + at.values.penalty,
+                largest=float(at.values.means.max(initial=-np.inf)) if at.values.means.size else 0.0,
+                complementarity=at.complementarity,
+            )
+        except StopTraining as stopped:
+            self.is_stopped = True
+            if stopped.params is not None:
+                self.params = stopped.params
+
+    def result(self) -> SolverResult:
+        """The result, with the metrics of the model itself."""
+        problem, scores = self.problem, self.problem.scores(self.params)
+        measured, objective = problem.measured(scores), problem.objective_at(self.params, scores)
+        gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
+        is_optimal = gap is not None and gap <= self.solver.tol * abs(objective)
+        status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
+        return SolverResult(
+            model_state=self.params,
+            status=Status.INFEASIBLE if measured.excess > 0 else status,
+            n_iter=self.n_iter,
+            n_evaluations=self.n_evaluations + 1,
+            objective=objective,
+            constraint_values=measured.values,
+            surrogate_violation=float(measured.violations.max(initial=0.0)),
+            multipliers=None if self.lacking else named_multipliers(self._names, self.multipliers),
+            history=tuple(self.recorder.records),
+            message=self._complaint(),
+            duality_gap=gap,
+        )
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Names of the bounded means."""
+        objective = self.problem.objective
+        if isinstance(objective, BoundLargestMean):
+            return objective.means.component_names
+        return self.problem.component_names
+
+    def _complaint(self) -> str:
+        """Return the message for bounds that no coefficients keep; empty otherwise."""
+        if not self.lacking:
+            return ""
+        least = {c.name: c.kappa + self.lacking for c in self.problem.constraints if c.component_names}
+        bounds = ", ".join(f"{name} {bound:.6g}" for name, bound in least.items())
+        return f"no coefficients keep the bound; the least that can be kept is {bounds}."
