@@ -252,16 +252,22 @@ class Problem(Terms):
             Unchanged for other objectives, for models whose scores cannot be shifted, and where the search would break
             a constraint: with several of them, each one's search sees its own only.
         """
-        gains, shifts = self.objective.gains, self._shifts
-        if gains is None or shifts is None:
+        decisions, shifts = self.objective.decisions, self._shifts
+        if decisions is None or shifts is None:
             return state
         shared = self.objective.shift == "shared" or not self.has_group_shifts
         scores = self.scores(state)
         for search in self.offset_searches():
-            offsets = search(scores, gains.numpy(), self.threshold, shared)
-            shifted = self.project(shifts.moved(state, offsets[: shifts.n_shifts]))
-            moved = self.scores(shifted)
-            if all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
+            for step in range(decisions.n_steps):
+                gains = decisions.gains(scores > self.threshold)
+                offsets = search(scores, gains, self.threshold, shared)
+                shifted = self.project(shifts.moved(state, offsets[: shifts.n_shifts]))
+                moved = self.scores(shifted)
+                if not all(c.exact(moved) <= max(c.exact(scores), c.granularity) for c in self.constraints):
+                    break
+                # the first step may have to give up some of the objective for a bound
+                if step and decisions.of(moved > self.threshold) >= decisions.of(scores > self.threshold):
+                    break
                 state, scores = shifted, moved
         return state
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 import fairconstrained as fc
 from fairconstrained.constraints import StatisticalParity
 from fairconstrained.datasets import make_biased_classification
-from fairconstrained.postprocessing import ScoreShiftPostprocessor
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
 NAN, INF = np.nan, np.inf
 X, Y, GROUPS = make_biased_classification(300, 3, random_state=0)
@@ -242,6 +242,15 @@ ESTIMATORS: list[tuple[Any, dict[str, list[Any]]]] = [
             "method": NAME,
             "loss_bound": ["x", NAN, INF, -1.0, (1, 0), (0, 1, 2), ("a", "b")],
             "n_resamples": COUNT,
+            "estimator": NO_ESTIMATORS,
+        },
+    ),
+    (
+        partial(GroupThresholdClassifier, estimator=LogisticRegression()),
+        {
+            "constraint": [*NAME, None, "statistical_parity", [1], [("a", 1)]],
+            "objective": [*NAME, None, "logistic"],
+            "cv": ["x", 1, 2.5],
             "estimator": NO_ESTIMATORS,
         },
     ),

@@ -15,7 +15,7 @@ from fairconstrained import certify, fairness_path, fairness_report, metrics
 from fairconstrained.datasets import load_letor, make_biased_classification
 from fairconstrained.groups import threshold_groups
 from fairconstrained.model_selection import get_fairness_scorer, make_fairness_scorer, suggest_interval
-from fairconstrained.postprocessing import ScoreShiftPostprocessor
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
 __all__ = ["all_calls"]
 
@@ -117,6 +117,10 @@ def _wrong_tools() -> Iterator[Call]:
              lambda: ScoreShiftPostprocessor(base, kappa=-1.0).fit(X, y, **given)),
         Call("score shift, wrong constraint", ("constraint",),
              lambda: ScoreShiftPostprocessor(base, constraint="x").fit(X, y, **given)),
+        Call("group thresholds, wrong kappa", ("kappa",),
+             lambda: GroupThresholdClassifier(base, kappa=2.0, cv="prefit").fit(X, y, **given)),
+        Call("group thresholds, wrong objective", ("objective",),
+             lambda: GroupThresholdClassifier(base, objective="x", cv="prefit").fit(X, y, **given)),
         Call("threshold_groups, no such column", ("column",), lambda: threshold_groups(X, [99])),
         Call("threshold_groups, wrong quantiles", ("quantiles",), lambda: threshold_groups(X, [0], quantiles=[2.0])),
         Call("ranking file, a word", ("line 1",), read(b"two qid:1 1:0.5\n")),

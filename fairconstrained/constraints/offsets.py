@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["free_offset", "group_offsets", "shared_offset"]
+__all__ = ["Cuts", "cuts_between", "free_offset", "group_offsets", "shared_offset"]
 
 #: Windows of rates that `group_offsets` tries at most, evenly spread over all there are.
 _MAX_WINDOWS = 50_000
@@ -19,24 +19,34 @@ _MAX_WINDOWS = 50_000
 _ROUNDING = 1e-12
 
 
-class _Cuts(NamedTuple):
-    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all."""
+class Cuts(NamedTuple):
+    """Every way to split sorted scores in two; each array has shape (n_cuts,), from no row above to all.
+
+    Attributes
+    ----------
+    at : ndarray
+        Threshold, above which rows are positive.
+    rate, gain : ndarray
+        Sums of the weights and of the gains of these rows.
+    """
 
     at: np.ndarray
     rate: np.ndarray
     gain: np.ndarray
 
 
-def _cuts(scores: np.ndarray, weights: np.ndarray, gains: np.ndarray) -> _Cuts:
+def cuts_between(scores: np.ndarray, weights: np.ndarray, gains: np.ndarray) -> Cuts:
+    """Return the cuts between any two scores that differ, and beyond both ends; all have shape (n_samples,)."""
     order = np.argsort(-scores, kind="stable")
     ordered = scores[order]
     beyond = 1e-6 * (1 + np.abs(ordered[[0, -1]]))
     ends = np.concatenate([[ordered[0] + beyond[0]], ordered, [ordered[-1] - beyond[1]]])
     middle = (ends[1:] + ends[:-1]) / 2
+    middle = np.where(middle < ends[:-1], middle, ends[1:])  # of neighbouring floats it may be the upper one
     split = np.append(True, ends[1:-1] > ends[2:])  # tied rows stay together
     rate = np.append(0.0, np.cumsum(weights[order]))
     gain = np.append(0.0, np.cumsum(gains[order]))
-    return _Cuts(middle[split], rate[split], gain[split])
+    return Cuts(middle[split], rate[split], gain[split])
 
 
 def group_offsets(
@@ -63,7 +73,7 @@ def group_offsets(
     -------
     offsets : ndarray of shape (n_groups,)
     """
-    cuts = [_cuts(*rows) for rows in zip(scores, weights, gains, strict=True)]
+    cuts = [cuts_between(*rows) for rows in zip(scores, weights, gains, strict=True)]
     levels = [value(cut.rate) for value, cut in zip(values, cuts, strict=True)]
     # In the best solution some group has the least value: windows that begin at those values are enough.
     starts = np.unique(np.concatenate(levels))
@@ -99,7 +109,7 @@ def shared_offset(
         Takes thresholds, an ndarray of shape (n_cuts,) in decreasing order, and returns which are allowed.
     threshold : float
     """
-    cuts = _cuts(scores, np.zeros_like(scores), gains)
+    cuts = cuts_between(scores, np.zeros_like(scores), gains)
     gain = np.where(allowed(cuts.at), cuts.gain, -np.inf)
     best = int(np.argmax(gain))
     return float(threshold - cuts.at[best]) if np.isfinite(gain[best]) else 0.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.class_weight import compute_class_weight
 
 from fairconstrained.constraints import (
     Constraint,
@@ -32,7 +34,9 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.objectives import (
+    F1,
     PAIR_LOSSES,
+    ClassWeights,
     Hinge,
     Logistic,
     Objective,
@@ -45,6 +49,7 @@ from fairconstrained.objectives.pairwise import one_interval
 from fairconstrained.surrogates import SURROGATES
 
 __all__ = [
+    "CLASS_WEIGHT",
     "LABEL_FREE_PARITIES",
     "OBJECTIVES",
     "PARITIES",
@@ -52,6 +57,7 @@ __all__ = [
     "OnRanks",
     "PartialParity",
     "UnderOneKappa",
+    "objective_of",
 ]
 
 #: Constraints by the names that ``constraint`` may be.
@@ -71,8 +77,37 @@ OBJECTIVES: dict[str, Callable[[Any], Objective]] = {
     "hinge": lambda estimator: Hinge(),
     "squared": lambda estimator: Squared(),
     "zero_one": lambda estimator: ZeroOne(),
+    "balanced_accuracy": lambda estimator: ZeroOne().weighing_classes(ClassWeights(balanced=True)),
+    "f1": lambda estimator: F1(),
     "auc": lambda estimator: PairwiseAUC(estimator.auc_loss, estimator.auc_interval),
 }
+
+
+#: Allowed values of ``class_weight``.
+CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
+
+
+def objective_of(estimator: Any) -> Objective:
+    """Return the objective of a classifier that chooses one: by name or as it is, with the weights of the classes."""
+    named = OBJECTIVES[estimator.objective](estimator) if isinstance(estimator.objective, str) else estimator.objective
+    classes = _class_weights(estimator.class_weight, estimator.classes_)
+    return named if classes.is_even else named.weighing_classes(classes)
+
+
+def _class_weights(class_weight: Mapping[Hashable, float] | str | None, classes: np.ndarray) -> ClassWeights:
+    """The weights of the classes of a fit; raises ValueError for those of other classes, or negative ones."""
+    if class_weight is None:
+        return ClassWeights()
+    if classes.size > 2:
+        raise ValueError(
+            f"class_weight is for two classes, and y has {classes.size}; give weights of the rows as sample_weight."
+        )
+    if isinstance(class_weight, str):
+        return ClassWeights(balanced=True)
+    negative, positive = compute_class_weight(class_weight, classes=classes, y=classes).tolist()
+    if not (min(negative, positive) > 0 and np.isfinite([negative, positive]).all()):
+        raise ValueError(f"class_weight must be positive and finite for both classes, got {class_weight!r}.")
+    return ClassWeights(negative, positive)
 
 
 @with_parameters
@@ -81,11 +116,18 @@ class ChoosesObjective(BaseFairEstimator):
 
     Parameters
     ----------
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "auc"}, default="logistic"
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1", "auc"} \
+            or Objective, default="logistic"
         Loss that is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it
-        trades calibrated probabilities for accuracy. "auc" is the mean loss of the differences between the scores of
-        positives and negatives; as these do not depend on the intercept, one shift of all scores is then chosen for the
-        least training error within the bounds.
+        trades calibrated probabilities for accuracy. "balanced_accuracy" is the mean of the error rates of both
+        classes, and "f1" minus the F1 score of the positive class, in the same way. "auc" is the mean loss of the
+        differences between the scores of positives and negatives; as these do not depend on the intercept, one shift of
+        all scores is then chosen for the least training error within the bounds. Or an objective of
+        `fairconstrained.objectives`, such as ``CostMatrix([[0, 1], [5, 0]])`` or `DecisionUtility`.
+    class_weight : dict, "balanced" or None, default=None
+        Factors by class with which rows count in the *objective*; only their ratio matters. "balanced": both classes
+        weigh alike in total. Rates and metrics that constraints bound are those of the rows as they are, unlike with
+        ``sample_weight``. With ``objective="auc"`` it matters in the choice of the shift only.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     auc_loss : {"logistic", "hinge", "quadratic"}, default="logistic"
@@ -95,13 +137,14 @@ class ChoosesObjective(BaseFairEstimator):
         negatives that have the highest scores.
     """
 
-    objective: str = parameter("logistic", [StrOptions(set(OBJECTIVES))])
+    objective: str | Objective = parameter("logistic", [StrOptions(set(OBJECTIVES)), Objective])
+    class_weight: Mapping[Hashable, float] | str | None = parameter(None, CLASS_WEIGHT)
     truncation: float = parameter(0.5, [Interval(Real, 0, None, closed="neither")])
     auc_loss: str = parameter("logistic", [StrOptions(set(PAIR_LOSSES))])
     auc_interval: Any = parameter((0.0, 1.0), check=one_interval)
 
     def _objective(self) -> Objective:
-        return OBJECTIVES[self.objective](self)
+        return objective_of(self)
 
 
 @with_parameters

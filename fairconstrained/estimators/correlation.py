@@ -14,7 +14,7 @@ from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._parity import OBJECTIVES, ChoosesObjective
+from fairconstrained.estimators._parity import OBJECTIVES, ChoosesObjective, objective_of
 from fairconstrained.estimators._penalty import WeighsUnfairness
 from fairconstrained.estimators.linear import FairClassifierMixin, ModuleScores
 from fairconstrained.estimators.parameters import (
@@ -29,7 +29,7 @@ from fairconstrained.estimators.parameters import (
 from fairconstrained.metrics import group_auc_gap
 from fairconstrained.objectives import CorrelationPenalty, Objective
 from fairconstrained.problem import Problem
-from fairconstrained.solvers import AugmentedLagrangian, SolverResult, Status
+from fairconstrained.solvers import AugmentedLagrangian, Solver, SolverResult, Status
 
 __all__ = ["CorrelationPenaltyClassifier"]
 
@@ -62,7 +62,8 @@ class CorrelationPenaltyClassifier(
         The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit.
     protected : object, default=None
         The group that is compared with all the others. With two groups it has no effect; with more it has to be given.
-    objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="auc"
+    objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1"} \
+            or Objective, default="auc"
         Loss that is minimised, see `PartialParityClassifier`; the paper takes the AUC.
     random_state : int, RandomState instance or None, default=None
         Seed of the first weights of a module. None is another seed every time; numpy's global generator is left alone.
@@ -100,18 +101,19 @@ class CorrelationPenaltyClassifier(
 
     weight: float = parameter(0.1, [Interval(Real, 0, None, closed="left")], kw_only=False)
     protected: Hashable | None = parameter(None)
-    objective: str = parameter("auc", [StrOptions(set(OBJECTIVES))])
+    objective: str | Objective = parameter("auc", [StrOptions(set(OBJECTIVES)), Objective])
     random_state: Any = parameter(None, ["random_state"])
 
     # Not parameters: without constraints the default solver is L-BFGS, run until nothing changes.
     solver: ClassVar[str] = AugmentedLagrangian.name
     solver_options: ClassVar[None] = None
-    max_iter: ClassVar[None] = None
-    tol: ClassVar[None] = None
     _unconstrained: ClassVar[str] = "weight=0"
 
+    def _common_options(self, solver: type[Solver]) -> dict[str, Any]:
+        return {"verbose": int(self.verbose)}
+
     def _objective(self) -> Objective:
-        return CorrelationPenalty(OBJECTIVES[self.objective](self), self.weight, self.protected)
+        return CorrelationPenalty(objective_of(self), self.weight, self.protected)
 
     def _constraints(self, target: Target) -> list[Constraint]:
         return []

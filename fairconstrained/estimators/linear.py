@@ -200,7 +200,8 @@ class FairClassifierMixin(ClassifierMixin):
             Columns in the order of ``classes_``. The logistic objective estimates probabilities; those of the
             truncated logistic, hinge and zero-one objectives rank rows correctly but are not calibrated.
         """
-        positive = self._objective().probability(self._scores(X, sensitive_features))
+        scores = self._scores(X, sensitive_features)  # which are the first to say that the model is not fitted
+        positive = self._objective().probability(scores)
         return np.column_stack([1 - positive, positive])
 
     def to_sklearn(self, *, absorb_threshold: bool = False) -> LogisticRegression:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
-from fairconstrained.estimators._parity import OBJECTIVES
+from fairconstrained.estimators._parity import CLASS_WEIGHT, objective_of
 from fairconstrained.estimators._published import FollowsPaper
 from fairconstrained.estimators._several_classes import TakesClasses
 from fairconstrained.estimators._stationarity import TellsKKT
@@ -38,7 +38,7 @@ from fairconstrained.solvers import AdamLagrangian, SolverResult
 __all__ = ["RateParityClassifier"]
 
 #: Values of ``objective``.
-_OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one")
+_OBJECTIVES = ("logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1")
 
 
 @with_parameters
@@ -93,8 +93,11 @@ class RateParityClassifier(
         warns where the predictions' own gap exceeds ``kappa``; or :math:`\max(1 - ys, 0)`.
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one"}, default="logistic"
+    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1"} or \
+            Objective, default="logistic"
         Loss that is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
+    class_weight : dict, "balanced" or None, default=None
+        Factors by class with which rows count in the objective, see `PartialParityClassifier`.
     truncation : float, default=0.5
         The ``a`` of the truncated logistic loss ``a log(1 + l / a)``.
     min_group_size : int or "auto", default="auto"
@@ -154,7 +157,8 @@ class RateParityClassifier(
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("demographic_parity", ANY_CONSTRAINT)
     rate: str = parameter("indicator", [StrOptions(set(RATES))])
     agg: str = parameter("max", [StrOptions({"max", "mean"})])
-    objective: str = parameter("logistic", [StrOptions(set(_OBJECTIVES))])
+    objective: str | Objective = parameter("logistic", [StrOptions(set(_OBJECTIVES)), Objective])
+    class_weight: Mapping[Hashable, float] | str | None = parameter(None, CLASS_WEIGHT)
     truncation: float = parameter(0.5, [Interval(Real, 0, None, closed="neither")])
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
 
@@ -164,7 +168,7 @@ class RateParityClassifier(
     _published: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plada": {"rate": "sigmoid", "alpha": 0.0}}
 
     def _objective(self) -> Objective:
-        return self._for_classes(OBJECTIVES[self.objective](self))
+        return self._for_classes(objective_of(self))
 
     def _model(self, data: FairData) -> ParametricModel:
         if self.group_interactions and data.unions is not None:

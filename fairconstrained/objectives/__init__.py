@@ -1,7 +1,11 @@
 """Objectives: functions of scores and targets to minimise."""
 
-from fairconstrained.objectives._base import BoundLoss, BoundObjective, Loss, Objective, of_rows
+from fairconstrained.objectives._base import BoundObjective, Objective, of_rows
+from fairconstrained.objectives._loss import BoundLoss, ClassLoss, Loss
+from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.objectives.correlation import CorrelationPenalty
+from fairconstrained.objectives.cost_matrix import CostMatrix
+from fairconstrained.objectives.decisions import DecisionLoss, sums_from
 from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
@@ -21,16 +25,23 @@ from fairconstrained.objectives.losses import (
 )
 from fairconstrained.objectives.multinomial import MultinomialLogistic
 from fairconstrained.objectives.pairwise import PAIR_LOSSES, PairwiseAUC
+from fairconstrained.objectives.utility import F1, DecisionUtility, Utility
 
 __all__ = [
+    "F1",
     "PAIR_LOSSES",
     "ROW_LOSS_OBJECTIVES",
     "Absolute",
     "BoundLoss",
     "BoundObjective",
+    "ClassLoss",
+    "ClassWeights",
     "CorrectRate",
     "CorrelationPenalty",
+    "CostMatrix",
+    "DecisionLoss",
     "DecisionRate",
+    "DecisionUtility",
     "ErrorRate",
     "GroupLoss",
     "Hinge",
@@ -45,6 +56,8 @@ __all__ = [
     "Score",
     "Squared",
     "TruncatedLogistic",
+    "Utility",
     "ZeroOne",
     "of_rows",
+    "sums_from",
 ]

@@ -14,6 +14,7 @@ from torch import Tensor
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.data import FairData
 from fairconstrained.objectives._base import BoundObjective, Objective
+from fairconstrained.objectives.decisions import DecisionLoss
 from fairconstrained.objectives.losses import Logistic
 
 __all__ = ["BoundCorrelationPenalty", "CorrelationPenalty"]
@@ -122,6 +123,11 @@ class BoundCorrelationPenalty(BoundObjective):
     def gains(self) -> Tensor | None:
         """Implement `BoundObjective.gains` by those of the objective."""
         return self.base.gains
+
+    @property
+    def decisions(self) -> DecisionLoss | None:
+        """Implement `BoundObjective.decisions` by that of the objective."""
+        return self.base.decisions
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Implement `FullBatch.values`; one component."""

@@ -13,7 +13,7 @@ from scipy.special import expit
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.objectives._base import Loss
+from fairconstrained.objectives._loss import Loss
 
 __all__ = [
     "ROW_LOSS_OBJECTIVES",

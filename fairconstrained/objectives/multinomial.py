@@ -11,7 +11,7 @@ from scipy.special import softmax
 from torch import Tensor
 from typing_extensions import override
 
-from fairconstrained.objectives._base import Loss
+from fairconstrained.objectives._loss import Loss
 
 __all__ = ["MultinomialLogistic"]
 

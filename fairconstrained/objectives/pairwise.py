@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from fairconstrained.data import FairData
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.objectives._base import BoundObjective, Objective
+from fairconstrained.objectives.class_weights import ClassWeights
 from fairconstrained.pairwise import PairTerms, SoftplusKernel, interval_weights, pair_mean
 from fairconstrained.surrogates import PiecewisePolynomial, QuadraticKernel
 from fairconstrained.views import DifferenceOfConvex, SaddleMoments
@@ -94,6 +95,8 @@ class PairwiseAUC(Objective):
         False positive rates ``[alpha, beta)``, ``0 <= alpha < beta <= 1``; (0, 1) is the AUC.
     smoothing : float, default=0.01
         Half the width of the parabola that rounds the corner of the hinge; positive. Other losses ignore it.
+    classes : ClassWeights, optional
+        Factors with which the errors of each class count for the shift. Pairs are the same whatever these are.
 
     Raises
     ------
@@ -126,6 +129,7 @@ class PairwiseAUC(Objective):
     loss: str = "logistic"
     interval: tuple[float, float] = _WHOLE
     smoothing: float = 0.01
+    classes: ClassWeights = field(default_factory=ClassWeights)
 
     def __post_init__(self) -> None:
         if self.loss not in PAIR_LOSSES:
@@ -151,7 +155,7 @@ class PairwiseAUC(Objective):
         if found.tolist() != [-1.0, 1.0]:
             raise ValueError(f"a pairwise objective needs targets -1 and +1, both of them; got {found[:5].tolist()}.")
         bound = BoundQuadraticAUC if self.loss == "quadratic" and self.ends == _WHOLE else BoundPairwiseAUC
-        return bound(self, data)
+        return bound(replace(self, classes=self.classes.on(data)), data)
 
     def path(self) -> tuple[Objective, ...]:
         """The whole AUC first, which is convex; before it the hinge with rounder corners."""
@@ -162,6 +166,10 @@ class PairwiseAUC(Objective):
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
         return expit(scores)
+
+    def weighing_classes(self, classes: ClassWeights) -> Self:
+        """Implement `Objective.weighing_classes`; classes weigh in the choice of the shift only."""
+        return replace(self, classes=self.classes * classes)
 
 
 @dataclass(frozen=True)
@@ -179,7 +187,7 @@ class BoundPairwiseAUC(BoundObjective, DifferenceOfConvex):
     @property
     def gains(self) -> Tensor:
         """The error rate falls by the weight of a row when its label is predicted."""
-        return self.data.weights * self.data.y
+        return self.loss.classes.of_rows(self.data) * self.data.y
 
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         """Implement `FullBatch.values`; one component."""

@@ -1,5 +1,6 @@
-"""Post-processing: scores of a finished model, adjusted."""
+"""Post-processing: scores of a finished model, or its thresholds, adjusted."""
 
+from fairconstrained.postprocessing.group_threshold import GroupThresholdClassifier
 from fairconstrained.postprocessing.score_shift import ScoreShiftPostprocessor
 
-__all__ = ["ScoreShiftPostprocessor"]
+__all__ = ["GroupThresholdClassifier", "ScoreShiftPostprocessor"]

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Hashable
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
-from scipy.special import expit
-from sklearn import get_config
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, _fit_context, clone
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import column_or_1d, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, has_fit_parameter
+from sklearn.utils import column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.estimators.grouping import as_labels, encode_groups
-from fairconstrained.estimators.linear import FairClassifierMixin
-from fairconstrained.estimators.saving import PlainState
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
 from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
-from fairconstrained.metrics.validation import check_scores
-from fairconstrained.model_selection.response import get_response
+from fairconstrained.postprocessing._base import Postprocessor
 from fairconstrained.postprocessing._search import ROUNDING, ShiftedAUCs, best_shift
 from fairconstrained.solvers import Status
 
@@ -38,11 +29,10 @@ __all__ = ["ScoreShiftPostprocessor"]
 
 #: The paper's grid (section E.3).
 _SLOPES, _SHIFTS = np.arange(101) / 20, np.arange(-30, 31) / 10
-_METHODS = ("decision_function", "predict_proba")
 
 
 @with_parameters
-class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class ScoreShiftPostprocessor(Postprocessor):
     r"""Any classifier, with the scores of the protected group stretched and shifted until an AUC gap is small.
 
     .. math:: \max_{w_1, w_2} \; \mathrm{AUC}(\text{positives}, \text{negatives})
@@ -54,9 +44,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
 
     Parameters
     ----------
-    estimator : classifier
-        Anything with ``decision_function``, or with ``predict_proba`` (its log-odds are the scores). One that is fitted
-        already stays as it is in a `sklearn.frozen.FrozenEstimator`.
     kappa : float or None, default=0.05
         Bound on the exact gap on the training data, in [0, 1]. None: the best AUC, whatever the gap.
     constraint : str, default="group_auc"
@@ -78,12 +65,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
 
     Attributes
     ----------
-    estimator_ : classifier
-        The fitted classifier, out of its `FrozenEstimator` if it was in one.
-    classes_ : ndarray of shape (2,)
-        The second one is the positive class.
-    groups_ : ndarray of shape (n_groups,)
-        Empty if none were given.
     protected_ : object
         The group whose scores change; None with a single group.
     slope_, shift_ : float
@@ -99,9 +80,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         of the metric that one row stands for. The gap is then the least of all.
     n_evaluations_ : int
         Pairs of slope and shift that the search has looked at.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if ``estimator_`` has them.
 
     Notes
     -----
@@ -131,61 +109,12 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
     True
     """
 
-    # Class-level requests: with metadata routing on, no set_fit_request or set_score_request is needed.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
-    estimator: Any = parameter(allowed=[HasMethods("fit")], kw_only=False)
     kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None])
     constraint: str = parameter("group_auc", [StrOptions(set(AUC_METRICS))])
     protected: Hashable | None = parameter(None)
     slopes: Any = parameter(None, ["array-like", None])
     shifts: Any = parameter(None, ["array-like", StrOptions({"all"}), None])
     threshold: float = parameter(0.0, [Interval(Real, None, None, closed="neither")])
-
-    @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the estimator, then search for the slope and the shift.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Whatever the estimator accepts.
-        y : array-like of shape (n_samples,)
-            Two labels.
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The group of every row; several columns make one group of every observed combination. Without it
-            there is one group, nothing changes, and a `FairnessWarning` says so. Handed on to an estimator that
-            takes it.
-        sample_weight : array-like of shape (n_samples,), optional
-            Non-negative weights, of the search and of the estimator.
-
-        Returns
-        -------
-        self : estimator
-            Unchanged if an error occurs.
-
-        Raises
-        ------
-        ValueError
-            For invalid data or parameters, for ``constraint="intra_group"``, an unknown or a missing ``protected``, a
-            set of the metric without rows, and weights that the estimator does not take.
-        TypeError
-            If the estimator gives no scores.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If no slope and shift brings the gap to ``kappa`` plus its granularity.
-        FairnessWarning
-            If there is only one group.
-        """
-        # Work on a copy: whatever goes wrong on the way, this estimator stays as it was.
-        fitted = copy.copy(self)
-        fitted._fit(X, y, sensitive_features, sample_weight)
-        self.__dict__ = fitted.__dict__
-        return self
 
     def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         slopes, shifts = self._check_parameters()
@@ -195,9 +124,7 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         codes, labels, _ = encode_groups(sensitive_features, y, weights)
         self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take_names()
         positive = self._encode_target(y, weights).values > 0
         scores = self._raw_scores(X, sensitive_features)
         check_consistent_length(scores, y)
@@ -230,11 +157,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
                 f"prediction. Choose one of {sorted(set(AUC_METRICS) - {'intra_group'})}, or a constrained classifier."
             )
         check_kappa(self.kappa)
-        if not any(hasattr(self.estimator, method) for method in _METHODS):
-            raise TypeError(
-                f"{type(self.estimator).__name__} has neither decision_function nor predict_proba, so it gives no "
-                "scores that could be shifted."
-            )
         slopes = _SLOPES if self.slopes is None else _numbers("slopes", self.slopes)
         if slopes.min() < 0:
             raise ValueError(
@@ -243,23 +165,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         if isinstance(self.shifts, str):
             return slopes, None
         return slopes, _SHIFTS if self.shifts is None else _numbers("shifts", self.shifts)
-
-    def _fitted_estimator(self, X: Any, y: np.ndarray, sensitive_features: Any, sample_weight: Any) -> Any:
-        if isinstance(self.estimator, FrozenEstimator):
-            # what is inside may want the groups, which its wrapper would not hand on
-            check_is_fitted(self.estimator.estimator)
-            return self.estimator.estimator
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        given = {name: value for name, value in given.items() if value is not None}
-        if get_config()["enable_metadata_routing"]:
-            return clone(self.estimator).fit(X, y, **process_routing(self, "fit", **given).estimator.fit)
-        taken = {name: value for name, value in given.items() if has_fit_parameter(self.estimator, name)}
-        if "sample_weight" in given and "sample_weight" not in taken:
-            raise ValueError(
-                f"fit of {type(self.estimator).__name__} takes no sample_weight. Enable metadata routing to reach what "
-                "is inside it, or fit it yourself and pass a FrozenEstimator."
-            )
-        return clone(self.estimator).fit(X, y, **taken)
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` by the name in ``constraint_values_``.
@@ -295,16 +200,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
                 stacklevel=5,
             )
 
-    def _raw_scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Scores before the shift; ndarray of shape (n_samples,)."""
-        response = get_response(self.estimator_, X, "decision_function", sensitive_features=sensitive_features)
-        if response.classes is not None and not np.array_equal(response.classes, self.classes_):
-            raise ValueError(
-                f"y has the classes {self.classes_.tolist()} and the estimator {response.classes.tolist()}; "
-                "they must agree."
-            )
-        return check_scores(response.values)
-
     def _shifted(self, scores: np.ndarray, moved: np.ndarray) -> np.ndarray:
         return np.where(moved, self.slope_ * scores + self.shift_, scores)
 
@@ -322,24 +217,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
         codes = GroupEncoder.encode(sensitive_features, self._labels)
         check_consistent_length(scores, codes)
         return self._shifted(scores, codes == self._labels.index(self.protected_))
-
-    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Probability of each class: ``1 / (1 + exp(-s))`` of the shifted score s.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            Groups of the rows, as for `decision_function`.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, 2)
-            Columns in the order of ``classes_``. They are the estimator's for rows that are not moved if its scores
-            are log-odds; otherwise they only rank like the scores.
-        """
-        scores = self._scores(X, sensitive_features)
-        return np.column_stack([expit(-scores), expit(scores)])
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Scores of the estimator, shifted for the rows of the protected group.
@@ -361,29 +238,6 @@ class ScoreShiftPostprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixi
             Without the groups, or for a group that was not seen in `fit`.
         """
         return self._scores(X, sensitive_features)
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Return the metadata that this estimator requests and hands on.
-
-        Returns
-        -------
-        routing : MetadataRouter
-        """
-        callee = next((method for method in _METHODS if hasattr(self.estimator, method)), _METHODS[0])
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        for caller in (*_METHODS, "predict", "score"):
-            mapping.add(caller=caller, callee=callee)
-        router = MetadataRouter(owner=type(self).__name__)
-        return router.add_self_request(self).add(estimator=self.estimator, method_mapping=mapping)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "status_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        accepted = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse, tags.input_tags.allow_nan = accepted.sparse, accepted.allow_nan
-        return tags
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:

@@ -19,6 +19,7 @@ import torch
 from scipy.optimize import minimize
 
 from fairconstrained.models import Rescaling
+from fairconstrained.objectives import sums_from
 from fairconstrained.problem import Problem
 
 __all__ = ["best_rescaled", "constant_scores"]
@@ -111,9 +112,9 @@ def _holds(problem: Problem, scores: np.ndarray, tolerances: np.ndarray) -> bool
 
 def _merit(problem: Problem, state: Any) -> float:
     """Return the error rate where the objective counts errors, else the objective with its penalty."""
-    scores, gains = problem.scores(state), problem.objective.gains
-    if problem.objective.counts_errors and gains is not None:
-        return -float(gains.numpy() @ (scores > problem.threshold))
+    scores, decisions = problem.scores(state), problem.objective.decisions
+    if problem.objective.counts_errors and decisions is not None:
+        return decisions.of(scores > problem.threshold)
     with torch.no_grad():
         loss = float(problem.objective.values(torch.from_numpy(scores), torch.empty(0, dtype=torch.float64)).sum())
     return loss + problem.model.penalty_at(state)
@@ -331,12 +332,12 @@ class _Plane:
             yield self.at(0.0, constant)
         if not self.rescaling.can_shift or not self._spread:
             return
-        gains = self.problem.objective.gains
-        assert gains is not None  # errors are counted
+        decisions = self.problem.objective.decisions
+        assert decisions is not None  # errors are counted
         if self._cuts_decide and self._thresholds == [threshold]:
             cuts, allowed = self._cuts()
             order = np.argsort(self.scores, kind="stable")
-            above = np.append(np.cumsum(gains.numpy()[order][::-1])[::-1], 0.0)
-            gain = np.where(allowed, above[np.searchsorted(self.scores[order], cuts, side="right")], -np.inf)
-            if np.isfinite(gain).any():
-                yield self.at(self._spread, self.centre + threshold - float(cuts[np.argmax(gain)]))
+            above = sums_from(decisions.columns[:, order])[:, np.searchsorted(self.scores[order], cuts, side="right")]
+            loss = np.where(allowed, decisions.of_sums(above), np.inf)
+            if np.isfinite(loss).any():
+                yield self.at(self._spread, self.centre + threshold - float(cuts[np.argmin(loss)]))

@@ -11,10 +11,11 @@ import torch
 from scipy.special import expit
 
 from fairconstrained.data import FairData
+from fairconstrained.objectives import DecisionLoss, sums_from
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_point
 
-__all__ = ["Cell", "Counts", "Expectations", "are_sums", "calibration", "components_at"]
+__all__ = ["Cell", "Counts", "Expectations", "are_sums", "calibration", "components_at", "decisions_of"]
 
 #: Thresholds at which a search counts; the last one of all is chosen among all rows.
 _CUTS = 400
@@ -37,19 +38,14 @@ class Counts:
 
     terms: Problem
 
-    @property
-    def gains(self) -> np.ndarray:
-        """Gain of predicting each row positive; ndarray of shape (n_samples,)."""
-        return _gains(self.terms)
-
     def error(self, scores: np.ndarray) -> float:
         """The error of the decisions at the threshold of the terms."""
-        return -float(self.gains[scores > self.terms.threshold].sum())
+        return decisions_of(self.terms).of(scores > self.terms.threshold)
 
     def least(self, scores: np.ndarray, price: float) -> float:
         """The least error, with the price of the excess, over thresholds at evenly spread ranks.
 
-        Errors are less that of predicting no row positive, everywhere in this module.
+        Errors are up to a constant, and in units of `DecisionLoss.unit`, everywhere in this module.
         """
         ordered = np.sort(scores)
         cuts = ordered[np.unique(np.linspace(0, ordered.size - 1, _CUTS).astype(int))]
@@ -150,31 +146,37 @@ class Expectations:
 
     Attributes
     ----------
-    columns : ndarray of shape (1 + n_directions, n_samples)
-        Gains, and the moves times the weights, of every row.
+    decisions : DecisionLoss
+        Loss of the decisions as a function of the sums of ``columns``.
+    columns : ndarray of shape (n_columns, n_samples)
+        Expected amounts that every row adds to those sums.
+    moves : ndarray of shape (n_directions, n_samples)
+        Moves times the weights of the rows.
     mixing : ndarray of shape (n_directions, n_components)
         The combinations v of the moves.
     offsets : ndarray of shape (n_components,)
         Offsets less the bounds.
     """
 
+    decisions: DecisionLoss
     columns: np.ndarray
+    moves: np.ndarray
     mixing: np.ndarray
     offsets: np.ndarray
 
     @classmethod
     def of(cls, terms: Problem, log_odds: np.ndarray, moves: np.ndarray, mixing: np.ndarray) -> Expectations:
         """The values for rows with the given log-odds of a positive label and moves; offsets are zero."""
-        gains = np.abs(_gains(terms)) * (2 * expit(log_odds) - 1)
+        decisions = decisions_of(terms)
         weighted = moves.T * terms.data.weights.numpy()
-        return cls(np.vstack([gains, weighted]), mixing, np.zeros(mixing.shape[1]))
+        return cls(decisions, decisions.expected(expit(log_odds)), weighted, mixing, np.zeros(mixing.shape[1]))
 
     def exact_at(self, scores: np.ndarray, cut: float, components: np.ndarray) -> Expectations:
         """Return the same with offsets that give the decisions above a cut these values of the components.
 
         The mean of these offsets and those before, where there are any.
         """
-        offsets = components - self.columns[1:, scores > cut].sum(axis=1) @ self.mixing
+        offsets = components - self.moves[:, scores > cut].sum(axis=1) @ self.mixing
         return replace(self, offsets=(self.offsets + offsets) / 2 if self.offsets.any() else offsets)
 
     def spread(self, scores: np.ndarray, price: float) -> tuple[np.ndarray, np.ndarray]:
@@ -184,8 +186,8 @@ class Expectations:
         bins = places.clip(0, _EXPECTED_CUTS - 1).astype(int)
         cuts = centre + np.linspace(-reach, reach, _EXPECTED_CUTS + 1)
         cuts[0], cuts[-1] = min(cuts[0], scores.min() - 1e-6 * reach), max(cuts[-1], scores.max())
-        by_bin = np.array([np.bincount(bins, column, _EXPECTED_CUTS) for column in self.columns])
-        return cuts, self._worth(_from_above(by_bin), price)
+        by_bin = np.array([np.bincount(bins, row, _EXPECTED_CUTS) for row in (*self.columns, *self.moves)])
+        return cuts, self._worth(sums_from(by_bin), price)
 
     def least(self, scores: np.ndarray, price: float) -> float:
         """The least error, with the price of the excess, over evenly spread cuts."""
@@ -195,30 +197,27 @@ class Expectations:
         """The error with the price of the excess at any cuts; ndarray of shape (n_cuts,)."""
         order = np.argsort(scores)
         first = np.searchsorted(scores[order], cuts, side="right")
-        return self._worth(_from_above(self.columns[:, order])[:, first], price)
+        return self._worth(sums_from(np.vstack([self.columns, self.moves])[:, order])[:, first], price)
 
     def _worth(self, above: np.ndarray, price: float) -> np.ndarray:
-        components = self.mixing.T @ above[1:] + self.offsets[:, None]
-        return -above[0] + price * components.max(axis=0, initial=0.0)
+        n_columns = self.columns.shape[0]
+        components = self.mixing.T @ above[n_columns:] + self.offsets[:, None]
+        error = self.decisions.of_sums(above[:n_columns]) / self.decisions.unit
+        return error + price * components.max(axis=0, initial=0.0)
 
 
-def _from_above(columns: np.ndarray) -> np.ndarray:
-    """Sums of the entries from every place on, and of none; of shape (n_columns, n_entries + 1)."""
-    sums = np.zeros((columns.shape[0], columns.shape[1] + 1))
-    sums[:, :-1] = np.cumsum(columns[:, ::-1], axis=1)[:, ::-1]
-    return sums
-
-
-def _gains(terms: Problem) -> np.ndarray:
-    gains = terms.objective.gains
-    assert gains is not None  # see `SpanSearch.obstacle`
-    return gains.numpy()
+def decisions_of(terms: Problem) -> DecisionLoss:
+    """The loss of the decisions, where errors are counted."""
+    decisions = terms.objective.decisions
+    assert decisions is not None  # see `SpanSearch.obstacle`
+    return decisions
 
 
 def _errors(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
-    """Error less that of predicting all rows negative, at cuts that ascend; shape (n_cuts,)."""
-    above = np.bincount(np.searchsorted(cuts, scores), _gains(terms), minlength=cuts.size + 1)
-    return -np.cumsum(above[::-1])[::-1][1:]
+    """Loss of the decisions in its unit, up to a constant, at cuts that ascend; shape (n_cuts,)."""
+    decisions, places = decisions_of(terms), np.searchsorted(cuts, scores)
+    above = np.array([np.bincount(places, column, minlength=cuts.size + 1) for column in decisions.columns])
+    return decisions.of_sums(sums_from(above)[:, 1:-1]) / decisions.unit
 
 
 def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
@@ -231,16 +230,16 @@ def _excess(terms: Problem, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray:
     return excess
 
 
-def calibration(scores: np.ndarray, gains: np.ndarray) -> tuple[float, float]:
+def calibration(scores: np.ndarray, decisions: DecisionLoss) -> tuple[float, float]:
     """Factor and constant with which scores are log-odds of the label: 1 and 0 but for a penalty of coefficients.
 
-    A gain has the sign of the label; its size is the weight of the row, as in the fit of the unconstrained model.
+    Rows weigh as they do in the loss of the decisions, of which `DecisionLoss.expected` takes the probabilities.
     """
-    sizes, columns = np.abs(gains), np.column_stack([scores, np.ones(scores.size)])
+    (sizes, is_positive), columns = decisions.labels, np.column_stack([scores, np.ones(scores.size)])
     line = np.array([1.0, 0.0])
     for _ in range(_NEWTON):
         chances = expit(columns @ line)
-        slope = columns.T @ (sizes * ((gains > 0) - chances))
+        slope = columns.T @ (sizes * (is_positive - chances))
         curvature = (columns.T * (sizes * chances * (1 - chances))) @ columns
         line = line + np.linalg.lstsq(curvature, slope, rcond=None)[0]
     return float(line[0]), float(line[1])

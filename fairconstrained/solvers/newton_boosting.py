@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, cast
 
 import numpy as np
@@ -275,13 +275,19 @@ class _Run:
 
 
 def best_constant(problem: Problem) -> float:
-    """The constant score of least objective, by Newton steps; zero where all constants have the same one."""
+    """The constant score of least objective, by Newton steps; zero where all constants have the same one.
+
+    A smooth count of errors is least at a constant so far from the threshold that it has no slopes there; the easier
+    objective before it has one that trees can go on from.
+    """
     free, n_rows = problem.without_constraints(), problem.data.n_samples
+    if problem.objective.counts_errors:
+        free = replace(free, objective=problem.objective.loss.path()[0].bind(problem.data))
     constant = 0.0
     for _ in range(50):
         at = torch.full((n_rows,), constant, dtype=torch.float64)
         slope = float(free.at_scores(at.clone(), np.empty(0)).slopes(1.0, np.empty(0))[0].sum())
-        step = -slope / float(problem.objective.curvature(at).sum())
+        step = -slope / float(free.objective.curvature(at).sum())
         constant += float(np.clip(step, -1.0, 1.0))
         if abs(step) < 1e-10:
             break

@@ -13,7 +13,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count
 from fairconstrained.solvers._span_rows import PRICES, End, SpanRows
-from fairconstrained.solvers._span_values import are_sums, calibration, components_at
+from fairconstrained.solvers._span_values import are_sums, calibration, components_at, decisions_of
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.views import Exact, FullBatch
 
@@ -138,7 +138,7 @@ class SpanSearch(Solver):
             begin = span.on(rows.thinned(rng, self.search_rows))
         if not are_sums(begin.terms, begin.scores):
             return self._counted(span, begin, known, rng)
-        line = calibration(span.scores, span.counts.gains)
+        line = calibration(span.scores, decisions_of(span.terms))
         best, hoped, expecting, n_sweeps = self._expected(span.expecting(line), begin.expecting(line), known, rng)
         if best.excess > 0 or best.worth > hoped + _LOSS:
             other, n_more = self._counted(span, begin, known, rng)

@@ -13,7 +13,7 @@ from torch import nn
 import fairconstrained as fc
 from fairconstrained.datasets import make_biased_classification, make_biased_ranking, make_biased_regression
 from fairconstrained.estimators.saving import SavedTable
-from fairconstrained.postprocessing import ScoreShiftPostprocessor
+from fairconstrained.postprocessing import GroupThresholdClassifier, ScoreShiftPostprocessor
 
 X, Y, GROUPS = make_biased_classification(400, 3, random_state=0)
 X_NUMBERS, Y_NUMBERS, GROUPS_NUMBERS = make_biased_regression(400, 3, random_state=0)
@@ -85,6 +85,10 @@ MODELS = {
     "certified": (
         fc.CertifiedFairClassifier,
         lambda kind: classifier(kind(fc.PartialParityClassifier(), kappa=0.9, metric="independence_gap", **FEW)),
+    ),
+    "thresholds": (
+        GroupThresholdClassifier,
+        lambda kind: classifier(kind(LogisticRegression(), kappa=0.2, objective="f1", random_state=0)),
     ),
     "shift": (ScoreShiftPostprocessor, lambda kind: classifier(kind(LogisticRegression(), kappa=0.2))),
 }

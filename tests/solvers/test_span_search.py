@@ -16,9 +16,10 @@ from fairconstrained.exceptions import IncompatibleProblem
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, separation_gap
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import ZeroOne
+from fairconstrained.objectives.decisions import GainLoss
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._span_rows import SpanRows
-from fairconstrained.solvers._span_values import Cell, are_sums, calibration, components_at
+from fairconstrained.solvers._span_values import Cell, are_sums, calibration, components_at, decisions_of
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +199,7 @@ def test_expected_values_of_features_that_are_cells_are_the_counted_ones():
     intercept = logit(shares[0])
     rows = SpanRows.of(problem, np.append(logit(shares[1:]) - intercept, intercept), most=8)
     assert are_sums(problem, rows.scores)
-    line = calibration(rows.scores, rows.counts.gains)
+    line = calibration(rows.scores, decisions_of(rows.terms))
     assert line == pytest.approx((1.0, 0.0), abs=1e-6)
     expecting = rows.expecting(line)
     cuts = (np.unique(rows.scores)[1:] + np.unique(rows.scores)[:-1]) / 2
@@ -213,7 +214,7 @@ def test_scores_that_a_penalty_shrank_are_calibrated():
     rng = np.random.default_rng(0)
     log_odds = rng.normal(size=50_000) - 1
     signs = np.where(rng.random(50_000) < expit(log_odds), 1.0, -1.0)
-    assert calibration(log_odds / 4, signs / 50_000) == pytest.approx((4, 0), abs=0.1)
+    assert calibration(log_odds / 4, GainLoss(signs / 50_000)) == pytest.approx((4, 0), abs=0.1)
 
 
 def test_the_same_rows_give_the_same_model(rows):

@@ -1,0 +1,342 @@
+"""Thresholds for every group: the best ones of all under bounds on rates."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from sklearn.base import is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, column_or_1d, indexable
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from typing_extensions import override
+
+from fairconstrained.checks.parameters import parameter, with_parameters
+from fairconstrained.checks.seeds import seed_of
+from fairconstrained.constraints import BoundConstraint, GroupRates
+from fairconstrained.constraints.group_rates import NAMED_RATES
+from fairconstrained.data import FairData
+from fairconstrained.estimators.grouping import as_labels, encode_groups
+from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
+from fairconstrained.groups import GroupEncoder
+from fairconstrained.metrics.group_rates import RULE_NAMES, rate_named
+from fairconstrained.metrics.rules import RULES
+from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
+from fairconstrained.objectives import F1, ClassWeights, DecisionUtility, Objective, ZeroOne
+from fairconstrained.postprocessing._base import Postprocessor
+from fairconstrained.postprocessing._choice import ROUNDING
+from fairconstrained.postprocessing._rate_windows import RateBound, Thresholds, check_rates
+from fairconstrained.solvers import Status
+
+__all__ = ["GroupThresholdClassifier"]
+
+_PREFIT = "prefit"
+#: Values of ``objective``.
+_OBJECTIVES: Mapping[str, Objective] = MappingProxyType(
+    {
+        "accuracy": ZeroOne(),
+        "balanced_accuracy": ZeroOne().weighing_classes(ClassWeights(balanced=True)),
+        "f1": F1(),
+    }
+)
+#: Parameters of `GroupRates` by the names that ``constraint`` may be.
+_CONSTRAINTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "demographic_parity": {"rate": "selection"},
+        "equal_opportunity": {"rate": "true_positive"},
+        "equalized_odds": {"rate": "true_and_false_positive"},
+        **{
+            name: own
+            for name, own in NAMED_RATES.items()
+            if "within" not in own and rate_named(own["rate"]).counts_rows
+        },
+    }
+)
+#: Scores so far from zero that smooth counts are the counts themselves.
+_FAR = 1e6
+
+
+@with_parameters
+class GroupThresholdClassifier(Postprocessor):
+    r"""Any classifier with a threshold for every group, the best ones of all under bounds on the groups' rates.
+
+    .. math:: \max_{t_1, \dots, t_G} \; u(\mathrm{tn}, \mathrm{fp}, \mathrm{fn}, \mathrm{tp})
+              \quad \text{s.t.} \quad \text{every bound on the rates } R_g(t_g) \text{ of the groups},
+              \qquad \hat y = 1[s(x) > t_g]
+
+    with the scores s of the classifier, and the utility u of the decisions of all groups together, such as their
+    accuracy. The search is exact: no other thresholds that keep the bounds have a better utility on the rows of the
+    search. Decisions are deterministic, and need the group of every row.
+
+    Parameters
+    ----------
+    kappa : float or None, default=0.05
+        Bound, in [0, 1], where ``constraint`` is a name; see `~fairconstrained.constraints.GroupRates`. None: the best
+        thresholds whatever the rates.
+    constraint : str, GroupRates or list of (str, GroupRates), default="demographic_parity"
+        Rates of decisions that are bounded: by a name, such as "demographic_parity", "equal_opportunity",
+        "equalized_odds", "predictive_equality", "error_rate_parity" or "predictive_parity", for differences between
+        groups of at most ``kappa``; those with the ending "_ratio", such as "demographic_parity_ratio", for ratios of
+        at least ``1 - kappa``. Or a `~fairconstrained.constraints.GroupRates`, which also has floors and ceilings of a
+        rate, or several of them with names, each with its own ``kappa``. The rule "to_overall" is not possible here.
+    objective : {"accuracy", "balanced_accuracy", "f1"}, Objective or callable, default="accuracy"
+        Objective: by name, `~fairconstrained.objectives.CostMatrix` or another objective of decisions, or a function
+        of ``(tn, fp, fn, tp)``, as shares of all rows, that is maximised, see
+        `~fairconstrained.objectives.DecisionUtility`. A function is maximised exactly if it is quasi-concave (the
+        counts for which it exceeds any value are a convex set), as ratios of linear functions, geometric and harmonic
+        means are.
+    cv : int, cross-validation splitter, iterable, "prefit" or None, default=5
+        Rows that thresholds are chosen by. Folds: the scores of every row are those of a classifier that was fitted on
+        the other folds; an integer stands for shuffled folds with the same share of every group and class. "prefit":
+        all rows of `fit`, for an estimator that is fitted already, on others. None: the rows that the estimator is
+        fitted on, for classifiers that do not overfit.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    thresholds_ : dict
+        Threshold by group, in units of the estimator's scores; that of the single group has the key None.
+    objective_ : float
+        Objective on the rows of the search as it is in other estimators, which minimise it: the error rate for
+        "accuracy", one minus the balanced accuracy, minus the F1 score or the utility of a function.
+    constraint_values_ : dict
+        *Exact* values of the bounded metrics on the rows of the search, by the constraint's name.
+    granularity_ : dict
+        Largest change of each of these values by a single row.
+    violation_ : float
+        Largest excess of an exact value over its ``kappa``, at least 0.
+    status_ : {"optimal", "infeasible"}
+        "infeasible": no thresholds are within all bounds, each up to its granularity. The thresholds are then those
+        that exceed them least, up to 1e-6.
+    multipliers_ : None
+        A search has none.
+    prices_ : dict
+        NaN by the constraint's name, as the price is unknown.
+
+    Notes
+    -----
+    Under equalized odds, randomised decisions can be more accurate: they reach rates below a group's ROC curve, and
+    thresholds only those on it. On Adult, for a gap of 0.014 between the sexes and the scores of a logistic regression,
+    the best thresholds have an accuracy of 0.826, and Fairlearn's ``ThresholdOptimizer`` has one of 0.836. Bounds on
+    one rate need no random decisions.
+
+    A bound on differences means that the rates of all groups are in a window of the width ``kappa``, and one on ratios
+    the same of their logarithms. Where the windows begin is searched by branch and bound; groups choose among their
+    thresholds within them on their own.
+
+    References
+    ----------
+    Hardt, Price, Srebro, Equality of opportunity in supervised learning, NeurIPS 2016: section 3 with thresholds by
+    group, there with randomised decisions. Delaney, Fu, Wachter, Mittelstadt, Russell, OxonFair: a flexible toolkit for
+    algorithmic fairness, NeurIPS 2024: any objective and rate by a search on a grid. Dinkelbach, On nonlinear
+    fractional programming, Management Science 13 (1967): ratios such as F1.
+
+    Examples
+    --------
+    >>> from fairconstrained.datasets import make_biased_classification
+    >>> from fairconstrained.postprocessing import GroupThresholdClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y, group = make_biased_classification(n_samples=1000, random_state=0)
+    >>> model = GroupThresholdClassifier(LogisticRegression(), 0.05, constraint="equalized_odds", random_state=0)
+    >>> model = model.fit(X, y, sensitive_features=group)
+    >>> model.constraint_values_["equalized_odds"] <= 0.05
+    True
+    >>> decisions = model.predict(X, sensitive_features=group)
+    """
+
+    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
+    constraint: str | GroupRates | Sequence[tuple[str, GroupRates]] = parameter(
+        "demographic_parity", [StrOptions(set(_CONSTRAINTS)), GroupRates, list, tuple]
+    )
+    objective: str | Objective | Callable[..., Any] = parameter(
+        "accuracy", [StrOptions(set(_OBJECTIVES)), Objective, callable]
+    )
+    cv: Any = parameter(5, ["cv_object", StrOptions({_PREFIT}), None])
+    random_state: Any = parameter(None, ["random_state"])
+
+    threshold: ClassVar[float] = 0.0
+
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
+        constraints, objective = self._constraints(), self._objective()
+        y = column_or_1d(y, warn=True)
+        weights = np.ones(y.size)
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        groups = encode_groups(sensitive_features, y, weights)
+        self.estimator_ = self._fitted_estimator(X, y, sensitive_features, sample_weight)
+        self._take_names()
+        targets = self._encode_target(y, weights).values
+        self.groups_ = as_labels(() if sensitive_features is None else groups.labels)
+        self._labels = groups.labels
+        scores = self._scores_to_choose_by(X, y, groups.codes, sensitive_features, sample_weight)
+        check_consistent_length(scores, y)
+        data = FairData.from_arrays(np.empty((y.size, 0)), targets, groups.codes, groups.labels, weights)
+        self._warn_of_one_group(constraints)
+        bounds = [(name, constraint, constraint.bind(data)) for name, constraint in self._comparing(constraints)]
+        self._choose(data, scores[data.order], objective, bounds)
+
+    @property
+    @override
+    def _is_prefit(self) -> bool:
+        return isinstance(self.cv, str) or super()._is_prefit
+
+    def _objective(self) -> Objective:
+        if isinstance(self.objective, str):
+            return _OBJECTIVES[self.objective]
+        return self.objective if isinstance(self.objective, Objective) else DecisionUtility(self.objective)
+
+    def _constraints(self) -> dict[str | None, GroupRates]:
+        """The constraints by name; None stands for the constraint's own name."""
+        if isinstance(self.constraint, str):
+            return {self.constraint: GroupRates(**_CONSTRAINTS[self.constraint], kappa=self.kappa)}
+        if isinstance(self.constraint, GroupRates):
+            return {None: self.constraint}
+        pairs = [tuple(pair) if isinstance(pair, Sequence) else (pair,) for pair in self.constraint]
+        if not all(len(p) == 2 and isinstance(p[0], str) and isinstance(p[1], GroupRates) for p in pairs):
+            raise ValueError(
+                f"constraint must be one of {sorted(_CONSTRAINTS)}, a GroupRates, or a list of (name, GroupRates) "
+                f"pairs, such as [('rates', GroupRates(kappa=0.02))]; got {self.constraint!r}."
+            )
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError(f"names in constraint must be unique; got {[name for name, _ in pairs]}.")
+        return dict(pairs)
+
+    def _comparing(self, constraints: Mapping[str | None, GroupRates]) -> list[tuple[str | None, GroupRates]]:
+        """The constraints that have anything to bound, with thresholds that can be searched for them."""
+        for constraint in constraints.values():
+            constraint._validate_params()
+            check_rates(constraint)
+        is_alone = len(self._labels) == 1
+        return [(n, c) for n, c in constraints.items() if not is_alone or RULES[RULE_NAMES[c.rule]].works_on_one_group]
+
+    def _warn_of_one_group(self, constraints: Mapping[str | None, GroupRates]) -> None:
+        if len(self._labels) == 1 and any(constraint.kappa is not None for constraint in constraints.values()):
+            warnings.warn(
+                "There is only one group, so no rates can be compared. Pass sensitive_features with at least two "
+                "groups to fit, or set kappa=None.",
+                FairnessWarning,
+                stacklevel=5,
+            )
+
+    def _scores_to_choose_by(
+        self, X: Any, y: np.ndarray, codes: np.ndarray, sensitive_features: Any, sample_weight: Any
+    ) -> np.ndarray:
+        """Scores of the rows; ndarray of shape (n_samples,)."""
+        if self._is_prefit or self.cv is None:
+            return self._raw_scores(X, sensitive_features)
+        X, *columns = indexable(X, y, sensitive_features, sample_weight)
+        scores = np.full(y.size, np.nan)
+        for train, test in self._folds(X, y, codes):
+            known = [None if column is None else _safe_indexing(column, train) for column in columns]
+            fitted = self._fitted_estimator(_safe_indexing(X, train), *known)
+            held_out = None if columns[1] is None else _safe_indexing(columns[1], test)
+            scores[test] = self._raw_scores(_safe_indexing(X, test), held_out, fitted)
+        if np.isnan(scores).any():
+            raise ValueError(
+                f"cv leaves out {int(np.isnan(scores).sum())} rows; every row must be in one test part, as with KFold."
+            )
+        return scores
+
+    def _folds(self, X: Any, y: np.ndarray, codes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numbers of the rows to fit on and to score."""
+        if not isinstance(self.cv, int):
+            return list(check_cv(self.cv, y, classifier=is_classifier(self.estimator)).split(X, y))
+        classes = np.unique(y, return_inverse=True)[1]
+        return cell_folds(self.cv, cells_of(classes, codes), seed_of(self.random_state))
+
+    def _choose(
+        self,
+        data: FairData,
+        scores: np.ndarray,
+        objective: Objective,
+        bounds: Sequence[tuple[str | None, GroupRates, BoundConstraint]],
+    ) -> None:
+        """Set the thresholds and what tells how it went, from the rows in the order of ``data``; warns."""
+        bound_objective = objective.bind(data)
+        decisions = bound_objective.decisions
+        if decisions is None or not bound_objective.counts_errors:
+            raise ValueError(
+                f"objective={self.objective!r} is not one of decisions, which are all that thresholds change; "
+                f"choose one of {sorted(_OBJECTIVES)}, a CostMatrix or a function of the four counts."
+            )
+        rows = data.y.numpy() > 0, data.weights.numpy(), data.slices
+        thresholds = Thresholds.of(scores, *rows, decisions.columns)
+        searched = [RateBound.of(constraint, bound) for _, constraint, bound in bounds if constraint.kappa is not None]
+        chosen = thresholds.best(searched, decisions)
+        self._at = thresholds.at[chosen]
+        self.thresholds_ = dict(zip(self._labels, self._at.tolist(), strict=True))
+        decided = np.where(scores > self._at[data.codes], _FAR, -_FAR)
+        nothing = torch.empty(0, dtype=torch.float64)
+        self.objective_ = float(bound_objective.values(torch.from_numpy(decided), nothing).sum())
+        self._report({name or bound.name: (constraint, bound) for name, constraint, bound in bounds}, decided)
+
+    def _report(self, bounds: Mapping[str, tuple[GroupRates, BoundConstraint]], decided: np.ndarray) -> None:
+        """Set the fitted attributes that tell of the bounds, and warn."""
+        self.constraint_values_ = {name: bound.metric(decided) for name, (_, bound) in bounds.items()}
+        self.granularity_ = {name: bound.granularity for name, (_, bound) in bounds.items()}
+        self._kappas = {name: constraint.kappa for name, (constraint, _) in bounds.items()}
+        excess = {n: b.exact(decided) if c.kappa is not None else -np.inf for n, (c, b) in bounds.items()}
+        self.violation_ = max([0.0, *excess.values()])
+        missed = [name for name, value in excess.items() if value > self.granularity_[name] + ROUNDING]
+        self.status_ = (Status.INFEASIBLE if missed else Status.OPTIMAL).value
+        self.multipliers_, self.prices_ = None, dict.fromkeys(bounds, np.nan)
+        for name in missed:
+            warnings.warn(
+                f"{name!r} is {self.constraint_values_[name]:.4g} with the thresholds that exceed the bounds least, "
+                f"beyond kappa={self._kappas[name]:g} by more than its granularity ({self.granularity_[name]:.2g}). No "
+                "thresholds by group keep all bounds: loosen or drop one of them.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        check_is_fitted(self)
+        scores = self._raw_scores(X, sensitive_features)
+        if len(self._labels) == 1:
+            return scores - self._at[0]
+        if sensitive_features is None:
+            raise ValueError(
+                "every group has a threshold of its own: pass sensitive_features to predict, decision_function, "
+                "predict_proba and score."
+            )
+        codes = GroupEncoder.encode(sensitive_features, self._labels)
+        check_consistent_length(scores, codes)
+        return scores - self._at[codes]
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the estimator, less the threshold of the row's group.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups; needed if there was more than one in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Above zero the positive class is predicted.
+
+        Raises
+        ------
+        ValueError
+            Without the groups, or for a group that was not seen in `fit`.
+        """
+        return self._scores(X, sensitive_features)
+
+    def named_kappas(self) -> dict[str, float | None]:
+        """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.
+
+        Returns
+        -------
+        kappas : dict
+            None where there is no bound; empty for a single group.
+        """
+        return dict(self._kappas)

@@ -1,0 +1,139 @@
+"""The exact choice of thresholds by group, against all combinations of thresholds."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairconstrained.constraints import GroupRates
+from fairconstrained.data import FairData
+from fairconstrained.objectives import F1, ClassWeights, CostMatrix, DecisionUtility, ZeroOne
+from fairconstrained.postprocessing._choice import Candidates, best_choice
+from fairconstrained.postprocessing._rate_windows import RateBound, Thresholds
+
+OBJECTIVES = {
+    "accuracy": ZeroOne(),
+    "balanced accuracy": ZeroOne().weighing_classes(ClassWeights(balanced=True)),
+    "costs": CostMatrix([[0, 1], [3, 0]]),
+    "f1": F1(),
+    "jaccard": DecisionUtility(lambda tn, fp, fn, tp: tp / (tp + fp + fn)),
+    "geometric mean": DecisionUtility(lambda tn, fp, fn, tp: (tn / (tn + fp) * tp / (tp + fn)) ** 0.5),
+    "harmonic mean": DecisionUtility(lambda tn, fp, fn, tp: 2 / ((tn + fp) / (tn + 1e-9) + (tp + fn) / (tp + 1e-9))),
+}
+BOUNDS = {
+    "none": [],
+    "demographic parity": [GroupRates(kappa=0.1)],
+    "equal opportunity": [GroupRates("true_positive", kappa=0.1)],
+    "equalized odds": [GroupRates("true_and_false_positive", kappa=0.25)],
+    "predictive equality": [GroupRates("false_positive", kappa=0.15)],
+    "errors": [GroupRates("error", kappa=0.1)],
+    "predictive parity": [GroupRates("positive_predictive_value", kappa=0.1)],
+    "negative predictive value": [GroupRates("negative_predictive_value", kappa=0.1)],
+    "four fifths": [GroupRates(rule="ratio", kappa=0.2)],
+    "ratios of both": [GroupRates("true_and_false_positive", rule="ratio", kappa=0.4)],
+    "floor": [GroupRates("true_positive", rule="floor", kappa=0.7)],
+    "ceiling": [GroupRates("selection", rule="ceiling", kappa=0.4)],
+    "among positives": [GroupRates("accuracy", among="positives", kappa=0.1)],
+    "several": [
+        GroupRates(kappa=0.25),
+        GroupRates("true_positive", kappa=0.2),
+        GroupRates("positive_predictive_value", rule="floor", kappa=0.5),
+        GroupRates("error", rule="ratio", kappa=0.5),
+    ],
+}
+
+
+def drawn(seed, n_groups=2, n_samples=36, weighted=False):
+    """Rows in which every group has both labels, with tied scores, and scores that are better for one group."""
+    rng = np.random.default_rng(seed)
+    groups = np.resize(np.arange(n_groups), n_samples)
+    y = np.where(np.arange(n_samples) < 2 * n_groups, np.arange(n_samples) // n_groups, rng.random(n_samples) < 0.4)
+    scores = np.round(rng.normal(size=n_samples) + (1 + groups) * y + 0.5 * groups, 1)
+    weights = rng.integers(1, 4, n_samples).astype(float) if weighted else np.ones(n_samples)
+    data = FairData.from_arrays(np.empty((n_samples, 0)), 2.0 * y - 1, groups, tuple(range(n_groups)), weights)
+    return data, scores[data.order]
+
+
+def chosen_by_search(data, scores, objective, constraints):
+    """Thresholds by the search, and the decisions of theirs."""
+    bounds = [constraint.unchecked(data) for constraint in constraints]
+    decisions = objective.bind(data).decisions
+    thresholds = Thresholds.of(scores, data.y.numpy() > 0, data.weights.numpy(), data.slices, decisions.columns)
+    searched = [RateBound.of(*pair) for pair in zip(constraints, bounds, strict=True)]
+    at = thresholds.at[thresholds.best(searched, decisions)]
+    return np.where(scores > at[data.codes], 1.0, -1.0), decisions, bounds
+
+
+def all_decisions(data, scores):
+    """Decisions of all thresholds by group."""
+    cuts = [np.append(-np.inf, np.unique(scores[rows])) for rows in data.slices]
+    for at in product(*cuts):
+        yield np.where(scores > np.array(at)[data.codes], 1.0, -1.0)
+
+
+def assert_best(data, scores, objective, constraints):
+    found, decisions, bounds = chosen_by_search(data, scores, objective, constraints)
+
+    def excess(decided):
+        """The largest one over kappa, or over the share of a row where that is larger."""
+        known = [(np.nan_to_num(b.exact(decided), nan=np.inf), max(b.granularity - b.kappa, 0.0)) for b in bounds]
+        return max((value - allowed for value, allowed in known), default=0.0)
+
+    every = [(excess(each), decisions.of(each > 0)) for each in all_decisions(data, scores)]
+    within = [loss for value, loss in every if value <= 1e-9]
+    if within:
+        assert excess(found) <= 1e-9
+        assert decisions.of(found > 0) == pytest.approx(min(within), abs=1e-9)
+    else:
+        assert excess(found) <= min(value for value, _ in every) + 2e-6
+    return bool(within)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_two_groups(objective, bounds):
+    kept = [assert_best(*drawn(seed), OBJECTIVES[objective], BOUNDS[bounds]) for seed in range(6)]
+    assert any(kept)
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_three_groups_of_weighted_rows(objective, bounds):
+    for seed in range(2):
+        assert_best(*drawn(seed, 3, 24, weighted=True), OBJECTIVES[objective], BOUNDS[bounds])
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    objective=st.sampled_from(sorted(OBJECTIVES)),
+    chosen=st.lists(st.sampled_from(sorted(BOUNDS)), max_size=2, unique=True),
+    kappa=st.sampled_from([0.0, 0.03, 0.1, 0.3, 1.0]),
+)
+def test_any_bounds_at_once(seed, objective, chosen, kappa):
+    constraints = [c for name in chosen for c in BOUNDS[name]]
+    changed = [
+        GroupRates(**c.get_params() | {"kappa": kappa if c.rule == "difference" else c.kappa}) for c in constraints
+    ]
+    assert_best(*drawn(seed, weighted=bool(seed % 2)), OBJECTIVES[objective], changed)
+
+
+@given(seed=st.integers(0, 10_000), n_groups=st.integers(1, 4), n_bounds=st.integers(0, 3))
+def test_best_choice_of_any_candidates(seed, n_groups, n_bounds):
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 9, n_groups)
+    groups = np.repeat(np.arange(n_groups), sizes)
+    # few values, so that many of them are tied, and the widths are met exactly
+    numbers, gains = rng.integers(0, 5, (n_bounds, groups.size)) / 4, rng.integers(-3, 4, groups.size) / 4
+    widths = rng.integers(0, 4, n_bounds) / 4
+    options = product(*(np.flatnonzero(groups == g) for g in range(n_groups)))
+    within = [one for one in options if (np.ptp(numbers[:, one], axis=1) <= widths).all()]
+    found = best_choice(Candidates(groups, numbers, widths), gains, -np.inf)
+    assert (found is None) == (not within)
+    if found is not None:
+        assert groups[found].tolist() == list(range(n_groups))
+        assert (np.ptp(numbers[:, found], axis=1) <= widths).all()
+        best = max(gains[list(one)].sum() for one in within)
+        assert gains[found].sum() == best
+        assert best_choice(Candidates(groups, numbers, widths), gains, best) is None
