@@ -37,7 +37,7 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Of two, the second one is the positive class.
+        Classes; the second one of two is the positive class.
     coef_ : ndarray of shape (1, n_features), (n_groups, n_features) or (n_classes, n_features)
         Coefficients; only if the scores are linear. There is a row for every class if there are more than two.
     intercept_ : ndarray of shape (1,), (n_groups,) or (n_classes,)

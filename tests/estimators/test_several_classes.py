@@ -10,6 +10,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 from fairconstrained import (
@@ -343,3 +345,28 @@ def test_a_bound_that_no_iterate_keeps_is_kept_by_retreat(sample):
     gap = metrics.independence_gap(y, model.predict(X), sensitive_features=groups)
     assert gap <= model.granularity_["demographic_parity"] + 1e-9
     assert model.status_ == "max_iter"
+
+
+@pytest.mark.slow
+def test_crime_in_thirds(real_folder):
+    table = pd.read_parquet(real_folder / "communities_crime.parquet")
+    numbers = table.select_dtypes("number").dropna(axis=1)
+    crime = numbers["ViolentCrimesPerPop"]
+    groups = np.where(numbers["racepctblack"] > numbers["racepctblack"].median(), "above", "below")
+    left_out = [name for name in numbers if name in ("ViolentCrimesPerPop", "fold", "state") or "race" in name]
+    X = StandardScaler().fit_transform(numbers.drop(columns=left_out))
+    y = np.array(["low", "mid", "high"])[np.digitize(crime, crime.quantile([1 / 3, 2 / 3]))]
+    parts = train_test_split(X, y, groups, test_size=0.4, random_state=0, stratify=y)
+    X_train, X_test, y_train, y_test, groups_train, groups_test = parts
+    free = RateParityClassifier(None, alpha=0.01).fit(X_train, y_train, sensitive_features=groups_train)
+    model = RateParityClassifier(0.1, alpha=0.01, new_row_folds=None)
+    model.fit(X_train, y_train, sensitive_features=groups_train)
+    gaps = [
+        metrics.independence_gap(y_test, known.predict(X_test), sensitive_features=groups_test)
+        for known in (free, model)
+    ]
+    assert model.solver_ == "cross_fitted"
+    assert model.constraint_values_["demographic_parity"] <= 0.1 + model.granularity_["demographic_parity"]
+    # 400 new rows of each group: three standard errors of a difference of two shares
+    assert gaps[1] <= 0.1 + 3 * np.sqrt(2 * 0.25 / 400) < gaps[0]
+    assert model.score(X_test, y_test) > 0.45
