@@ -1,5 +1,7 @@
 """Code in the documentation runs: the Python blocks of the README and the snippets that pages include."""
 
+import importlib
+import inspect
 import multiprocessing
 import re
 from multiprocessing import forkserver
@@ -7,11 +9,19 @@ from pathlib import Path
 
 import pytest
 
+from fairconstrained.constraints.group_rates import NAMED_RATES
+from fairconstrained.metrics import decision_rates
+
 ROOT = Path(__file__).parents[1]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf8"), re.DOTALL)
 SNIPPETS = sorted((ROOT / "docs" / "snippets").glob("*.py"))
 #: Packages that a snippet needs besides those of the tests.
-NEEDED = {"deploy_onnx": ["skl2onnx", "onnxruntime"], "deploy_skops": ["skops"]}
+NEEDED = {
+    "deploy_onnx": ["skl2onnx", "onnxruntime"],
+    "deploy_skops": ["skops"],
+    "from_fairlearn": ["fairlearn"],
+    "from_fairlearn_metrics": ["fairlearn"],
+}
 #: What every block imports, which takes longer than most blocks.
 LIBRARIES = [
     "fairconstrained",
@@ -82,3 +92,24 @@ def test_snippet(run, snippet):
         pytest.importorskip(package)
     exit_code, _, errors = run(snippet)
     assert exit_code == 0, errors
+
+
+def code_on(page):
+    """Words in code of a page of the guide."""
+    text = (ROOT / "docs" / "guide" / f"{page}.rst").read_text(encoding="utf8")
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", text))))
+
+
+def test_the_page_on_notions_has_every_name():
+    assert {*NAMED_RATES, *decision_rates.__all__} - code_on("notions") == set()
+
+
+@pytest.mark.parametrize(
+    "module", ["adversarial", "datasets", "metrics", "postprocessing", "preprocessing", "reductions"]
+)
+def test_the_page_on_fairlearn_has_every_name(module):
+    pytest.importorskip("fairlearn")
+    theirs = importlib.import_module(f"fairlearn.{module}")
+    classes = [value for name in theirs.__all__ if inspect.isclass(value := getattr(theirs, name))]
+    arguments = {argument for one in classes for argument in inspect.signature(one).parameters}
+    assert {*theirs.__all__, *arguments} - {"args", "kwargs"} - code_on("from_fairlearn") == set()

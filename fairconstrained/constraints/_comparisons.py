@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
 from itertools import permutations
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +21,8 @@ __all__ = ["Comparisons"]
 FEW_GROUPS = 8
 #: Entries up to which tables are dense.
 _SMALL = 10_000
+#: Least ratio that a bound asks for; beyond it there is no bound.
+_LEAST_RATIO = 1e-6
 
 
 class _Sides(NamedTuple):
@@ -36,20 +37,19 @@ class _Sides(NamedTuple):
     other: str = ""
 
 
-@dataclass(frozen=True)
-class _Form:
-    r"""Components :math:`a(\kappa) M_{first} - M_{second} \le b(\kappa)`, where M are means of groups."""
+class _Form(ABC):
+    r"""Components :math:`M_{first} - M_{second} \le b(\kappa)`, where M are means of groups."""
 
-    #: Whether components are divided by the largest mean, so that they are in units of a ratio.
+    #: Whether the logarithms of the means are compared.
     is_relative: ClassVar[bool] = False
-
-    def factor(self, kappa: float) -> float:
-        """Factor of the first side."""
-        return 1.0
 
     @abstractmethod
     def limit(self, kappa: float) -> float:
         """Limit of a component."""
+
+    def scale(self, kappa: float) -> float:
+        """Change of a component where the metric changes by one, at the bound."""
+        return 1.0
 
     @abstractmethod
     def sides(self, n_groups: int) -> _Sides:
@@ -86,15 +86,21 @@ class _Excess(_Difference):
 
 
 class _Ratio(_Difference):
+    """Differences of logarithms, since ``R_a / R_b >= 1 - kappa`` is ``log R_b - log R_a <= -log(1 - kappa)``.
+
+    A multiple of all rates leaves them as they are. Differences ``(1 - kappa) R_b - R_a``, which are linear in the
+    rates, would fall with all rates, and lead to models that accept hardly anybody.
+    """
+
     is_relative: ClassVar[bool] = True
 
     @override
-    def factor(self, kappa: float) -> float:
-        return 1 - kappa
+    def limit(self, kappa: float) -> float:
+        return -np.log(max(1 - kappa, _LEAST_RATIO))
 
     @override
-    def limit(self, kappa: float) -> float:
-        return 0.0
+    def scale(self, kappa: float) -> float:
+        return 1 / max(1 - kappa, _LEAST_RATIO)
 
     @override
     def name(self, first: str, second: str, block: str) -> str:
@@ -146,16 +152,14 @@ class Comparisons(NamedTuple):
     Attributes
     ----------
     form : _Form
-    first, second : ndarray or csr_array of shape (n_components, n_cells)
-        Coefficients of the cells' means on both sides.
+    cells : ndarray or csr_array of shape (n_components, n_cells)
+        Coefficients of the cells' means.
     blocks : ndarray of shape (n_components, n_blocks)
         Coefficients of the means of all rows in the blocks.
     aux : ndarray of shape (n_components, n_aux)
         Coefficients of the centres.
     names : tuple of str
         Names of the components.
-    signs : ndarray of int, of shape (n_components,)
-        Number of the sum of blocks that each component compares.
     share : float
         Largest allowed value of a component, as a share of the limit.
     averaged : bool
@@ -163,12 +167,10 @@ class Comparisons(NamedTuple):
     """
 
     form: _Form
-    first: Any
-    second: Any
+    cells: Any
     blocks: np.ndarray
     aux: np.ndarray
     names: tuple[str, ...]
-    signs: np.ndarray
     share: float
     averaged: bool
 
@@ -180,35 +182,29 @@ class Comparisons(NamedTuple):
         sides = form.sides(n_groups if bounded and compared.differ(notion) else 0)
         first, second = (np.where(side == n_groups, -1, side) for side in sides[:2])
         n_pairs = first.size
-        tables = [_table(notion.signs, side, n_groups) for side in (first, second)]
         ends = np.equal(first, -1).astype(float)[:, None] - np.equal(second, -1).astype(float)[:, None]
         nothing = np.empty((n_signs * n_pairs, 0))
         names = (*labels, sides.other)
         pairs = list(zip(first.tolist(), second.tolist(), strict=True))
         return cls(
             form=form,
-            first=tables[0],
-            second=tables[1],
+            cells=_table(notion.signs, first, second, n_groups),
             blocks=np.kron(notion.signs, ends) if sides.other == "all" else nothing,
             aux=np.kron(np.eye(n_signs), ends) if sides.other == "centre" else nothing,
             names=tuple(form.name(names[a], names[b], which) for which in notion.sign_names for a, b in pairs),
-            signs=np.repeat(np.arange(n_signs), n_pairs),
             share=0.5 if sides.other == "centre" else 1.0,
             averaged=notion.agg == "mean" and n_pairs > 0,
         )
-
-    def cells(self, kappa: float) -> Any:
-        """Coefficients of the cells' means at a bound, of shape (n_components, n_cells)."""
-        return self.form.factor(kappa) * self.first - self.second
 
     def limit(self, kappa: float) -> float:
         """The limit of every component at a bound."""
         return self.form.limit(kappa) * self.share
 
 
-def _table(signs: np.ndarray, side: np.ndarray, n_groups: int) -> Any:
-    """Coefficients of the means of the groups on one side; dense where it is small."""
-    rows = np.flatnonzero(side >= 0)
-    chosen = sp.csr_array((np.ones(rows.size), (rows, side[rows])), shape=(side.size, n_groups))
-    table = sp.kron(signs, chosen, format="csr")
+def _table(signs: np.ndarray, first: np.ndarray, second: np.ndarray, n_groups: int) -> Any:
+    """Coefficients of the groups' means, 1 for the first side and -1 for the second; dense where it is small."""
+    chosen = [np.flatnonzero(side >= 0) for side in (first, second)]
+    values = np.repeat([1.0, -1.0], [rows.size for rows in chosen])
+    places = np.concatenate(chosen), np.concatenate([first[chosen[0]], second[chosen[1]]])
+    table = sp.kron(signs, sp.csr_array((values, places), shape=(first.size, n_groups)), format="csr")
     return table.toarray() if table.shape[0] * table.shape[1] <= _SMALL else sp.csr_array(table)

@@ -118,7 +118,7 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     .. math:: P \approx P_0 + \frac{1}{D_0} \sum_i w_i (\ell_i - P_0) d_i,
 
-    with the labels :math:`\ell_i` and decisions :math:`d_i`: exact there in value and slope, and linear in decisions.
+    with the labels :math:`\ell_i` and smooth decisions :math:`d_i`: linear in decisions, and exact there.
 
     Attributes
     ----------
@@ -136,18 +136,29 @@ class BoundPredictiveValues(BoundDecisionRates):
     whole_share: Any = 1.0
 
     @override
-    def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        decisions = self._exact_values(scores)
-        means, overall = self._exact_means(decisions).ravel(), self._exact_overall(decisions)
+    def _around(self, scores: np.ndarray) -> Self:
+        decisions = self._smooth_values(scores)
         shares, whole = self._totals(self._weights * decisions) / self._mass, self._block_shares @ decisions
         known = replace(
             self,
-            base=np.where(np.isnan(means), self._labels[0], means),
+            base=self._exact_means(decisions).ravel(),
             share=np.maximum(shares, self._least_unit),
-            whole_base=np.where(np.isnan(overall), self._labels[1], overall),
+            whole_base=self._exact_overall(decisions),
             whole_share=np.maximum(whole, self._least_unit),
         )
-        return super(BoundPredictiveValues, known).refined(scores, blur=blur, margin=margin)
+        return super(BoundPredictiveValues, known)._around(scores)
+
+    @override
+    def _exact_components(self, scores: np.ndarray) -> np.ndarray:
+        decisions = self._exact_values(scores)
+        means, overall = self._exact_means(decisions).ravel(), self._exact_overall(decisions)
+        means, overall = (
+            np.where(np.isnan(means), self.base, means),
+            np.where(np.isnan(overall), self.whole_base, overall),
+        )
+        if self.comparisons.form.is_relative:
+            means = self._logarithms(means)
+        return self._compared(means, overall, np.zeros(self.n_aux))
 
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:

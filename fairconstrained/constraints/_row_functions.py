@@ -123,15 +123,27 @@ class BoundRowFunction(BoundConstraint, RowLosses, Stochastic):
         return self.function.smooth
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Self:
-        """Implement `Exact.refined`; a smooth function stays as it is, so only the margin changes."""
-        if not self.function.is_step:
-            return replace(self, margin=margin)
-        y, weights, aux = self.data.y, self.data.weights.numpy(), np.zeros(self.n_aux)
-        smooth = blurred(cast(DecisionRate, self.function.smooth), scores, weights, blur)
-        refined = replace(self, margin=margin, function=self.function._replace(smooth=smooth), correction=0.0)
-        exact = refined.of_losses(self._exact_values(scores), aux)
-        values = smooth.of(torch.from_numpy(scores), y).numpy()
-        return replace(refined, correction=exact - refined.of_losses(values, aux))
+        """Implement `Exact.refined`; a smooth function stays as it is."""
+        function = self.function
+        if function.is_step:
+            smooth = blurred(cast(DecisionRate, function.smooth), scores, self.data.weights.numpy(), blur)
+            function = function._replace(smooth=smooth)
+        refined = replace(self, margin=margin, function=function, correction=0.0)._around(scores)
+        if not function.is_step:
+            return refined
+        smooth_components = refined.of_losses(refined._smooth_values(scores), np.zeros(self.n_aux))
+        return replace(refined, correction=refined._exact_components(scores) - smooth_components)
+
+    def _around(self, scores: np.ndarray) -> Self:
+        """Return the constraint as a linear function of the losses that is the best one around the scores."""
+        return self
+
+    def _exact_components(self, scores: np.ndarray) -> np.ndarray:
+        """Components of the exact values, with auxiliary variables of zero; ndarray of shape (n_components,)."""
+        return self.of_losses(self._exact_values(scores), np.zeros(self.n_aux))
+
+    def _smooth_values(self, scores: np.ndarray) -> np.ndarray:
+        return self.function.smooth.of(torch.from_numpy(scores), self.data.y).numpy()
 
     @override
     def on(self, data: FairData) -> Self:

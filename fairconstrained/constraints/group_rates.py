@@ -134,6 +134,10 @@ class GroupRates(ComparesGroups):
         """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
         rate = self._rate()
         self._check_targets(rate, data)
+        if rate.function == "score" and self.rule == "ratio":
+            raise ValueError(
+                "rule='ratio' needs rates that are not negative, which scores may be; set rule='difference'."
+            )
         kappa = check_kappa(self.kappa) if rate.most == 1 else check_bound(self.kappa)
         if self.rule == "floor" and self.kappa is None:
             kappa = 0.0 if rate.most == 1 else -np.inf

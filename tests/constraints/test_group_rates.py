@@ -16,6 +16,7 @@ from tests.covering import each_value
 
 KAPPA = 0.1
 KINDS = ("two", "partition", "overlapping", "many overlapping")
+RATES = [name for name in GROUP_RATES if name != "score"]  # of scores, which may be negative, there are no ratios
 DECISIONS = [name for name, rate in GROUP_RATES.items() if rate.counts_rows]
 
 
@@ -48,7 +49,7 @@ def components(constraint, scores, aux=None):
     return constraint.values(torch.from_numpy(scores), torch.from_numpy(aux)).numpy()
 
 
-@each_value(rate=list(GROUP_RATES), rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
+@each_value(rate=RATES, rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
 def test_the_metric_and_the_largest_component(rate, rule, kind, within):
     data, features, strata = draw(kind, strata=within is not None)
     scores = scores_of(data)
@@ -60,14 +61,15 @@ def test_the_metric_and_the_largest_component(rate, rule, kind, within):
     refined = bound.refined(scores, blur=0.1, margin=0.0)
     values = components(refined, scores)
     assert len(refined.component_names) == len(set(refined.component_names)) == values.size
-    # Components and metric agree on what is violated, and where the units are those of the metric, by how much.
-    assert (values.max() > 0) == (excess > 0)
-    if rule != "ratio":
-        share = 0.5 if bound.n_aux else 1.0
+    share = 0.5 if bound.n_aux else 1.0
+    if rule == "ratio":  # logarithms are compared
+        assert (values.max() > 0) == (excess > 0)
+        assert values.max() == pytest.approx(-bound.unit * share * np.log((1 - value) / (1 - KAPPA)), abs=1e-9)
+    else:
         assert values.max() == pytest.approx(share * excess)
 
 
-@each_value(rate=list(GROUP_RATES), rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
+@each_value(rate=RATES, rule=list(RULE_NAMES), kind=KINDS, within=[None, "strata"])
 def test_gradients(rate, rule, kind, within):
     data, _, _ = draw(kind, strata=within is not None)
     scores = scores_of(data)
@@ -96,7 +98,7 @@ def test_values_at_cuts_are_the_metric_of_shifted_scores(rate, rule, kind):
     np.testing.assert_allclose(bound.values_at_cuts(scores, cuts), expected, atol=1e-12)
 
 
-def test_predictive_values_are_exact_in_value_and_slope_where_they_were_refined():
+def test_predictive_values_are_exact_where_they_were_refined():
     data, features, _ = draw()
     scores = scores_of(data)
     bound = GroupRates("positive_predictive_value", rule="floor", kappa=0.0).unchecked(data)
@@ -108,11 +110,13 @@ def test_predictive_values_are_exact_in_value_and_slope_where_they_were_refined(
         rows = features == group
         own = weights[rows] @ (decisions * hit)[rows] / (weights[rows] @ decisions[rows])
         assert value == pytest.approx(-own)
-    # One more row among those of a decision changes the rate by its weight over theirs, to first order.
+    # One more row among those of a smooth decision changes the rate by its weight over theirs, to first order.
+    smooth = refined.function.smooth.of(torch.from_numpy(scores), data.y).numpy()
     slopes, _ = refined.row_weights(np.array([-1.0, 0.0, 0.0]))
     rows = features == 0
-    total = weights[rows] @ decisions[rows]
-    expected = np.where(rows, weights * (hit + at[0]) / total, 0.0)
+    total = weights[rows] @ smooth[rows]
+    rate = weights[rows] @ (smooth * hit)[rows] / total
+    expected = np.where(rows, weights * (hit - rate) / total, 0.0)
     np.testing.assert_allclose(slopes, expected, atol=1e-12)
 
 
@@ -224,6 +228,7 @@ def test_names_are_those_of_the_metrics(name, params):
         ({"within": "strata"}, r"fit\(strata=...\)"),
         ({"kappa": 1.2}, r"kappa must be in \[0, 1\]"),
         ({"rate": "log_loss", "kappa": -1}, "kappa"),
+        ({"rate": "score", "rule": "ratio"}, "rule='difference'"),
     ],
 )
 def test_what_is_refused(params, message):

@@ -13,6 +13,7 @@ from fairconstrained import AUCFairClassifier, PartialParityClassifier, PartialP
 from fairconstrained.datasets import load_law_school
 from fairconstrained.groups import threshold_groups
 from fairconstrained.metrics import (
+    demographic_parity_ratio_gap,
     granularity,
     group_auc_gap,
     inter_group_auc_gap,
@@ -248,3 +249,24 @@ def test_bank_has_no_pile_of_rows_under_the_threshold():
         shares = [np.mean(scores <= 0) for scores in near]
         apart[solver] = (shares[0] - shares[1]) / np.sqrt(sum(0.25 / scores.size for scores in near))
     assert apart["auto"] < 2 < apart["augmented_lagrangian"]
+
+
+@pytest.mark.parametrize("load", [load_compas_table, load_bank_table], ids=["compas", "bank"])
+def test_the_four_fifths_rule_in_training_and_on_new_rows(real_folder, load):
+    """The ratio is at least 0.8 in training, and at least 0.8 less two of its standard errors on rows set aside."""
+    table = load()
+    X, y, groups = StandardScaler().fit_transform(table.X), table.y, table.groups
+    half = np.random.default_rng(0).random(len(y)) < 0.5
+    model = RateParityClassifier(0.2, constraint="demographic_parity_ratio").fit(
+        X[half], y[half], sensitive_features=groups[half]
+    )
+    seen, new = (
+        1 - demographic_parity_ratio_gap(y[rows], model.predict(X[rows]), sensitive_features=groups[rows])
+        for rows in (half, ~half)
+    )
+    assert seen >= 0.8
+    error = model.new_row_gaps_["demographic_parity_ratio"].standard_error
+    assert new >= 0.8 - 2 * np.sqrt(2) * error
+    free = RateParityClassifier(None).fit(X[half], y[half], sensitive_features=groups[half])
+    assert 1 - demographic_parity_ratio_gap(y, free.predict(X), sensitive_features=groups) < 0.75
+    assert model.score(X[~half], y[~half]) > free.score(X[~half], y[~half]) - 0.04
