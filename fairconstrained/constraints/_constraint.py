@@ -88,6 +88,10 @@ class Constraint(CheckedParameters, BaseEstimator, ABC):
         """
         return None
 
+    def of_labels(self, labels: Sequence[Hashable]) -> Self:
+        """Return the constraint for a classifier of these labels, by which the user may have named rows."""
+        return self
+
     @property
     def compares_within_strata(self) -> bool:
         """Whether it compares groups within strata, which `fit` is given."""

@@ -89,8 +89,9 @@ class GroupRates(ComparesGroups):
     within : {"strata"} or None, default=None
         "strata" compares groups within each of the ``strata`` that are passed to `fit`, such as jobs or departments
         (conditional parity); the worst stratum counts.
-    among : {"all", "positives", "negatives"} or array-like of bool of shape (n_samples,), default="all"
-        Rows that the rate is taken among: all, those of a label, or a mask of the rows that are passed to `fit`.
+    among : {"all", "positives", "negatives"}, label, or array-like of bool of shape (n_samples,), default="all"
+        Rows that the rate is taken among: all, those of a label, one of the two of y, or a mask of the rows that are
+        passed to `fit`.
     min_group_size : int or "auto", default="auto"
         Rows that every cell (a group, or its rows of a label or stratum) needs to take part. "auto": as many as it
         takes for no row to count more than ``max(kappa, 0.02)``. Rates of decisions need these whatever is given.
@@ -128,10 +129,10 @@ class GroupRates(ComparesGroups):
     rule: str = parameter(default="difference", allowed=[StrOptions(set(RULE_NAMES))])
     kappa: float | None = parameter(default=0.05)
     within: str | None = parameter(default=None, allowed=[StrOptions({"strata"}), None])
-    among: Any = parameter(default="all", allowed=[StrOptions(set(AMONG)), "array-like"])
+    among: Any = parameter(default="all")
 
     def _rate(self) -> Rate:
-        return rate_named(self.rate, self.among if isinstance(self.among, str) else "all")
+        return rate_named(self.rate, "all" if np.ndim(self.among) else self.among)
 
     def _bind(self, data: FairData) -> BoundMeanGaps:
         """Implement `Constraint.bind`; also raises ValueError for cells that are too small, with their sizes."""
@@ -153,9 +154,13 @@ class GroupRates(ComparesGroups):
         return bound_class.of(self, data, kappa, name, notion, self._function(rate), _TOLERANCE)
 
     @property
+    def _takes_all_rows(self) -> bool:
+        return isinstance(self.among, str) and self.among == "all"
+
+    @property
     def _name(self) -> str:
         rate = self.rate.removesuffix("_rate")
-        if isinstance(self.among, str) and self.among == "all":
+        if self._takes_all_rows:
             usual = _USUAL_NAMES.get((rate, self.rule, self.within))
             if usual is not None:
                 return usual
@@ -190,14 +195,23 @@ class GroupRates(ComparesGroups):
         return tuple(map(str, data.strata.labels))
 
     def _mask(self, data: FairData) -> np.ndarray | None:
-        if isinstance(self.among, str):
+        if np.ndim(self.among) == 0:
             return None
         mask = np.asarray(self.among)
         if mask.dtype != bool or mask.ndim != 1:
-            raise ValueError("among must be 'all', 'positives', 'negatives', or a mask of booleans, one for each row.")
+            raise ValueError("among as a mask needs a boolean for each row.")
         if mask.size <= data.order.max():
             raise ValueError(f"among has {mask.size} entries, but fit was given more rows.")
         return mask
+
+    @override
+    def of_labels(self, labels: Sequence[Hashable]) -> Self:
+        sides = dict(zip(labels, ("negatives", "positives"), strict=False)) if len(labels) == 2 else {}
+        if np.ndim(self.among) or self.among in AMONG or self.among not in sides:
+            return self
+        named = copy.copy(self)
+        named.among = sides[self.among]
+        return named
 
     @property
     @override
@@ -220,7 +234,7 @@ class GroupRates(ComparesGroups):
     @override
     def for_classes(self, classes: Sequence[Hashable]) -> Constraint | None:
         """Return the bound on multinomial log losses, where losses of all rows are bounded."""
-        if self.rate != "log_loss" or not isinstance(self.among, str) or self.among != "all":
+        if self.rate != "log_loss" or not self._takes_all_rows:
             return None
         changed = copy.copy(self)
         changed._classes = tuple(classes)  # type: ignore[misc]  # of this object alone
@@ -228,13 +242,13 @@ class GroupRates(ComparesGroups):
 
     @override
     def search_form(self) -> Constraint | None:
-        plain = self.rule == "difference" and self.within is None and isinstance(self.among, str)
-        form = _SEARCH_FORMS.get(self.rate.removesuffix("_rate")) if plain and self.among == "all" else None
+        plain = self.rule == "difference" and self.within is None and self._takes_all_rows
+        form = _SEARCH_FORMS.get(self.rate.removesuffix("_rate")) if plain else None
         return None if form is None else form(self.kappa)
 
     @override
     def group_table(self, data: FairData, scores: np.ndarray) -> pd.DataFrame | None:
-        if not isinstance(self.among, str) or self._units != (0.0, 1.0) or self._classes:
+        if np.ndim(self.among) or self._units != (0.0, 1.0) or self._classes:
             return None
         measured = group_rates(
             data.y.numpy(),

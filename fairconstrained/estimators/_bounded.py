@@ -93,6 +93,9 @@ class TakesConstraint(BaseFairEstimator):
 
     def _chosen(self) -> list[Constraint]:
         """The constraints that the user asked for."""
+        return [constraint.of_labels(getattr(self, "classes_", ())) for constraint in self._asked_for()]
+
+    def _asked_for(self) -> list[Constraint]:
         pairs = self._pairs()
         if pairs is not None:
             return list(pairs.values())

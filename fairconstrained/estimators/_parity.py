@@ -123,7 +123,8 @@ class ChoosesObjective(BaseFairEstimator):
         classes, and "f1" minus the F1 score of the positive class, in the same way. "auc" is the mean loss of the
         differences between the scores of positives and negatives; as these do not depend on the intercept, one shift of
         all scores is then chosen for the least training error within the bounds. Or an objective of
-        `fairconstrained.objectives`, such as ``CostMatrix([[0, 1], [5, 0]])`` or `DecisionUtility`.
+        `fairconstrained.objectives`, such as ``CostMatrix([[0, 1], [5, 0]])`` or a
+        `~fairconstrained.objectives.DecisionUtility`.
     class_weight : dict, "balanced" or None, default=None
         Factors by class with which rows count in the *objective*; only their ratio matters. "balanced": both classes
         weigh alike in total. Rates and metrics that constraints bound are those of the rows as they are, unlike with

@@ -108,8 +108,9 @@ class RateParityClassifier(
         them out of the constraint.
     solver : str, default="auto"
         "auto" is as in `PartialParityClassifier` for linear scores ("cross_fitted", "span" or
-        "augmented_lagrangian"), and "adam_lagrangian" for modules. Other solvers bound a surrogate of the indicator, or
-        the smooth rates up to their own accuracy.
+        "augmented_lagrangian"), and "adam_lagrangian" for modules, but "augmented_lagrangian" for modules and "f1" or
+        another function of the four counts, which mini-batches do not estimate. Other solvers bound a surrogate of the
+        indicator, or the smooth rates up to their own accuracy.
     solver_options : dict or "paper", optional
         Options of the solver, see its class in `fairconstrained.solvers`. "paper" is the paper's experiment with
         "plada", whose parameters are one set for linear scores and one for networks: in place of this estimator's own,
@@ -176,7 +177,8 @@ class RateParityClassifier(
         return super()._model(data)
 
     def _auto_solver(self, problem: Problem) -> str:
-        return super()._auto_solver(problem) if problem.model.is_linear else AdamLagrangian.name
+        takes_all_rows = problem.model.is_linear or not problem.objective.is_mean
+        return super()._auto_solver(problem) if takes_all_rows else AdamLagrangian.name
 
     def _constraint_named(self, name: str) -> Constraint:
         shared = {option: getattr(self, option) for option in ("kappa", "min_group_size", "small_groups")}

@@ -75,6 +75,8 @@ class BoundObjective(FullBatch):
         Name in messages.
     shift : {"groups", "shared"}
         Scores that the exact search over `gains` may move: those of every group on their own, or all alike.
+    is_mean : bool
+        Whether the mean over mini-batches is the value on all rows.
     """
 
     loss: Objective
@@ -82,6 +84,7 @@ class BoundObjective(FullBatch):
     name: str = "objective"
 
     shift: ClassVar[Literal["groups", "shared"]] = "groups"
+    is_mean: ClassVar[bool] = True
 
     def curvature(self, scores: Tensor) -> Tensor:
         """Curvature of the objective in every score, for Newton steps that take each row by itself.

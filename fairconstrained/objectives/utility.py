@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -129,6 +129,8 @@ class BoundUtility(BoundObjective, Stochastic):
     """`Utility` on data."""
 
     loss: Utility
+
+    is_mean: ClassVar[bool] = False
 
     @cached_property
     def weights(self) -> Tensor:

@@ -196,7 +196,7 @@ def test_a_mask_of_rows():
     assert not bound.sees_cells_only
     with pytest.raises(ValueError, match="among has 100 entries"):
         GroupRates(among=mask[:100]).unchecked(data)
-    with pytest.raises(ValueError, match="mask of booleans"):
+    with pytest.raises(ValueError, match="needs a boolean for each row"):
         GroupRates(among=mask.astype(int)).unchecked(data)
 
 
@@ -225,6 +225,7 @@ def test_names_are_those_of_the_metrics(name, params):
         ({"rate": "true_positive", "among": "negatives"}, "leave among='all'"),
         ({"rate": "positive_predictive_value", "among": "positives"}, "leave among='all'"),
         ({"rule": "largest"}, "rule"),
+        ({"among": "women"}, "among must be one of"),
         ({"within": "strata"}, r"fit\(strata=...\)"),
         ({"kappa": 1.2}, r"kappa must be in \[0, 1\]"),
         ({"rate": "log_loss", "kappa": -1}, "kappa"),

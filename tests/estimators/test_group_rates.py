@@ -192,6 +192,23 @@ def test_strata_that_nobody_asked_for_or_that_are_missing(rows, departments):
         )
 
 
+def test_rows_of_a_label_by_its_own_name(rows):
+    X, y, group = rows
+    names = np.where(y == y.max(), "hired", "rejected")  # sorted, "rejected" is the positive class
+    model = RateParityClassifier(constraint=GroupRates("selection", kappa=0.1, among="hired"), new_row_folds=None)
+    model.fit(X, names, sensitive_features=group)
+    among = names == "hired"
+    expected = group_rates(
+        names[among] == "rejected",
+        model.decision_function(X)[among],
+        sensitive_features=group[among],
+        pos_label=True,
+    )
+    assert list(model.constraint_values_.values()) == [pytest.approx(expected)]
+    with pytest.raises(ValueError, match="among must be one of"):
+        clone(model).set_params(constraint__among="fired").fit(X, names, sensitive_features=group)
+
+
 def test_a_rate_of_its_own_is_not_mixed_with_another(rows):
     X, y, group = rows
     with pytest.raises(ValueError, match="has a rate of its own"):
