@@ -119,8 +119,8 @@ class BaseFairEstimator(CheckedParameters, RemembersRows, SavedByParameters, Mea
         sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The group of every row; several columns make one group of every observed combination. Without it
             there is one group, the constraints hold vacuously and a `FairnessWarning` says so.
-            `RateParityClassifier` and `LossParityClassifier` also take a table of booleans, dense or sparse, whose
-            columns say which rows belong to a group; such groups may overlap.
+            `RateParityClassifier`, `LossParityClassifier` and `GroupLossClassifier` also take a table of booleans,
+            dense or sparse, whose columns say which rows belong to a group; such groups may overlap.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights.
         strata : array-like of shape (n_samples,) or (n_samples, n_columns), optional
