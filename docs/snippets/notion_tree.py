@@ -26,7 +26,7 @@ class Box:
 
 
 TREE = Box(
-    "What do people feel of the model?",
+    "What reaches people?",
     children=(
         Box(
             "Decisions, and their shares should be alike: a rule asks for it, or the labels are in doubt.",
