@@ -116,15 +116,14 @@ class ChoosesObjective(BaseFairEstimator):
 
     Parameters
     ----------
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1", "auc"} \
-            or Objective, default="logistic"
-        Loss that is minimised. "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it
-        trades calibrated probabilities for accuracy. "balanced_accuracy" is the mean of the error rates of both
-        classes, and "f1" minus the F1 score of the positive class, in the same way. "auc" is the mean loss of the
-        differences between the scores of positives and negatives; as these do not depend on the intercept, one shift of
-        all scores is then chosen for the least training error within the bounds. Or an objective of
-        `fairconstrained.objectives`, such as ``CostMatrix([[0, 1], [5, 0]])`` or a
-        `~fairconstrained.objectives.DecisionUtility`.
+    objective : str or Objective, default="logistic"
+        Loss that is minimised: "logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy",
+        "f1" or "auc". "zero_one" is a smoothed error rate, followed by an exact choice of the intercepts; it trades
+        calibrated probabilities for accuracy. "balanced_accuracy" is the mean of the error rates of both classes, and
+        "f1" minus the F1 score of the positive class, in the same way. "auc" is the mean loss of the differences
+        between the scores of positives and negatives; as these do not depend on the intercept, one shift of all scores
+        is then chosen for the least training error within the bounds. Or an objective of `fairconstrained.objectives`,
+        such as ``CostMatrix([[0, 1], [5, 0]])`` or a `~fairconstrained.objectives.DecisionUtility`.
     class_weight : dict, "balanced" or None, default=None
         Factors by class with which rows count in the *objective*; only their ratio matters. "balanced": both classes
         weigh alike in total. Rates and metrics that constraints bound are those of the rows as they are, unlike with

@@ -62,9 +62,9 @@ class CorrelationPenaltyClassifier(
         The weight :math:`\lambda` of the penalty, at least 0, in units of the objective; 0 is the unconstrained fit.
     protected : object, default=None
         The group that is compared with all the others. With two groups it has no effect; with more it has to be given.
-    objective : {"auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1"} \
-            or Objective, default="auc"
-        Loss that is minimised, see `PartialParityClassifier`; the paper takes the AUC.
+    objective : str or Objective, default="auc"
+        Loss that is minimised: "auc", "logistic", "truncated_logistic", "hinge", "squared", "zero_one",
+        "balanced_accuracy" or "f1", see `PartialParityClassifier`; the paper takes the AUC.
     random_state : int, RandomState instance or None, default=None
         Seed of the first weights of a module. None is another seed every time; numpy's global generator is left alone.
 

@@ -93,9 +93,9 @@ class RateParityClassifier(
         warns where the predictions' own gap exceeds ``kappa``; or :math:`\max(1 - ys, 0)`.
     agg : {"max", "mean"}, default="max"
         "mean", only of "intersectional" with a hinge, bounds the mean over the groups, in one constraint.
-    objective : {"logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy", "f1"} or \
-            Objective, default="logistic"
-        Loss that is minimised, see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
+    objective : str or Objective, default="logistic"
+        Loss that is minimised: "logistic", "truncated_logistic", "hinge", "squared", "zero_one", "balanced_accuracy" or
+        "f1", see `PartialParityClassifier`. "zero_one" with ``rate="indicator"`` is for accuracy.
     class_weight : dict, "balanced" or None, default=None
         Factors by class with which rows count in the objective, see `PartialParityClassifier`.
     truncation : float, default=0.5
