@@ -196,7 +196,7 @@ class BoundReweightedLoss(BoundLoss):
 
 @dataclass(frozen=True)
 class ClassLoss(ReweightedLoss):
-    r""":math:`\sum_i a_{y_i} w_i l(s_i, y_i) \big/ \sum_i a_{y_i} w_i`, a mean in which one class weighs more.
+    r""":math:`\sum_i a_{y_i} w_i l(s_i, y_i) / \sum_i a_{y_i} w_i`, a mean in which one class weighs more.
 
     Parameters
     ----------

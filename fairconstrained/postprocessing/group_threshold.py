@@ -66,7 +66,7 @@ _FAR = 1e6
 class GroupThresholdClassifier(Postprocessor):
     r"""Any classifier with a threshold for every group, the best ones of all under bounds on the groups' rates.
 
-    .. math:: \max_{t_1, \dots, t_G} \; u(\mathrm{tn}, \mathrm{fp}, \mathrm{fn}, \mathrm{tp})
+    .. math:: \max_{t_1, \ldots, t_G} \; u(\mathrm{tn}, \mathrm{fp}, \mathrm{fn}, \mathrm{tp})
               \quad \text{s.t.} \quad \text{every bound on the rates } R_g(t_g) \text{ of the groups},
               \qquad \hat y = 1[s(x) > t_g]
 
