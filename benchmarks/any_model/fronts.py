@@ -51,14 +51,15 @@ def expected_share(table: pd.DataFrame) -> np.ndarray:
     Parameters
     ----------
     table : DataFrame
-        Columns "kappa", "error", "floor" and "splits" of the cells.
+        Columns "kappa", "error", "floor" and "splits" of the cells; "training_share", the share of the training rows
+        among those of a split, where it is not `TRAINING_SHARE`.
 
     Returns
     -------
     probabilities : ndarray of shape (n_cells,)
         By a normal approximation of the mean over the splits.
     """
-    error = table.error / np.sqrt(TRAINING_SHARE)
+    error = table.error / np.sqrt(table.get("training_share", TRAINING_SHARE))
     mean = floor(table.kappa, error)
     deviation = np.sqrt(np.maximum(table.kappa**2 + error**2 - mean**2, 1e-24) / table.splits)
     return norm.cdf((KEPT * table.floor - mean) / deviation)
@@ -109,7 +110,7 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
             head = heads[HEAD_WITH_GROUPS if knows else HEAD]
             seeds = sorted(set(rows.seed) & set(head.seed))
             if seeds and np.isfinite(kappa) and rows[measure].notna().all():
-                line = _difference(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
+                line = beyond_front(rows[rows.seed.isin(seeds)], head[head.seed.isin(seeds)], measure)
                 against = head.method.iloc[0]
                 names = {"data": data, "notion": notion, "method": method, "against": against, "kappa": kappa}
                 lines.append(names | line)
@@ -117,7 +118,22 @@ def compare(results: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines, columns=columns)
 
 
-def _difference(rows: pd.DataFrame, head: pd.DataFrame, measure: str) -> Row:
+def beyond_front(rows: pd.DataFrame, head: pd.DataFrame, measure: str) -> Row:
+    """Compare a point of another method with a front at the same mean gap on new rows, see `compare`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Point of the other method: a row for each split, with the columns "seed", "test_gap" and the measure.
+    head : DataFrame
+        Points of the front in the same splits, told apart by the column "kappa".
+    measure : str
+        Performance, larger is better.
+
+    Returns
+    -------
+    line : dict
+    """
     front = _front(head, measure)
     gap = float(rows.test_gap.mean())
     corner = _corner(front, measure, gap)

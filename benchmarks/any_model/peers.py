@@ -96,21 +96,23 @@ def _oxonfair(setting: Setting, inferred: bool) -> Iterator[Outcome]:
     from oxonfair.utils import group_metrics
 
     split, trees = _coded(setting.split)
-    fitted, held_out = _held_out(split.train, setting.seed)
+    fitted, kept = rows_kept_apart(split.train, setting.seed)
     metric = getattr(group_metrics, _OXONFAIR[setting.notion])
     seconds = Seconds()
     with seconds.count(), quiet():
         base = trees.fit(fitted.X, fitted.y)
         guess: Any = Trees(trees.categories).fit(fitted.X, fitted.groups) if inferred else False
-        model = FairPredictor(base, _rows(held_out), inferred_groups=guess, threshold=_unsure_below(guess, held_out))
+        model = FairPredictor(base, oxonfair_rows(kept), inferred_groups=guess, threshold=_unsure_below(guess, kept))
         model.fit(group_metrics.accuracy, metric, max(setting.kappas))
     for kappa in setting.kappas:
         with seconds.count(), quiet():
             # the front has been computed: only another point of it is chosen
             model.fit(group_metrics.accuracy, metric, kappa, recompute=False)
-        test, train = (Response(np.asarray(model.predict(_rows(part)), dtype=float)) for part in (split.test, held_out))
-        promised = setting.entry.measure(held_out, train).gap
-        whole = Response(np.asarray(model.predict(_rows(split.train)), dtype=float))
+        test, train = (
+            Response(np.asarray(model.predict(oxonfair_rows(part)), dtype=float)) for part in (split.test, kept)
+        )
+        promised = setting.entry.measure(kept, train).gap
+        whole = Response(np.asarray(model.predict(oxonfair_rows(split.train)), dtype=float))
         yield Outcome(kappa, test, whole, seconds.total, promised=promised)
 
 
@@ -123,14 +125,16 @@ def _unsure_below(guess: Any, rows: Part) -> float:
     return 0.0 if sure else 2 / 3
 
 
-def _held_out(train: Part, seed: int) -> tuple[Part, Part]:
+def rows_kept_apart(train: Part, seed: int) -> tuple[Part, Part]:
+    """Split the training rows by group and label: the larger part, and rows to choose thresholds on."""
     cells = np.char.add(train.groups.astype(str), train.y.astype(str))
     places = np.arange(train.y.size)
     first, second = train_test_split(places, test_size=VALIDATION_SHARE, stratify=cells, random_state=seed)
     return tuple(Part(train.X[rows], train.y[rows], train.groups[rows]) for rows in (first, second))  # type: ignore
 
 
-def _rows(part: Part) -> dict[str, Any]:
+def oxonfair_rows(part: Part) -> dict[str, Any]:
+    """Return rows in the form that OxonFair takes."""
     return {"data": part.X, "target": part.y, "groups": part.groups}
 
 

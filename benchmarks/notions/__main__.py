@@ -1,0 +1,83 @@
+"""``python -m benchmarks.notions``: every notion of rates against Fairlearn and OxonFair, by data set.
+
+Does what is missing in ``benchmarks/results/notions_raw.csv``, and begins with the copy in the documentation where
+there is none: stop it whenever you like. ``--data``, ``--notions``, ``--methods`` and ``--seeds`` choose a part; a name
+such as "adult_whole" takes all training rows. Methods of packages that are not installed are left out. ``--plots``
+draws what there is, and ``--docs`` also puts the figure and the tables where the documentation takes them from.
+``--quick`` takes one small generated data set, to see that everything works; its numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
+from benchmarks._runner import read, run_all
+from benchmarks.any_model.data import QUICK
+from benchmarks.notions.catalogue import ENTRIES, WHOLE
+from benchmarks.notions.figures import draw_all
+from benchmarks.notions.setting import STRATA
+from benchmarks.notions.tables import write_tables
+from benchmarks.notions.tasks import COLUMNS, METHODS, PEERS, all_tasks, run_task
+
+#: Splits of a whole run.
+N_SPLITS = 5
+DATA = [name for name in STRATA if name not in QUICK]
+#: Parts of a quick run: all methods but those that are there for their seconds.
+QUICK_NOTIONS = ("demographic_parity", "demographic_parity_ratio")
+QUICK_METHODS = tuple(name for name in METHODS | PEERS if name not in ("linear_errors", "linear_estimate"))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    methods = list(METHODS | PEERS)
+    data = [*STRATA, *(name + WHOLE for name in DATA)]
+    parser.add_argument("--data", type=names_of(data), default=DATA, help=", ".join(data))
+    parser.add_argument("--notions", type=names_of(ENTRIES), default=list(ENTRIES), help=", ".join(ENTRIES))
+    parser.add_argument("--methods", type=names_of(methods), default=methods, help=", ".join(methods))
+    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-4")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    if arguments.docs and arguments.quick:
+        parser.error("the documentation shows no quick runs")
+    first, _, last = arguments.seeds.partition("-")
+    arguments.seeds = range(int(first), int(last or first) + 1)
+    if arguments.quick:
+        arguments.data, arguments.seeds, arguments.notions = QUICK, range(1), QUICK_NOTIONS
+        arguments.methods = [name for name in arguments.methods if name in QUICK_METHODS]
+    return arguments
+
+
+def main() -> None:
+    arguments = _arguments()
+    stem = "notions_quick" if arguments.quick else "notions"
+    path = begun(f"{stem}_raw.csv")
+    if not arguments.plots:
+        for name in arguments.methods:
+            if name in PEERS and PEERS[name].missing:
+                print(f"{name} is left out: {PEERS[name].missing}")
+        methods = [name for name in arguments.methods if name not in PEERS or not PEERS[name].missing]
+        tasks = all_tasks(arguments.data, arguments.notions, methods, arguments.seeds)
+        run_all(tasks, run_task, path, COLUMNS, arguments.jobs)
+    figures = _show(path, stem)
+    if arguments.docs:
+        publish(figures, stem)
+
+
+def _show(path: Path, stem: str) -> list[Path]:
+    """Write tables and the figure; returns the figure."""
+    results = read(path, COLUMNS)
+    if results.empty:
+        return []
+    tables = write_tables(results)
+    for name, table in tables.items():
+        save(significant(table), f"{stem}_{name}", show=name == "summary")
+    return draw_all(tables, RESULTS, stem)
+
+
+if __name__ == "__main__":
+    main()
