@@ -74,5 +74,5 @@ class Setting:
         return _rows_of(self.data, self.seed)[1]
 
     def bounded_by(self, bound: float) -> Setting:
-        """The same with another bound."""
+        """Return the setting with another bound."""
         return replace(self, bound=bound)
