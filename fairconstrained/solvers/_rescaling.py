@@ -40,6 +40,8 @@ _ROUNDING = 1e-12
 #: Multiples of the scores between nothing and the free optimum from which the search begins where no cut decides.
 _SHARES = (0.0, 0.02, 0.1, 0.3, 0.6, 1.0)
 _HALVINGS = 30
+#: Least multiple on the ray of a cut, as a share of the free optimum's.
+_LEAST_SHARE = 1e-3
 
 
 def best_rescaled(problem: Problem, candidates: Sequence[Any]) -> Any:
@@ -275,7 +277,8 @@ class _Plane:
             return value, np.array([slopes[0] - cut * slopes[1]])
 
         start = np.array([max(free[0], 1e-3)])
-        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)], options=_PRECISELY)
+        bounds = [(_LEAST_SHARE * start[0], None)]  # scores of zero are on neither side of the cut
+        best = minimize(along, start, jac=True, method="L-BFGS-B", bounds=bounds, options=_PRECISELY)
         return np.array([best.x[0], threshold - best.x[0] * cut])
 
     def _by_search(self, free: np.ndarray) -> Iterator[np.ndarray]:

@@ -165,9 +165,12 @@ class Span(Solver):
         if measured.excess > 0 or watch.chosen is not None:
             status = Status.INFEASIBLE if measured.excess > 0 else Status.MAX_ITER
         start = cast(Start, best.start)
+        # a shift of the unconstrained scores may be within bounds that no iterate keeps
+        candidates = (*best.candidates, free) if status.is_infeasible else best.candidates
         return replace(
             best,
             model_state=state,
+            candidates=candidates,
             status=status,
             n_iter=watch.n_iter,
             n_evaluations=n_evaluations + 1,
