@@ -96,18 +96,12 @@ def objective_of(estimator: Any) -> Objective:
 
 def _class_weights(class_weight: Mapping[Hashable, float] | str | None, classes: np.ndarray) -> ClassWeights:
     """The weights of the classes of a fit; raises ValueError for those of other classes, or negative ones."""
-    if class_weight is None:
-        return ClassWeights()
-    if classes.size > 2:
-        raise ValueError(
-            f"class_weight is for two classes, and y has {classes.size}; give weights of the rows as sample_weight."
-        )
     if isinstance(class_weight, str):
-        return ClassWeights(balanced=True)
-    negative, positive = compute_class_weight(class_weight, classes=classes, y=classes).tolist()
-    if not (min(negative, positive) > 0 and np.isfinite([negative, positive]).all()):
-        raise ValueError(f"class_weight must be positive and finite for both classes, got {class_weight!r}.")
-    return ClassWeights(negative, positive)
+        return ClassWeights((1.0,) * classes.size, balanced=True)
+    factors = compute_class_weight(class_weight, classes=classes, y=classes)
+    if not (factors.min() > 0 and np.isfinite(factors).all()):
+        raise ValueError(f"class_weight must be positive and finite for all classes, got {class_weight!r}.")
+    return ClassWeights(tuple(factors.tolist()))
 
 
 @with_parameters

@@ -17,14 +17,11 @@ from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators.linear import FairClassifierMixin, LinearScores
 from fairconstrained.models import ClassModel, ParametricModel
 from fairconstrained.models.base import OutputModel
-from fairconstrained.objectives import Logistic, MultinomialLogistic, Objective
+from fairconstrained.objectives import Objective
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import SolverResult
 
 __all__ = ["TakesClasses"]
-
-#: Objectives for more than two classes, by that for two.
-_FOR_CLASSES: dict[Objective, Objective] = {Logistic(): MultinomialLogistic()}
 
 
 class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
@@ -84,12 +81,13 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
         """The objective for as many classes as there are; raises ValueError where it is for two only."""
         if not self._has_several_classes:
             return objective
-        if objective not in _FOR_CLASSES:
+        several = objective.of_several_classes()
+        if several is None:
             raise ValueError(
                 f"{type(objective).__name__} is an objective for two classes, and y has {self.classes_.size}; with "
                 "more than two, objective must be 'logistic' (or loss 'log_loss')."
             )
-        return _FOR_CLASSES[objective]
+        return several
 
     @override
     def _n_heads(self, data: FairData) -> int:

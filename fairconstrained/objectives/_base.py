@@ -41,6 +41,10 @@ class Objective(ABC):
         """
         return (self,)
 
+    def of_several_classes(self) -> Objective | None:
+        """The objective for more than two classes, with a score for each; None where there is none."""
+        return None
+
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """Probability of the positive class that a score stands for; ndarray of shape (n_samples,).
 

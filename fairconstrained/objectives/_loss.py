@@ -79,6 +79,10 @@ class Loss(Objective):
     def weighing_classes(self, classes: ClassWeights) -> Loss:
         return self if classes.is_even else ClassLoss(self, classes)
 
+    @override
+    def of_several_classes(self) -> Loss | None:
+        return None
+
 
 @dataclass(frozen=True)
 class BoundLoss(BoundObjective, RowLosses, DifferenceOfConvex, SingleRows, Stochastic):
@@ -203,7 +207,7 @@ class ClassLoss(ReweightedLoss):
     loss : Loss
         The l above.
     classes : ClassWeights
-        The factors :math:`a_y` of the two classes.
+        The factors :math:`a_y` of the classes.
     """
 
     classes: ClassWeights
@@ -220,3 +224,8 @@ class ClassLoss(ReweightedLoss):
     @override
     def weighing_classes(self, classes: ClassWeights) -> ClassLoss:
         return replace(self, classes=self.classes * classes)
+
+    @override
+    def of_several_classes(self) -> Loss | None:
+        loss = self.loss.of_several_classes()
+        return None if loss is None else replace(self, loss=loss)

@@ -1,4 +1,4 @@
-"""Weights of the two classes in an objective."""
+"""Weights of the classes in an objective."""
 
 from __future__ import annotations
 
@@ -18,38 +18,40 @@ class ClassWeights:
 
     Parameters
     ----------
-    negative, positive : float, default=1.0
-        Factors, not negative. Only their ratio matters: the weights of all rows still sum to one.
+    factors : tuple of float, default=(1.0, 1.0)
+        Factors by class, not negative; of two classes that of the negatives first. Only their ratios matter: the
+        weights of all rows still sum to one.
     balanced : bool, default=False
-        Whether both classes weigh alike in total before the factors.
+        Whether all classes weigh alike in total before the factors.
     """
 
-    negative: float = 1.0
-    positive: float = 1.0
+    factors: tuple[float, ...] = (1.0, 1.0)
     balanced: bool = False
 
     @property
     def is_even(self) -> bool:
         """Whether every row counts as it is."""
-        return self.negative == self.positive and not self.balanced
+        return len(set(self.factors)) == 1 and not self.balanced
 
     def on(self, data: FairData) -> ClassWeights:
         """The factors that some rows have, which other rows may then have too, such as those of a mini-batch."""
-        positive = float(data.weights[data.y > 0].sum())
-        negative = float(data.weights[data.y < 0].sum())
-        factors = [self.negative, self.positive]
-        if self.balanced and negative and positive:
-            factors = [self.negative / negative, self.positive / positive]
-        mean = factors[0] * negative + factors[1] * positive
-        return ClassWeights(factors[0] / mean, factors[1] / mean)
+        masses = torch.bincount(self._classes(data), data.weights, minlength=len(self.factors))
+        factors = torch.tensor(self.factors, dtype=torch.float64)
+        if self.balanced and masses.all():
+            factors = factors / masses
+        return ClassWeights(tuple((factors / (factors @ masses)).tolist()))
 
     def of_rows(self, data: FairData) -> Tensor:
         """The weights of rows times the factors, as they are; Tensor of shape (n_samples,)."""
         if self.is_even:
             return data.weights
-        return data.weights * torch.where(data.y > 0, self.positive, self.negative)
+        return data.weights * torch.tensor(self.factors, dtype=torch.float64)[self._classes(data)]
 
     def __mul__(self, other: ClassWeights) -> ClassWeights:
         """Both factors at once."""
-        balanced = self.balanced or other.balanced
-        return ClassWeights(self.negative * other.negative, self.positive * other.positive, balanced)
+        factors = tuple(own * more for own, more in zip(self.factors, other.factors, strict=True))
+        return ClassWeights(factors, self.balanced or other.balanced)
+
+    def _classes(self, data: FairData) -> Tensor:
+        """Number of the class of every row; targets of two classes are -1 and 1."""
+        return (data.y > 0).long() if len(self.factors) == 2 else data.y.long()

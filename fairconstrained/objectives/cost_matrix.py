@@ -47,7 +47,7 @@ class CostMatrix(Objective):
 
     >>> from fairconstrained.objectives import CostMatrix
     >>> CostMatrix([[0, 1], [5, 0]]).classes
-    ClassWeights(negative=1.0, positive=5.0, balanced=False)
+    ClassWeights(factors=(1.0, 5.0), balanced=False)
     """
 
     costs: Sequence[Sequence[float]]
@@ -60,7 +60,7 @@ class CostMatrix(Objective):
                 "costs must be two rows, one for each true class, of two finite numbers, one for each decision, such "
                 f"as [[0, 1], [5, 0]]; got {self.costs!r}."
             )
-        if min(self.classes.negative, self.classes.positive) <= 0:
+        if min(self.classes.factors) <= 0:
             raise ValueError(
                 "costs must be higher for a wrong decision than for the right one, so that the first row rises and the "
                 f"second one falls; got {self.costs!r}."
@@ -70,7 +70,7 @@ class CostMatrix(Objective):
     def classes(self) -> ClassWeights:
         """Costs of an error in each class."""
         (right, wrong), (missed, hit) = self._table.tolist()
-        return ClassWeights(wrong - right, missed - hit)
+        return ClassWeights((wrong - right, missed - hit))
 
     @property
     def _table(self) -> np.ndarray:

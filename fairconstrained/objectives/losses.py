@@ -14,6 +14,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.objectives._loss import Loss
+from fairconstrained.objectives.multinomial import MultinomialLogistic
 
 __all__ = [
     "ROW_LOSS_OBJECTIVES",
@@ -70,6 +71,10 @@ class Logistic(Loss):
         """``1 / (1 + exp(-s))``."""
         return expit(scores)
 
+    @override
+    def of_several_classes(self) -> Loss | None:
+        return MultinomialLogistic()
+
 
 @dataclass(frozen=True)
 class TruncatedLogistic(Logistic):
@@ -105,6 +110,10 @@ class TruncatedLogistic(Logistic):
     def path(self) -> tuple[Loss, ...]:
         """The convex logistic loss, then this one."""
         return (Logistic(), self)
+
+    @override
+    def of_several_classes(self) -> Loss | None:
+        return None
 
 
 @dataclass(frozen=True)

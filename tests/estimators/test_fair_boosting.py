@@ -78,6 +78,8 @@ def test_trees_keep_every_bound(rows, free, name):
     kappa = 0.4 * (value_of(free) - (name == "parity_pair"))
     if name == "majority_share":  # no less than the share that equal scores would give
         kappa = (value_of(free) + np.mean(groups != 1)) / 2
+    if name == "ceiling":  # errors are no gap, that all of it could be removed
+        kappa = 0.9 * value_of(free)
     model = fitted(rows, constraint=[("bound", make(kappa))], n_estimators=150)
     value = value_of(model)
     assert model.constraint_values_ == {"bound": pytest.approx(value, abs=1e-9)}

@@ -42,7 +42,7 @@ def by_sklearn(metric, data, scores):
     return metric(data.y.numpy(), np.where(scores.numpy() > 0, 1.0, -1.0), sample_weight=data.weights.numpy())
 
 
-@pytest.mark.parametrize("classes", [ClassWeights(1.0, 3.0), ClassWeights(balanced=True)])
+@pytest.mark.parametrize("classes", [ClassWeights((1.0, 3.0)), ClassWeights(balanced=True)])
 def test_a_class_loss_is_the_mean_of_reweighted_rows(rows, classes):
     data, scores = rows
     y, weights = data.y.numpy(), data.weights.numpy()
@@ -66,10 +66,10 @@ def test_mini_batches_have_the_factors_of_all_rows(rows):
 
 
 def test_factors_multiply_and_even_ones_change_nothing():
-    twice = Logistic().weighing_classes(ClassWeights(1.0, 2.0)).weighing_classes(ClassWeights(3.0, 5.0))
-    assert twice == ClassLoss(Logistic(), ClassWeights(3.0, 10.0))
-    assert Logistic().weighing_classes(ClassWeights(2.0, 2.0)) == Logistic()
-    assert TruncatedLogistic().weighing_classes(ClassWeights(1.0, 2.0)).path()[0].loss == Logistic()
+    twice = Logistic().weighing_classes(ClassWeights((1.0, 2.0))).weighing_classes(ClassWeights((3.0, 5.0)))
+    assert twice == ClassLoss(Logistic(), ClassWeights((3.0, 10.0)))
+    assert Logistic().weighing_classes(ClassWeights((2.0, 2.0))) == Logistic()
+    assert TruncatedLogistic().weighing_classes(ClassWeights((1.0, 2.0))).path()[0].loss == Logistic()
 
 
 def test_costs_are_those_of_the_decisions(rows):
@@ -103,7 +103,7 @@ def test_sharp_counts_give_the_metrics_of_scikit_learn(rows):
     assert value(utility, data, scores) == pytest.approx(-geometric_mean(tn, fp, fn, tp))
 
 
-@pytest.mark.parametrize("objective", [F1(), DecisionUtility(geometric_mean), F1(classes=ClassWeights(1.0, 3.0))])
+@pytest.mark.parametrize("objective", [F1(), DecisionUtility(geometric_mean), F1(classes=ClassWeights((1.0, 3.0)))])
 def test_slopes_of_smooth_counts(rows, objective):
     data, scores = rows
     bound, at = objective.bind(data), scores.clone().requires_grad_()
@@ -122,7 +122,7 @@ def test_slopes_of_smooth_counts(rows, objective):
         CostMatrix([[0, 1], [5, 0]], SHARP),
         ZeroOne(SHARP).weighing_classes(ClassWeights(balanced=True)),
         F1(width=SHARP),
-        DecisionUtility(geometric_mean, width=SHARP).weighing_classes(ClassWeights(1.0, 2.0)),
+        DecisionUtility(geometric_mean, width=SHARP).weighing_classes(ClassWeights((1.0, 2.0))),
     ],
 )
 def test_decisions_lose_as_much_as_the_objective_with_sharp_counts(rows, objective):
@@ -174,7 +174,7 @@ def test_the_size_of_f1_and_of_errors_is_one():
 
 def test_class_weights_move_the_shift_of_a_pairwise_objective(rows):
     data, scores = rows
-    weighted = PairwiseAUC().weighing_classes(ClassWeights(1.0, 3.0)).bind(data)
+    weighted = PairwiseAUC().weighing_classes(ClassWeights((1.0, 3.0))).bind(data)
     assert weighted.values(scores, NOTHING) == PairwiseAUC().bind(data).values(scores, NOTHING)
     ratio = weighted.gains / PairwiseAUC().bind(data).gains
     assert (ratio[data.y > 0] / ratio[data.y < 0].mean()).numpy() == pytest.approx(3.0)
@@ -189,4 +189,4 @@ def test_a_penalty_keeps_the_decisions_of_its_objective(rows):
 
 def test_objectives_without_classes_say_so():
     with pytest.raises(ValueError, match="CorrelationPenalty takes no class_weight"):
-        CorrelationPenalty(PositiveRate()).weighing_classes(ClassWeights(1.0, 2.0))
+        CorrelationPenalty(PositiveRate()).weighing_classes(ClassWeights((1.0, 2.0)))
