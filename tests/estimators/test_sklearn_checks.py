@@ -51,6 +51,9 @@ FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_le
     ]
 )
 def test_estimator_check(estimator, check):
+    if isinstance(estimator, BaseFairBoosting) and check.func.__name__ == "check_class_weight_classifiers":
+        # LightGBM counts the rows of a leaf by their curvature, and fails where it has no least curvature.
+        estimator.set_params(n_estimators=40, lgbm_params={**FEW_ROWS, "min_sum_hessian_in_leaf": 1e-6})
     if isinstance(estimator, BaseFairBoosting) and check.func.__name__.startswith("check_sample_weight_equivalence"):
         pytest.skip("LightGBM cuts features into bins of rows, whatever their weights are")
     check(estimator)
