@@ -19,6 +19,8 @@ __all__ = ["BoundDecisionRates", "BoundPredictiveValues"]
 
 #: Scores of a negative and of a positive decision.
 _NEGATIVE, _POSITIVE = -1.0, 1.0
+#: Rules whose bounds are on one side, so that decisions a little beyond meet them whatever one row counts.
+_MET_EXACTLY = ("ratio", "floor", "ceiling")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -62,8 +64,6 @@ class BoundDecisionRates(BoundMeanGaps):
     @override
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """Implement `BoundConstraint.offsets`: one offset for all groups."""
-        if self.notion.sees_cells_only and not shared:
-            return np.zeros(self.data.n_groups)
         allowed = shared_offset(scores, gains, lambda at: self._is_kept(scores, at), threshold)
         return np.full(self.data.n_groups, allowed)
 
@@ -104,10 +104,6 @@ class BoundDecisionRates(BoundMeanGaps):
         added[numbers, blocks.codes[order]] = (positive - negative)[order]
         of_blocks = np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(blocks.codes, n_blocks, negative)
         return of_groups, of_blocks
-
-
-#: Rules whose bounds are on one side, so that decisions a little beyond meet them whatever one row counts.
-_MET_EXACTLY = ("ratio", "floor", "ceiling")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
