@@ -1,9 +1,12 @@
 """Bounds on rates of groups by name and as `GroupRates`: ratios, false positive rates, predictive values, floors."""
 
+import numpy as np
+
 from fairconstrained import RateParityClassifier
 from fairconstrained.constraints import GroupRates
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import (
+    conditional_parity_gap,
     demographic_parity_ratio_gap,
     find_metric,
     group_rates,
@@ -50,6 +53,21 @@ for name, fitted in (("no bound", free), ("kappa=0.05", model)):
 # end of predictive parity
 assert model.constraint_values_["predictive_parity"] <= 0.05 + model.granularity_["predictive_parity"]
 assert gap < 0.06 < predictive_parity_gap(y_new, free.predict(X_new), sensitive_features=group_new)
+
+# within strata
+rng = np.random.default_rng(0)
+department = rng.choice(["research", "sales"], 12_000)
+X_in = np.column_stack([np.vstack([X, X_new]), department == "sales"])
+department, department_new = department[:4000], department[4000:]
+model = RateParityClassifier(kappa=0.05, constraint="conditional_parity")
+model.fit(X_in[:4000], y, sensitive_features=group, strata=department)
+gap, table = conditional_parity_gap(
+    y_new, model.predict(X_in[4000:]), sensitive_features=group_new, strata=department_new, return_groups=True
+)
+print(f"largest gap of a department on new rows {gap:.3f}")
+print(table.iloc[:, 2:4].round(3))
+# end of within strata
+assert model.constraint_values_["conditional_parity"] <= 0.05 + model.granularity_["conditional_parity"]
 
 # a floor
 floor = GroupRates("true_positive", rule="floor", kappa=0.8)
