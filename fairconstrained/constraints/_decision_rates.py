@@ -63,7 +63,9 @@ class BoundDecisionRates(BoundMeanGaps):
 
     @override
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
-        """Implement `BoundConstraint.offsets`: one offset for all groups."""
+        """Implement `BoundConstraint.offsets`: one offset for all groups, where they move alike."""
+        if not shared:  # intercepts of their own are better than one shift, which may be far
+            return np.zeros(self.data.n_groups)
         allowed = shared_offset(scores, gains, lambda at: self._is_kept(scores, at), threshold)
         return np.full(self.data.n_groups, allowed)
 
