@@ -167,5 +167,5 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = True
+        tags.classifier_tags.multi_class = getattr(self, "objective", "logistic") == "logistic"
         return tags

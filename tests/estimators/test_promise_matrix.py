@@ -51,8 +51,6 @@ SHARE = {"minority": 1, "rate": "indicator"}
 PAIR = {"rate": "indicator"}
 
 
-RATIO = {"rate": "true_positive", "rule": "ratio"}
-PRECISION = {"rate": "positive_predictive_value"}
 CEILING = {"rate": "error", "rule": "ceiling"}
 
 
@@ -71,8 +69,6 @@ CONSTRAINTS = {
     "loss_parity": (LossParity, loss_parity_gap, {}),
     "rate_gap": (RateGap, rate_gap, {}),
     "rate_gap of sigmoids": (lambda kappa: RateGap(kappa, **ODDS), rate_gap, ODDS),
-    "ratio": (lambda kappa: GroupRates(kappa=kappa, **RATIO), group_rates, RATIO),
-    "precision": (lambda kappa: GroupRates(kappa=kappa, **PRECISION), group_rates, PRECISION),
     "ceiling": (lambda kappa: GroupRates(kappa=kappa, **CEILING), group_rates, CEILING),
     "majority_share": (lambda kappa: MinorityShare(1 - kappa, **SHARE), majority_share, SHARE),
     "parity_pair": (lambda kappa: ParityPair(1 + kappa, **PAIR), parity_pair, PAIR),

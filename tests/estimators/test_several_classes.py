@@ -286,7 +286,7 @@ FAST = {"adam", "alm", "augmented_lagrangian", "cross_fitted", "exact_penalty", 
     "solver",
     [
         pytest.param(name, marks=() if name in FAST else pytest.mark.slow)
-        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES)
+        for name in sorted(set(SOLVERS) - OF_TWO_CLASSES - {"group_weights", "interior_point"})  # of mean losses alone
     ],
 )
 def test_solvers_of_several_classes(sample, solver):
