@@ -84,6 +84,7 @@ class TakesClasses(FairClassifierMixin, TakesConstraint, LinearScores):
         several = objective.of_several_classes()
         if several is None:
             raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass. "
                 f"{type(objective).__name__} is an objective for two classes, and y has {self.classes_.size}; with "
                 "more than two, objective must be 'logistic' (or loss 'log_loss')."
             )
