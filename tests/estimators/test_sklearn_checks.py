@@ -66,7 +66,7 @@ def test_estimator_check(estimator, check):
     [
         PartialParityClassifier(kappa=None, objective="zero_one"),
         PartialParityClassifier(constraint="group_auc", objective="auc", alpha=0.1),
-        PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.2),
+        PartialParityClassifier(kappa=None, hidden_layer_sizes=(4,), activation="tanh", alpha=0.05),
         AUCFairClassifier(surrogate="quadratic", objective="auc"),  # has a partial_fit
     ]
 )
