@@ -146,6 +146,29 @@ class Strata(NamedTuple):
             raise ValueError(str(error).replace("sensitive_features", "strata")) from error
         return cls(encoder.codes, encoder.labels)
 
+    @classmethod
+    def of_rows(cls, strata: Any, n_samples: int, others: str) -> Self | None:
+        """Encode the strata of rows, if there are any.
+
+        Parameters
+        ----------
+        strata : array-like of shape (n_samples,) or (n_samples, n_columns), or None
+        n_samples : int
+        others : str
+            Beginning of what the error says about ``n_samples``, such as "y has".
+
+        Raises
+        ------
+        ValueError
+            If the strata have another number of rows.
+        """
+        if strata is None:
+            return None
+        found = cls.of(strata)
+        if found.codes.size != n_samples:
+            raise ValueError(f"strata has {found.codes.size} rows, {others} {n_samples}.")
+        return found
+
     def at(self, rows: Any) -> Self:
         """Return the strata of some rows, a slice or their numbers."""
         return self._replace(codes=self.codes[rows])

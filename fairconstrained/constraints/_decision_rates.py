@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self, cast
@@ -21,6 +22,9 @@ __all__ = ["BoundDecisionRates", "BoundPredictiveValues"]
 _NEGATIVE, _POSITIVE = -1.0, 1.0
 #: Rules whose bounds are on one side, so that decisions a little beyond meet them whatever one row counts.
 _MET_EXACTLY = ("ratio", "floor", "ceiling")
+#: Function of the scores and of the targets of rows; and sums of its values in cells and in blocks.
+_RateFunction = Callable[[np.ndarray, np.ndarray], np.ndarray]
+_Sums = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -57,7 +61,7 @@ class BoundDecisionRates(BoundMeanGaps):
 
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
-        hits, all_hits = self._sums_at(self._at_decisions(self.function.exact), scores, cuts)
+        ((hits, all_hits),) = self._sums_at(scores, cuts, self.function.exact)
         mass, whole = self._sizes
         return self.notion.values(hits / mass, all_hits / whole)
 
@@ -77,35 +81,37 @@ class BoundDecisionRates(BoundMeanGaps):
     @property
     def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         """Weights of the cells and of the blocks; of shapes (n_blocks, n_groups) and (n_blocks,)."""
-        blocks = self.groups.blocks(self.data, self.notion)
-        return self._mass.reshape(self._shape[0], -1), cell_sums(blocks.codes, blocks.n_blocks, self._weights)
+        codes, n_blocks = self._blocks
+        return self._mass.reshape(n_blocks, -1), cell_sums(codes, n_blocks, self._weights)
 
-    def _at_decisions(self, function: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _at_decisions(self, function: _RateFunction) -> tuple[np.ndarray, np.ndarray]:
         """Weighted values of the rows for a negative and for a positive decision."""
         y, w = self.data.y.numpy(), self._weights
         return w * function(np.full(y.size, _NEGATIVE), y), w * function(np.full(y.size, _POSITIVE), y)
 
-    def _sums_at(self, values: Any, scores: np.ndarray, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of the values of rows in every cell and block, those of the decision that a cut makes of them.
+    def _sums_at(self, scores: np.ndarray, cuts: np.ndarray, *functions: _RateFunction) -> list[_Sums]:
+        """Sums of functions of the rows in every cell and block, by the decisions that each cut makes.
 
-        Of shapes (n_cuts, n_blocks, n_groups) and (n_cuts, n_blocks).
+        For each function two arrays, of shapes (n_cuts, n_blocks, n_groups) and (n_cuts, n_blocks).
         """
         n_blocks, n_parts = self._shape
-        negative, positive = values
         order = np.argsort(-scores, kind="stable")
         n_above = np.searchsorted(-scores[order], -cuts)
-        numbers, n_cells = np.arange(1, scores.size + 1), n_blocks * n_parts
-        added = np.zeros((scores.size + 1, n_cells + 1))
-        added[numbers, self._cells[order]] = (positive - negative)[order]
-        by_cell = np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(self._cells, n_cells, negative)
-        of_groups = by_cell.reshape(-1, *self._shape)
-        if self.groups.unions is not None:
-            of_groups = np.array([by_group(sums, self.groups.unions) for sums in of_groups])
-        blocks = self.groups.blocks(self.data, self.notion)
-        added = np.zeros((scores.size + 1, n_blocks + 1))
-        added[numbers, blocks.codes[order]] = (positive - negative)[order]
-        of_blocks = np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(blocks.codes, n_blocks, negative)
-        return of_groups, of_blocks
+        numbers = np.arange(1, scores.size + 1)
+
+        def sums(codes: np.ndarray, n_codes: int, negative: np.ndarray, positive: np.ndarray) -> np.ndarray:
+            added = np.zeros((scores.size + 1, n_codes + 1))
+            added[numbers, codes[order]] = (positive - negative)[order]
+            return np.cumsum(added[:, :-1], axis=0)[n_above] + cell_sums(codes, n_codes, negative)
+
+        found = []
+        for function in functions:
+            values = self._at_decisions(function)
+            of_groups = sums(self._cells, n_blocks * n_parts, *values).reshape(-1, n_blocks, n_parts)
+            if self.groups.unions is not None:
+                of_groups = np.array([by_group(of_parts, self.groups.unions) for of_parts in of_groups])
+            found.append((of_groups, sums(self._blocks.codes, n_blocks, *values)))
+        return found
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -161,8 +167,8 @@ class BoundPredictiveValues(BoundDecisionRates):
     @override
     def values_at_cuts(self, scores: np.ndarray, cuts: np.ndarray) -> np.ndarray | None:
         given = ROW_FUNCTIONS[cast(str, self.rate.given)]
-        (mass, whole) = self._sums_at(self._at_decisions(given), scores, cuts)
-        (hits, all_hits) = self._sums_at(self._at_decisions(lambda s, y: given(s, y) * self._is_hit), scores, cuts)
+        sums = self._sums_at(scores, cuts, given, lambda s, y: given(s, y) * self._is_hit)
+        (mass, whole), (hits, all_hits) = sums
         with np.errstate(invalid="ignore"):
             return self.notion.values(hits / mass, all_hits / whole)
 
@@ -183,8 +189,8 @@ class BoundPredictiveValues(BoundDecisionRates):
 
     @override
     def _exact_overall(self, values: np.ndarray) -> np.ndarray:
-        blocks = self.groups.blocks(self.data, self.notion)
-        return mean_by_cell(self._is_hit, blocks.codes, self._weights * values, (1, blocks.n_blocks))[0]
+        codes, n_blocks = self._blocks
+        return mean_by_cell(self._is_hit, codes, self._weights * values, (1, n_blocks))[0]
 
     @override
     def _linear_means(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,7 +16,7 @@ from fairconstrained.constraints._row_functions import TOLERANCE, BoundRowFuncti
 from fairconstrained.constraints.compared_groups import ComparedGroups, GroupLimits
 from fairconstrained.data import FairData
 from fairconstrained.groups import cell_sums
-from fairconstrained.metrics.cell_means import Notion, mean_by_cell
+from fairconstrained.metrics.cell_means import Blocks, Notion, mean_by_cell
 
 __all__ = ["BoundMeanGaps"]
 
@@ -26,7 +26,7 @@ _OF_GROUPS = ("_cells", "_mass", "_absent", "_weights")
 #: models that accept hardly anybody where few are accepted anyway, smaller ones to bounds that are missed.
 _SHARE_OF_SQUARE, _LEAST_FACTOR = 0.35, 0.01
 #: Other fields that are kept once they are computed.
-_OF_ROWS = ("_block_shares", "_cell_sizes", "_is_hit", "_labels")
+_OF_ROWS = ("_blocks", "_block_shares", "_cell_sizes", "_is_hit", "_labels")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,6 +296,10 @@ class BoundMeanGaps(BoundRowFunction):
         return self.data.weights.numpy()
 
     @cached_property
+    def _blocks(self) -> Blocks:
+        return self.groups.blocks(self.data, self.notion)
+
+    @cached_property
     def _cells(self) -> np.ndarray:
         return self.groups.cells(self.data, self.notion)
 
@@ -309,7 +313,7 @@ class BoundMeanGaps(BoundRowFunction):
     @cached_property
     def _block_shares(self) -> np.ndarray:
         """Weights that sum to one in every block, zero elsewhere; ndarray of shape (n_blocks, n_samples)."""
-        weights = self.data.weights.numpy() * self.groups.blocks(self.data, self.notion).members
+        weights = self.data.weights.numpy() * self._blocks.members
         totals = weights.sum(axis=1, keepdims=True)
         return np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0)
 

@@ -41,12 +41,7 @@ class Stratified(NamedTuple):
 
     def encoded(self, n_samples: int) -> Strata | None:
         """Encode the strata, if there are any; raises ValueError for another number of rows."""
-        if self.strata is None:
-            return None
-        strata = Strata.of(self.strata)
-        if strata.codes.size != n_samples:
-            raise ValueError(f"strata has {strata.codes.size} rows, y has {n_samples}.")
-        return strata
+        return Strata.of_rows(self.strata, n_samples, "y has")
 
 
 class SmallGroups(NamedTuple):

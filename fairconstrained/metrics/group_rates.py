@@ -132,10 +132,7 @@ def rate_named(name: str, among: str = "all") -> Rate:
 
 def checked_strata(strata: Any, n_samples: int) -> Strata | None:
     """Encode the strata of the rows, if there are any; raises ValueError for another number of rows."""
-    found = None if strata is None else Strata.of(strata)
-    if found is not None and found.codes.size != n_samples:
-        raise ValueError(f"strata has {found.codes.size} rows, the labels or scores {n_samples}.")
-    return found
+    return Strata.of_rows(strata, n_samples, "the labels or scores")
 
 
 class ScoredRows(NamedTuple):
@@ -232,7 +229,7 @@ def rates_compared(rows: MetricRows, rate: Rate, reference: Reference, strata: A
     scores = check_scores(rows.response, rows.y_true)
     targets = np.ones(scores.size)
     if rate.asks_for_labels:
-        targets = np.where(check_true_labels(rows.y_true, rows.params.get("pos_label"))[0], 1.0, -1.0)
+        targets = np.where(check_true_labels(rows.y_true)[0], 1.0, -1.0)
     found = checked_strata(strata, scores.size)
     names = None if found is None else tuple(map(str, found.labels))
     notion = Notion(rate.targets, reference, strata=names)

@@ -14,11 +14,12 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from fairconstrained.checks.parameters import parameter, with_parameters
 from fairconstrained.estimators.linear import FairClassifierMixin
 from fairconstrained.estimators.saving import PlainState
+from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.validation import check_scores
 from fairconstrained.model_selection.response import get_response
 
@@ -62,8 +63,13 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
         """Set everything that `fit` leaves."""
 
     @abstractmethod
-    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Scores of rows as they are after the change; ndarray of shape (n_samples,)."""
+    def _changed(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Scores of rows of some groups as they are after the change; ndarray of shape (n_samples,)."""
+
+    @property
+    @abstractmethod
+    def _why_groups(self) -> str:
+        """Reason to ask for the groups, for the error where they are not given."""
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -155,6 +161,41 @@ class Postprocessor(PlainState, FairClassifierMixin, MetaEstimatorMixin, BaseEst
                 "they must agree."
             )
         return check_scores(response.values)
+
+    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
+        """Scores of new rows, changed; ndarray of shape (n_samples,)."""
+        check_is_fitted(self)
+        scores = self._raw_scores(X, sensitive_features)
+        if len(self._labels) == 1:
+            return self._changed(scores, np.zeros(scores.size, dtype=np.int64))
+        if sensitive_features is None:
+            raise ValueError(
+                f"{self._why_groups}: pass sensitive_features to predict, decision_function, predict_proba and score."
+            )
+        codes = GroupEncoder.encode(sensitive_features, self._labels)
+        check_consistent_length(scores, codes)
+        return self._changed(scores, codes)
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """Scores of the estimator, changed as `fit` chose for the row's group.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups; needed if there was more than one in `fit`.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            Above ``threshold``, or above 0 where there is no such parameter, the positive class is predicted.
+
+        Raises
+        ------
+        ValueError
+            Without the groups, or for a group that was not seen in `fit`.
+        """
+        return self._scores(X, sensitive_features)
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """Probability of each class: ``1 / (1 + exp(-s))`` of the score s.

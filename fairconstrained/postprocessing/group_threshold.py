@@ -14,7 +14,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, column_or_1d, indexable
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 from typing_extensions import override
 
 from fairconstrained.checks.parameters import parameter, with_parameters
@@ -24,7 +24,6 @@ from fairconstrained.constraints.group_rates import NAMED_RATES
 from fairconstrained.data import FairData
 from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.group_rates import RULE_NAMES, rate_named
 from fairconstrained.metrics.rules import RULES
 from fairconstrained.model_selection.cell_folds import cell_folds, cells_of
@@ -296,40 +295,12 @@ class GroupThresholdClassifier(Postprocessor):
                 stacklevel=6,
             )
 
-    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        check_is_fitted(self)
-        scores = self._raw_scores(X, sensitive_features)
-        if len(self._labels) == 1:
-            return scores - self._at[0]
-        if sensitive_features is None:
-            raise ValueError(
-                "every group has a threshold of its own: pass sensitive_features to predict, decision_function, "
-                "predict_proba and score."
-            )
-        codes = GroupEncoder.encode(sensitive_features, self._labels)
-        check_consistent_length(scores, codes)
+    def _changed(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         return scores - self._at[codes]
 
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the estimator, less the threshold of the row's group.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The groups; needed if there was more than one in `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Above zero the positive class is predicted.
-
-        Raises
-        ------
-        ValueError
-            Without the groups, or for a group that was not seen in `fit`.
-        """
-        return self._scores(X, sensitive_features)
+    @property
+    def _why_groups(self) -> str:
+        return "every group has a threshold of its own"
 
     def named_kappas(self) -> dict[str, float | None]:
         """Return ``kappa`` of everything that is bounded, by the names in ``constraint_values_``.

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.parameters import parameter, with_parameters
@@ -19,7 +19,6 @@ from fairconstrained.checks.protected import one_of_two
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.estimators.grouping import as_labels, encode_groups
 from fairconstrained.exceptions import ConvergenceWarning, FairnessWarning
-from fairconstrained.groups import GroupEncoder
 from fairconstrained.metrics.auc_sets import AUC_METRICS, auc_differences
 from fairconstrained.postprocessing._base import Postprocessor
 from fairconstrained.postprocessing._search import ROUNDING, ShiftedAUCs, best_shift
@@ -145,7 +144,7 @@ class ScoreShiftPostprocessor(Postprocessor):
         best = best_shift(aucs, self.kappa, slopes, shifts)
         self.slope_, self.shift_ = best.slope, best.shift
         # measured once more on the scores that prediction gives
-        shifted = ShiftedAUCs(self._shifted(scores, codes == code)[rows], *sides, differences)
+        shifted = ShiftedAUCs(self._changed(scores, codes)[rows], *sides, differences)
         self._report(*shifted.auc_and_gap(1.0, 0.0), aucs.granularity, best.n_evaluations)
 
     def _check_parameters(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -200,44 +199,14 @@ class ScoreShiftPostprocessor(Postprocessor):
                 stacklevel=5,
             )
 
-    def _shifted(self, scores: np.ndarray, moved: np.ndarray) -> np.ndarray:
-        return np.where(moved, self.slope_ * scores + self.shift_, scores)
-
-    def _scores(self, X: Any, sensitive_features: Any) -> np.ndarray:
-        """Scores of new rows, shifted; ndarray of shape (n_samples,)."""
-        check_is_fitted(self)
-        scores = self._raw_scores(X, sensitive_features)
+    def _changed(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         if len(self._labels) == 1:
             return scores
-        if sensitive_features is None:
-            raise ValueError(
-                f"the scores of group {self.protected_!r} are shifted: pass sensitive_features to predict, "
-                "decision_function, predict_proba and score."
-            )
-        codes = GroupEncoder.encode(sensitive_features, self._labels)
-        check_consistent_length(scores, codes)
-        return self._shifted(scores, codes == self._labels.index(self.protected_))
+        return np.where(codes == self._labels.index(self.protected_), self.slope_ * scores + self.shift_, scores)
 
-    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
-        """Scores of the estimator, shifted for the rows of the protected group.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-        sensitive_features : array-like of shape (n_samples,) or (n_samples, n_columns), optional
-            The groups; needed if there was more than one in `fit`.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,)
-            Above ``threshold`` the positive class is predicted.
-
-        Raises
-        ------
-        ValueError
-            Without the groups, or for a group that was not seen in `fit`.
-        """
-        return self._scores(X, sensitive_features)
+    @property
+    def _why_groups(self) -> str:
+        return f"the scores of group {self.protected_!r} are shifted"
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
