@@ -156,6 +156,31 @@ def names_of(known: Iterable[str]) -> Callable[[str], list[str]]:
     return read_names
 
 
+def parser_of_splits(description: str | None, n_splits: int) -> argparse.ArgumentParser:
+    """The command line of a benchmark on several splits; what else it can choose is for it to add."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    every = f"0-{n_splits - 1}"
+    parser.add_argument("--seeds", type=_first_to_last, default=every, help=f"first and last split, such as {every}")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
+    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
+    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    return parser
+
+
+def _first_to_last(text: str) -> range:
+    first, _, last = text.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+def parsed(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The arguments, by default those of the command line, of a parser with ``--docs`` and ``--quick``."""
+    found = parser.parse_args(arguments)
+    if found.docs and found.quick:
+        parser.error("the documentation shows no quick runs")
+    return found
+
+
 def begun(name: str) -> Path:
     """Path of raw results, begun with those of the documentation where there are none."""
     path, kept = RESULTS / name, DOCS / "benchmarks" / name
@@ -201,9 +226,7 @@ def run_parts(
     parser.add_argument("--quick", action="store_true", help="little data, few iterations")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
+    arguments = parsed(parser)
     stem = f"{name}_quick" if arguments.quick else name
     if not arguments.plots:
         for part in arguments.only:
@@ -221,6 +244,12 @@ def significant(frame: pd.DataFrame, digits: int = 4) -> pd.DataFrame:
     return frame.assign(
         **{name: [float(f"{value:.{digits}g}") for value in column] for name, column in numbers.items()}
     )
+
+
+def save_tables(tables: Mapping[str, pd.DataFrame], stem: str, show: str) -> None:
+    """Write the tables of a benchmark by name, and print the one to ``show``."""
+    for name, table in tables.items():
+        save(significant(table), f"{stem}_{name}", show=name == show)
 
 
 def save(frame: pd.DataFrame, name: str, show: bool = True) -> None:

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks._common import DOCS, RESULTS, save, set_threads, significant
+from benchmarks._common import DOCS, RESULTS, parsed, save, set_threads, significant
 from benchmarks.loss_parity.network import new_network
 from benchmarks.loss_parity.promises import side_by_side
 from fairconstrained.constraints import AUCGap, Constraint, DemographicParity, LossParity, RateGap
@@ -169,9 +169,7 @@ def main(arguments: list[str] | None = None) -> pd.DataFrame:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few rows and steps, one size of mini-batches")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    options = parser.parse_args(arguments)
-    if options.docs and options.quick:
-        parser.error("the documentation shows no quick runs")
+    options = parsed(parser, arguments)
     set_threads(1)
     batches, size = ((128,), (1000, 4, 1)) if options.quick else (BATCHES, (20_000, 200, 9))
     found = [measure(size[0], batch, *size[1:]) for batch in batches]

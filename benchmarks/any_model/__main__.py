@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
+from benchmarks._common import RESULTS, begun, names_of, parsed, parser_of_splits, publish, save_tables
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import CASES, QUICK
 from benchmarks.any_model.figures import draw_all
@@ -31,22 +31,13 @@ QUICK_METHODS = tuple(name for name in ALL_METHODS if name not in ("exponentiate
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_splits(__doc__, N_SPLITS)
     data = [name for name in CASES if name not in QUICK]
     parser.add_argument("--data", type=names_of(CASES), default=data, help=", ".join(CASES))
     parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
     parser.add_argument("--methods", type=names_of(ALL_METHODS), default=list(ALL_METHODS), help=", ".join(ALL_METHODS))
-    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-9")
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)), help="of methods with one fit for each bound")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
-    first, _, last = arguments.seeds.partition("-")
-    arguments.seeds = range(int(first), int(last or first) + 1)
+    arguments = parsed(parser)
     arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
     if arguments.quick:
         arguments.data, arguments.seeds, arguments.notions = QUICK, range(1), QUICK_NOTIONS
@@ -74,8 +65,7 @@ def _show(results: pd.DataFrame, stem: str) -> list[Path]:
     """Write tables and figures; returns the figures."""
     if results.empty:
         return []
-    for name, table in write_tables(results).items():
-        save(significant(table), f"{stem}_{name}", show=name == "targets")
+    save_tables(write_tables(results), stem, show="targets")
     return draw_all(results, RESULTS, stem)
 
 

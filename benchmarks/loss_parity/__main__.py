@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import RESULTS, names_of, publish, save, significant
+from benchmarks._common import RESULTS, names_of, parsed, publish, save, significant
 from benchmarks._runner import read, run_all
 from benchmarks.loss_parity.constraints import constraints
 from benchmarks.loss_parity.datasets import SPLITS, datasets
@@ -55,9 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
+    arguments = parsed(parser)
     defaults = QUICK if arguments.quick else {"seeds": N_SEEDS}
     for name, value in defaults.items():
         if getattr(arguments, name) is None:

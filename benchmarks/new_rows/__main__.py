@@ -12,7 +12,17 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
+from benchmarks._common import (
+    RESULTS,
+    begun,
+    names_of,
+    parsed,
+    parser_of_splits,
+    publish,
+    save,
+    save_tables,
+    significant,
+)
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import QUICK
 from benchmarks.any_model.notions import NOTIONS
@@ -28,23 +38,14 @@ QUICK_NOTIONS, QUICK_METHODS = ("demographic_parity",), ("before", "default", "p
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_splits(__doc__, N_SPLITS)
     parser.add_argument("--data", type=names_of([*DATA, *QUICK]), default=DATA, help=", ".join(DATA))
     parser.add_argument("--notions", type=names_of(NOTIONS), default=list(NOTIONS), help=", ".join(NOTIONS))
     parser.add_argument("--methods", type=names_of(METHODS), default=list(METHODS), help=", ".join(METHODS))
-    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-9")
     parser.add_argument("--kappas", default=",".join(map(str, KAPPAS)))
     parser.add_argument("--draws", type=int, default=populations.N_DRAWS, help="of every population and size")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
     parser.add_argument("--promise", action="store_true", help="draws from known populations")
-    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
-    first, _, last = arguments.seeds.partition("-")
-    arguments.seeds = range(int(first), int(last or first) + 1)
+    arguments = parsed(parser)
     arguments.kappas = [float(kappa) for kappa in arguments.kappas.split(",")]
     arguments.sizes = populations.SIZES
     if arguments.quick:
@@ -82,8 +83,7 @@ def _show(path: Path, stem: str) -> list[Path]:
     if results.empty:
         return []
     tables = write_tables(results)
-    for name, table in tables.items():
-        save(significant(table), f"{stem}_{name}", show=name == "kept")
+    save_tables(tables, stem, show="kept")
     return draw_all(tables["cells"], RESULTS, stem)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS, begun, names_of, publish, save, significant
+from benchmarks._common import RESULTS, begun, names_of, parsed, parser_of_splits, publish, save_tables
 from benchmarks._runner import read, run_all
 from benchmarks.any_model.data import QUICK
 from benchmarks.notions.catalogue import ENTRIES, WHOLE
@@ -30,22 +30,13 @@ QUICK_METHODS = tuple(name for name in METHODS | PEERS if name not in ("linear_e
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of_splits(__doc__, N_SPLITS)
     methods = list(METHODS | PEERS)
     data = [*STRATA, *(name + WHOLE for name in DATA)]
     parser.add_argument("--data", type=names_of(data), default=DATA, help=", ".join(data))
     parser.add_argument("--notions", type=names_of(ENTRIES), default=list(ENTRIES), help=", ".join(ENTRIES))
     parser.add_argument("--methods", type=names_of(methods), default=methods, help=", ".join(methods))
-    parser.add_argument("--seeds", default=f"0-{N_SPLITS - 1}", help="first and last split, such as 0-4")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, of one thread each")
-    parser.add_argument("--quick", action="store_true", help="one split of a small data set, under a minute")
-    parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
-    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
-    first, _, last = arguments.seeds.partition("-")
-    arguments.seeds = range(int(first), int(last or first) + 1)
+    arguments = parsed(parser)
     if arguments.quick:
         arguments.data, arguments.seeds, arguments.notions = QUICK, range(1), QUICK_NOTIONS
         arguments.methods = [name for name in arguments.methods if name in QUICK_METHODS]
@@ -74,8 +65,7 @@ def _show(path: Path, stem: str) -> list[Path]:
     if results.empty:
         return []
     tables = write_tables(results)
-    for name, table in tables.items():
-        save(significant(table), f"{stem}_{name}", show=name == "summary")
+    save_tables(tables, stem, show="summary")
     return draw_all(tables, RESULTS, stem)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks._common import RESULTS, names_of
+from benchmarks._common import RESULTS, names_of, parsed
 from benchmarks._runner import read, run_all
 from benchmarks.partial_fairness.experiments import COLUMNS, EXPERIMENTS, N_SEEDS, all_tasks, run_task
 from benchmarks.partial_fairness.figures import draw_all
@@ -30,9 +30,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="processes, of one thread each")
     parser.add_argument("--plots", action="store_true", help="run nothing, draw what there is")
     parser.add_argument("--docs", action="store_true", help="also refresh the pictures and tables of the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
+    arguments = parsed(parser)
     stem = "partial_fairness_quick" if arguments.quick else "partial_fairness"
     path = RESULTS / f"{stem}.csv"
     if not arguments.plots:

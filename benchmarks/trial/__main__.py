@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from benchmarks._common import DOCS, RESULTS, names_of, set_threads
+from benchmarks._common import DOCS, RESULTS, names_of, parsed, set_threads
 from benchmarks._runner import read, run_all
 from benchmarks.trial.judgements import COLUMNS
 from benchmarks.trial.parts import PARTS, run_part
@@ -58,9 +58,7 @@ def main() -> int:
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     parser.add_argument("--again", type=float, metavar="SECONDS", help="run the problems that took longer once more")
     parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
-    arguments = parser.parse_args()
-    if arguments.docs and arguments.quick:
-        parser.error("the documentation shows no quick runs")
+    arguments = parsed(parser)
     stem = f"{arguments.stem}_quick" if arguments.quick else arguments.stem
     paths = {part: RESULTS / (f"{stem}.csv" if part == "problems" else f"{stem}_{part}.csv") for part in choices}
     if arguments.fresh or arguments.quick:
