@@ -73,6 +73,8 @@ CONSTRAINTS = {
     "majority_share": (lambda kappa: MinorityShare(1 - kappa, **SHARE), majority_share, SHARE),
     "parity_pair": (lambda kappa: ParityPair(1 + kappa, **PAIR), parity_pair, PAIR),
 }
+#: One row of the smallest cell of the 100 problems counts as much with these weights; `fit` refuses smaller bounds.
+COARSEST = 0.17
 MODELS = {"linear": {}, "by group": {"group_interactions": True}, "network": {"hidden_layer_sizes": (3,)}}
 #: They need a split into convex parts, which no other constraint has.
 OF_CONVEX_PARTS = {"idca", "stochastic_idca"}
@@ -93,7 +95,7 @@ def excess(name, kappa, value):
 
 @each_value(constraint=CONSTRAINTS, solver=EXACT, model=MODELS)
 @settings(max_examples=2)
-@given(kappa=st.floats(0.1, 0.5), seed=st.integers(0, 99), weighted=st.booleans())
+@given(kappa=st.floats(COARSEST, 0.5), seed=st.integers(0, 99), weighted=st.booleans())
 def test_kappa_holds_or_it_is_said(constraint, solver, model, kappa, seed, weighted):
     X, y, groups = make_biased_classification(200, 3, random_state=seed)
     weights = np.random.default_rng(seed).uniform(0.5, 2.0, y.size) if weighted else None
