@@ -167,6 +167,14 @@ class _Plane:
     def _standard(self) -> torch.Tensor:
         return torch.from_numpy((self.scores - self.centre) / (self._spread or 1.0))
 
+    @cached_property
+    def _signs(self) -> torch.Tensor:
+        return torch.from_numpy(self.rescaling.signs)
+
+    @cached_property
+    def _terms(self) -> Problem:
+        return self.problem.without_constraints()
+
     def _of_scores(self, u: float, c: float) -> tuple[float, float]:
         """Factor and shift of the rescaling that gives the scores ``u z + c``."""
         factor = u / self._spread if self._spread else 0.0
@@ -179,14 +187,12 @@ class _Plane:
     def objective(self, point: np.ndarray) -> tuple[float, np.ndarray]:
         """Objective with its penalty, and its slopes in u and c."""
         u, c = (float(v) for v in point)
-        where = torch.tensor([u, c], dtype=torch.float64, requires_grad=True)
-        with torch.enable_grad():
-            scores = torch.from_numpy(self.rescaling.signs) * (where[0] * self._standard + where[1])
-            loss = self.problem.objective.values(scores, torch.empty(0, dtype=torch.float64)).sum()
-            (slopes,) = torch.autograd.grad(loss, where)
+        at_scores = self._terms.at_scores(self._signs * (u * self._standard + c), np.empty(0))
+        slopes = self._signs * at_scores.slopes(1.0, np.empty(0))[0]
         penalty, per_factor, per_shift = self.rescaling.penalty(*self._of_scores(u, c))
         per_u = (per_factor - self.centre * per_shift) / self._spread if self._spread else 0.0
-        return float(loss.detach()) + penalty, slopes.numpy() + np.array([per_u, per_shift])
+        in_plane = np.array([float(slopes @ self._standard), float(slopes.sum())])
+        return at_scores.loss + penalty, in_plane + np.array([per_u, per_shift])
 
     def proposals(self, least: float, with_constants: bool) -> Iterator[Any]:
         """States that may be better than ``least``, the most promising ones first, perhaps with constant scores."""

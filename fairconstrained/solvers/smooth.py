@@ -19,9 +19,8 @@ __all__ = ["PER_ITERATION", "minimise"]
 _OUT_OF_ITERATIONS = 1
 #: Iterations of the projected descent for one of L-BFGS: it knows the curvature along its last step only.
 _PROJECTED = 3
-#: Fraction of the value that it has to gain in `_PATIENCE` iterations.
+#: Fraction of the value that it has to gain in fifty iterations.
 _GAIN = 1e-6
-_PATIENCE = 50
 #: A start that could grow by this fraction is inside its domain.
 _INSIDE = 1e-3
 
@@ -38,22 +37,23 @@ def minimise(
     max_iter: int,
     gtol: float,
     gain: float = 0.0,
+    patience: int = 50,
     per_iteration: float = PER_ITERATION,
 ) -> tuple[np.ndarray, bool]:
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
-    ``gain`` is the fraction of the value that has to be gained in fifty iterations: near a kink, slopes stay large, and
-    line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter`` iterations.
+    ``gain`` is the fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay
+    large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter`` iterations.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
     """
     problem = view.problem
     if problem.domain is None:
-        return _minimise_freely(view, function, start, max_iter, gtol, gain, per_iteration)
+        return _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
     grown = (1 + _INSIDE) * start
     if np.array_equal(problem.project(grown), grown):
-        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain, per_iteration)
+        found, settled = _minimise_freely(view, function, start, max_iter, gtol, gain, patience, per_iteration)
         if np.array_equal(problem.project(found), found):
             return found, settled
     return _minimise_within(view, problem.domain, function, start, max_iter, gtol)
@@ -96,6 +96,7 @@ def _minimise_freely(
     max_iter: int,
     gtol: float,
     gain: float,
+    patience: int,
     per_iteration: float,
 ) -> tuple[np.ndarray, bool]:
     """L-BFGS in the well-scaled coordinates of the problem."""
@@ -110,11 +111,11 @@ def _minimise_freely(
         value, gradient = function(view.at(moved(u, coordinates.to_params)))
         return value, moved(gradient, coordinates.pull)
 
-    values: deque[float] = deque(maxlen=_PATIENCE + 1)
+    values: deque[float] = deque(maxlen=patience + 1)
 
     def stop_without_gain(intermediate_result: OptimizeResult) -> None:
         values.append(float(intermediate_result.fun))
-        if len(values) > _PATIENCE and values[0] - values[-1] < gain * abs(values[-1]):
+        if len(values) > patience and values[0] - values[-1] < gain * abs(values[-1]):
             raise StopIteration
 
     begin = moved(start, coordinates.from_params)

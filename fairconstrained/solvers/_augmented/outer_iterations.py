@@ -33,6 +33,8 @@ __all__ = ["OuterIterations"]
 #: Evaluations for each iteration of L-BFGS as long as there is no feasible iterate: long line searches are not worth
 #: theirs then.
 _PER_ITERATION_BEFORE = 1.5
+#: Share of ``tol`` that so many iterations of L-BFGS have to gain together: the next surrogates are others anyway.
+_GAIN, _PATIENCE = 0.02, 2
 
 
 class OuterIterations(Method):
@@ -179,8 +181,9 @@ class OuterIterations(Method):
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         view = FullBatchView(lagrangian.problem)
         per_iteration = _PER_ITERATION_BEFORE if iterates.best is None else PER_ITERATION
+        gain = _GAIN * self._options.tol
         iterates.w, _ = minimise(
-            view, lagrangian.at, iterates.w, run.inner_iter, gtol=1e-6, per_iteration=per_iteration
+            view, lagrangian.at, iterates.w, run.inner_iter, 1e-6, gain, _PATIENCE, per_iteration=per_iteration
         )
         point = view.at(iterates.w)
         iterates.n_evaluations += view.n_evaluations
