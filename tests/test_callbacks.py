@@ -166,6 +166,7 @@ def test_stop_training_with_earlier_parameters(solver):
     assert model.n_iter_ == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["callback", "max_time"])
 def test_a_limit_of_time(limit):
     by_callback = limit == "callback"

@@ -141,6 +141,7 @@ def test_floor_by_hand(sample):
     assert evidence_of(taken, "binomial").upper(0.05) == pytest.approx(1 - low)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "params", "true"),
     [

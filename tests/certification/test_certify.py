@@ -162,6 +162,7 @@ def test_share_of_a_minority_is_bounded_from_below(logistic, parts):
     assert found.cells["n_samples"].tolist() == [positive.sum()]
 
 
+@pytest.mark.slow
 def test_kappa_of_the_model_is_the_default(fair, parts):
     (X, y, groups), _ = parts
     pipeline = make_pipeline(StandardScaler(), RateParityClassifier(kappa=0.07))

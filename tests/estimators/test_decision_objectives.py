@@ -50,6 +50,7 @@ def objective_named(name):
     return COSTS if name == "costs" else name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kappa", [None, 0.03])
 def test_each_objective_is_the_best_by_its_own_measure(skewed, kappa):
     X, y, groups = skewed
@@ -129,6 +130,7 @@ def test_class_weights_leave_the_bounded_rates_alone(skewed):
     assert gap <= 0.02 + model.granularity_["demographic_parity"]
 
 
+@pytest.mark.slow
 def test_balanced_class_weights_of_errors_are_balanced_accuracy(skewed):
     X, y, groups = (column[:600] for column in skewed)
     options = {"kappa": 0.05, "random_state": 0}

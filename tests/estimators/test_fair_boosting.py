@@ -295,6 +295,7 @@ def test_strings_and_weights(rows):
     assert model.constraint_values_["demographic_parity"] == pytest.approx(gap)
 
 
+@pytest.mark.slow
 def test_paths_searches_reports_and_certificates(rows, fair):
     X, y, groups = rows
     path = fairness_path(FairBoostingClassifier(**SMALL), X, y, kappas=[0.3, 0.2], sensitive_features=groups)
@@ -321,6 +322,7 @@ def regression():
     return X, 10 + 3 * (X[:, 0] ** 2 + X[:, 1]) + rng.normal(size=800), groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kappa"), [("statistical_parity", 0.15), ("demographic_parity", 0.1)])
 def test_regression_in_any_unit(regression, name, kappa):
     X, y, groups = regression

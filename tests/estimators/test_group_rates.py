@@ -141,6 +141,7 @@ def test_every_estimator_takes_a_list_of_them(make, rows):
     clone(model).set_params(**{k: v for k, v in model.get_params().items() if k.endswith("kappa")})
 
 
+@pytest.mark.slow
 def test_conditional_parity(rows, departments):
     X, y, group = rows
     columns = {"sensitive_features": group, "strata": departments}

@@ -66,6 +66,7 @@ def test_permuted_rows(classes, plain, parity):
     check_equal_when_unconstrained(free, fit(permuted, parity, None))
 
 
+@pytest.mark.slow
 @each_parity
 def test_integer_weights_are_repeated_rows(classes, parity):
     weights = np.random.default_rng(0).integers(1, 4, classes.y.size)

@@ -96,6 +96,7 @@ def test_dropout_takes_part():
 
 
 # Whether the objective has settled after four iterations depends on rounding; the bound is kept in any case.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*stopped at max_iter:sklearn.exceptions.ConvergenceWarning")
 def test_full_batch_solvers_run_in_evaluation_mode():
     X, y, groups = pictures()

@@ -75,6 +75,7 @@ def test_every_bounded_metric_has_an_estimate(model, rows):
         assert gap.how == "2-fold cross-fitting"
 
 
+@pytest.mark.slow
 def test_the_estimate_is_that_of_models_which_have_not_seen_the_rows(rows):
     X, y, groups = rows
     model = fitted(rates(), rows)
@@ -166,6 +167,7 @@ def test_nothing_bounded_is_nothing_estimated(rows):
     assert fitted(rates(None, promise="new_rows"), rows).new_row_gaps_ == {}
 
 
+@pytest.mark.slow
 def test_a_promise_that_is_not_kept_is_said(wide):
     with pytest.warns(ConvergenceWarning, match=r"No smaller bound in the fit kept it"):
         model = fitted(rates(0.0, promise="new_rows"), wide)
@@ -185,6 +187,7 @@ def test_bounds_of_classes(rows):
     assert gap.estimate == pytest.approx(0.4, abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_regressor(rows):
     X, _, groups = rows
     target = X[:, 0] + (groups == np.unique(groups)[0])
@@ -202,6 +205,7 @@ def test_queries_are_in_one_fold(rows):
     assert np.isnan(alone.new_row_gaps_.popitem()[1].estimate)
 
 
+@pytest.mark.slow
 def test_heads_tell_what_their_heads_do(rows):
     X, y, groups = rows
     base = PartialParityClassifier(None, random_state=0)
@@ -210,6 +214,7 @@ def test_heads_tell_what_their_heads_do(rows):
     assert model.new_row_gaps_["demographic_parity"].standard_error > 0
 
 
+@pytest.mark.slow
 def test_paths_show_the_estimates(rows):
     X, y, groups = rows
     path = fairness_path(rates(), X, y, sensitive_features=groups, kappas=[None, 0.1, 0.05])
@@ -219,6 +224,7 @@ def test_paths_show_the_estimates(rows):
         assert (row.new_row_gap, row.new_row_standard_error) == (gap.estimate, gap.standard_error)
 
 
+@pytest.mark.slow
 def test_paths_warn_once_of_new_rows(wide):
     X, y, groups = wide
     model = rates(solver="augmented_lagrangian")
@@ -230,6 +236,7 @@ def test_paths_warn_once_of_new_rows(wide):
 # --- bounds on the estimates
 
 
+@pytest.mark.slow
 def test_promise_on_new_rows():
     X, y, groups = make_biased_classification(n_samples=4000, random_state=0)
     model = rates(0.05, promise="new_rows").fit(X, y, sensitive_features=groups)
@@ -244,6 +251,7 @@ def test_promise_on_new_rows():
     assert abs(shares[0] - shares[1]) <= 0.05 + gap.standard_error
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_learnt_by_heart_is_kept_on_new_rows_by_few_numbers(wide):
     model = fitted(rates(0.1, promise="new_rows"), wide)
     assert model.status_ != "infeasible"
@@ -259,6 +267,7 @@ def test_a_bound_that_is_learnt_by_heart_is_kept_on_new_rows_by_few_numbers(wide
     assert abs(decisions[groups == 0].mean() - decisions[groups == 1].mean()) > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

@@ -82,6 +82,7 @@ def test_other_tables_of_groups_are_refused(overlapping, change, message):
         scores.transform(X, sensitive_features=change(table))
 
 
+@pytest.mark.slow
 def test_a_path_takes_steps_that_are_named_like_those_of_the_head():
     head = FairHeadClassifier(LogisticRegression(), PartialParityClassifier(), cv=3, random_state=0)
     inner = Pipeline([("scale", StandardScaler()), ("head", head)])

@@ -215,6 +215,7 @@ def test_columns_for_the_model_of_the_group_can_be_chosen(rows):
     np.testing.assert_array_equal(*features)
 
 
+@pytest.mark.slow
 def test_groups_that_overlap_and_several_columns(rows):
     X, y, groups = rows
     table = pd.DataFrame({"a": groups == 1, "b": X[:, 1] > 0})
@@ -230,6 +231,7 @@ def test_groups_that_overlap_and_several_columns(rows):
     assert combined.scores_.transform(X).shape[1] == 1 + 3 + 3
 
 
+@pytest.mark.slow
 def test_mean_of_the_models_of_the_folds(rows):
     X, _y, _groups = rows
     model = fitted(rows, ensemble=True)
@@ -261,6 +263,7 @@ class Foreign:
         return np.column_stack([1 - share, share])
 
 
+@pytest.mark.slow
 def test_a_finished_model_of_any_kind(rows):
     X = rows[0]
     model = fitted(rows, Foreign(), cv="prefit")
@@ -270,6 +273,7 @@ def test_a_finished_model_of_any_kind(rows):
     assert model.scores_.transform(X).shape[1] == 3
 
 
+@pytest.mark.slow
 def test_groups_are_not_estimated_by_a_model_under_a_bound(rows):
     model = fitted(rows, PartialParityClassifier(0.2), cv=2)
     assert isinstance(model.scores_.models_[0].groups[0][-1], HistGradientBoostingClassifier)
@@ -320,6 +324,7 @@ def test_a_path_of_a_fitted_model_has_its_present_parameters(rows):
     assert model.head_.alpha != 0.5
 
 
+@pytest.mark.slow
 def test_choice_of_kappa_certificates_and_reports(rows):
     X, y, groups = rows
     train, test = np.arange(900), np.arange(900, 1200)
@@ -344,6 +349,7 @@ def test_choice_of_kappa_certificates_and_reports(rows):
     assert isinstance(certified.estimator_, FairHeadClassifier)
 
 
+@pytest.mark.slow
 def test_search_over_kappa_with_routing(rows):
     X, y, groups = rows
     with sklearn.config_context(enable_metadata_routing=True):
@@ -389,6 +395,7 @@ def test_weights_are_repeated_rows_for_the_head(rows):
         )
 
 
+@pytest.mark.slow
 def test_pickles_and_repeats(rows, model):
     X = rows[0]
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).decision_function(X), model.decision_function(X))

@@ -51,6 +51,7 @@ def test_bounds_hold_on_the_training_rows(rows, constraint, objective):
     assert model.constraint_values_[constraint] <= 0.03 + model.granularity_[constraint]
 
 
+@pytest.mark.slow
 def test_it_is_the_default_where_rates_of_many_rows_are_bounded(rows):
     assert fitted(rows).solver_ == "cross_fitted"
     np.testing.assert_array_equal(fitted(rows).coef_, fitted(rows, "cross_fitted").coef_)
@@ -79,6 +80,7 @@ def test_a_loose_bound_leaves_the_models_of_the_folds_to_the_next_one(rows):
     assert path.models[1].n_evaluations_ < cold.n_evaluations_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", ["demographic_parity", "equal_opportunity"])
 def test_bounds_hold_better_on_new_rows(new_rows, constraint):
     gaps, accuracies = np.array(

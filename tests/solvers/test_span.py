@@ -123,6 +123,7 @@ def test_bounds_hold_better_on_new_rows_than_those_of_all_coefficients():
     assert gaps["span"] < gaps["augmented_lagrangian"]
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_as_dense_ones(rows):
     X, y, groups = rows
     X = np.where(np.abs(X) > 0.8, X, 0.0)
@@ -130,6 +131,7 @@ def test_sparse_rows_are_as_dense_ones(rows):
     np.testing.assert_allclose(sparse.decision_function(X), dense.decision_function(X), atol=0.02)
 
 
+@pytest.mark.slow
 def test_units_of_the_features_do_not_matter_without_a_penalty(rows):
     X, y, groups = rows
     units = 10.0 ** np.linspace(-3, 3, X.shape[1])
@@ -137,6 +139,7 @@ def test_units_of_the_features_do_not_matter_without_a_penalty(rows):
     assert other.objective_ == pytest.approx(one.objective_, rel=2e-3)
 
 
+@pytest.mark.slow
 def test_a_part_of_the_rows_is_enough_for_the_curvature(rows, monkeypatch):
     X, y, groups = rows
     rare = np.zeros((500, 1))
@@ -174,6 +177,7 @@ def test_a_ranking_objective(rows):
     assert max(model.constraint_values_.values()) <= 0.03 + max(model.granularity_.values())
 
 
+@pytest.mark.slow
 def test_a_warm_start_goes_on_with_the_multipliers_of_another_bound(rows):
     X, y, groups = rows
     cold = fitted(rows, 0.04)

@@ -47,6 +47,7 @@ METRICS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", METRICS)
 def test_bounds_hold_and_errors_are_as_few_as_those_of_a_dense_search(rows, constraint):
     X, y, groups = rows
@@ -80,6 +81,7 @@ def test_of_one_direction_the_threshold_is_exact():
     assert np.mean(model.predict(X) != y) == pytest.approx(min(errors))
 
 
+@pytest.mark.slow
 def test_bounds_on_the_order_of_scores_and_several_at_once(rows):
     X, y, _groups = rows
     both = [("order", StatisticalParity(0.3)), ("odds", EqualizedOdds(0.1))]
@@ -154,6 +156,7 @@ def test_between_cuts_a_cell_has_the_weight_of_its_rows(weighted):
     assert found == pytest.approx(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", METRICS)
 def test_bounds_hold_on_weighted_rows(constraint):
     rng = np.random.default_rng(1)
@@ -171,6 +174,7 @@ def test_bounds_hold_on_weighted_rows(constraint):
     assert np.mean(model.predict(X) != y) == pytest.approx(np.mean(repeated.predict(X) != y), abs=0.004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", METRICS)
 def test_bounds_hold_better_on_new_rows_than_counted_rates_would(constraint):
     """Expected rates take the luck of single rows out: over draws of few rows, the gap on new rows is near to kappa."""
