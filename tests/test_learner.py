@@ -155,7 +155,6 @@ def free(rows):
     return fitted(rows, kappa=None)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("constraint", [DemographicParity(0.15), LossParity(0.03)])
 def test_a_model_and_a_solver_of_ones_own_keep_a_bound(rows, free, constraint):
     X, y, groups = rows

@@ -156,7 +156,6 @@ def test_between_cuts_a_cell_has_the_weight_of_its_rows(weighted):
     assert found == pytest.approx(expected)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("constraint", METRICS)
 def test_bounds_hold_on_weighted_rows(constraint):
     rng = np.random.default_rng(1)
