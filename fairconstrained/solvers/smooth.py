@@ -43,7 +43,8 @@ def minimise(
     """Minimise a function of the points of ``view``; returns the minimiser, and whether more iterations are no use.
 
     ``gain`` is the fraction of the value that has to be gained in ``patience`` iterations: near a kink, slopes stay
-    large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter`` iterations.
+    large, and line searches are long. L-BFGS ends after ``per_iteration`` evaluations for each of ``max_iter``
+    iterations.
 
     In a domain, L-BFGS may find a minimum inside it. Otherwise projected gradients look for one on its border, since
     the domain is no simple set in the coordinates of L-BFGS. They rescale the parameters where the domain lets them.
