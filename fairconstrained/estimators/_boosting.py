@@ -19,10 +19,11 @@ from fairconstrained.checks.inputs import refuse_masked
 from fairconstrained.checks.seeds import seed_of
 from fairconstrained.constraints import Constraint
 from fairconstrained.data import FairData
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._held_out import HeldOut
 from fairconstrained.estimators._outcome import Target
 from fairconstrained.estimators._rows import checked_rows
+from fairconstrained.estimators._worst_loss import MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.feature_codes import FROM_DTYPE, FeatureCodes
 from fairconstrained.estimators.parameters import (
     HandlesSmallGroups,
@@ -33,6 +34,7 @@ from fairconstrained.estimators.parameters import (
     with_parameters,
 )
 from fairconstrained.models.boosted_trees import BoostedTrees, lightgbm
+from fairconstrained.objectives import ROW_LOSS_OBJECTIVES
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Callback, NewtonBoosting, Solver, SolverResult
 
@@ -78,6 +80,8 @@ _REFUSED = {
 _BOOSTING = ("boosting", "boosting_type", "boost")
 #: Rows that make another thread worth while beside what else is computed in a round.
 _ROWS_PER_THREAD = 100_000
+#: Losses whose largest mean over groups trees can minimise, as they have a curvature.
+_LOSSES = ("log_loss", "squared")
 _FRACTION = [Interval(Real, 0, 1, closed="neither"), None]
 
 
@@ -92,7 +96,7 @@ class _DuringFit:
 
 
 @with_parameters
-class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGroups, StartsWarm, Reports):
+class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmallGroups, StartsWarm, Reports):
     """Boosted trees under constraints: the part that classifier and regressor share.
 
     Parameters
@@ -222,6 +226,19 @@ class BaseFairBoosting(_DuringFit, TakesConstraint, HasThreshold, HandlesSmallGr
         if np.any(signs[list(self._codes.categories)]):
             raise ValueError("monotonic_cst is about numbers, but it has a direction for a column of categories.")
         return signs.astype(int).tolist()
+
+    @property
+    @override
+    def _row_loss(self) -> str:
+        """That of the objective; the log loss beside one that is no mean loss of rows, which has no minimax."""
+        objective = self._objective()
+        names = [name for name in _LOSSES if ROW_LOSS_OBJECTIVES[name] == objective]
+        if self._is_minimax and not names:
+            raise ValueError(
+                f"kappa={MINIMAX!r} minimises the largest mean log loss or squared error of a group, but the objective "
+                f"is {objective}. Set objective='logistic' or 'squared', without class_weight."
+            )
+        return names[0] if names else "log_loss"
 
     @override
     def _auto_solver(self, problem: Problem) -> str:

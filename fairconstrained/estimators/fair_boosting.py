@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from typing_extensions import override
 
 from fairconstrained.constraints import (
@@ -22,6 +22,7 @@ from fairconstrained.constraints import (
 from fairconstrained.estimators._boosting import BaseFairBoosting
 from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._parity import ChoosesObjective
+from fairconstrained.estimators._worst_loss import BOUNDED_GROUP_LOSS, MINIMAX
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin
 from fairconstrained.estimators.parameters import parameter, with_parameters
 from fairconstrained.metrics.auc_sets import AUC_METRICS
@@ -29,6 +30,7 @@ from fairconstrained.objectives import Objective, Squared
 
 __all__ = ["FairBoostingClassifier", "FairBoostingRegressor"]
 
+_KAPPA = [Interval(Real, 0, None, closed="left"), StrOptions({MINIMAX}), None]
 _RATES: dict[str, Callable[..., Constraint]] = {
     "demographic_parity": DemographicParity,
     "equal_opportunity": EqualOpportunity,
@@ -52,10 +54,12 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
+    kappa : float, "minimax" or None, default=0.05
         Bound on the gap *measured on the training rows*, or on the validation rows if there are some, by the function
         of `fairconstrained.metrics` for ``constraint``. If no number of trees keeps it up to the metric's granularity,
-        `fit` warns and ``status_`` is ``"infeasible"``. None: unconstrained, for comparison.
+        `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the largest mean loss of a group is minimised; with
+        ``constraint="bounded_group_loss"`` and ``objective`` "logistic" or "squared". None: unconstrained, for
+        comparison.
     constraint : str, Constraint or list of (str, Constraint), default="demographic_parity"
         Constraint, or its name:
 
@@ -63,7 +67,9 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
         - "statistical_parity": shares above every threshold;
         - "group_auc", "inter_group", "intra_group", "positive_equality", "negative_equality", "bpsn_bnsp": differences
           of AUCs, see `fairconstrained.constraints.AUCGap`;
-        - "loss_parity": mean log losses of groups, see `fairconstrained.constraints.LossParity`.
+        - "loss_parity": mean log losses of groups, see `fairconstrained.constraints.LossParity`;
+        - "bounded_group_loss": the largest mean loss of a group, by the objective if it is "logistic" or "squared", and
+          else the log loss.
 
         Or a constraint of `fairconstrained.constraints`, or several of them with names, see `PartialParityClassifier`;
         then ``kappa`` and ``interval`` are ignored.
@@ -85,15 +91,17 @@ class FairBoostingClassifier(FairClassifierMixin, BaseFairBoosting, ChoosesObjec
     'completed'
     """
 
-    kappa: float | None = parameter(0.05, [Interval(Real, 0, None, closed="left"), None], kw_only=False)
+    kappa: float | str | None = parameter(0.05, _KAPPA, kw_only=False)
 
-    _constraint_names = (*_RATES, "statistical_parity", *AUC_METRICS, "loss_parity")
+    _constraint_names = (*_RATES, "statistical_parity", *AUC_METRICS, "loss_parity", BOUNDED_GROUP_LOSS)
 
     def _constraint_named(self, name: str) -> Constraint:
         if name in _RATES:
             return _RATES[name](self.kappa, interval=self.interval, threshold=self.threshold)
         if name == "statistical_parity":
             return StatisticalParity(self.kappa, interval=self.interval)
+        if name == BOUNDED_GROUP_LOSS:
+            return self._bounded_losses()
         return LossParity(self.kappa) if name == "loss_parity" else AUCGap(self.kappa, constraint=name)
 
 
@@ -107,13 +115,15 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
 
     Parameters
     ----------
-    kappa : float or None, default=0.05
+    kappa : float, "minimax" or None, default=0.05
         Bound on the gap *measured on the training rows*, or on the validation rows if there are some. If no number of
-        trees keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. None:
-        unconstrained, for comparison.
+        trees keeps it up to the metric's granularity, `fit` warns and ``status_`` is ``"infeasible"``. "minimax": the
+        largest mean loss of a group is minimised, with ``constraint="bounded_group_loss"``. None: unconstrained, for
+        comparison.
     constraint : str, Constraint or list of (str, Constraint), default="statistical_parity"
         Whether the distributions of the predictions must agree at every threshold ("statistical_parity"), at
-        ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"). Or
+        ``threshold`` only ("demographic_parity"), or in how often one group is ranked above another ("group_auc"); or
+        the largest half of a mean squared error of a group ("bounded_group_loss", in units of ``y`` squared). Or
         constraints of `fairconstrained.constraints`, with thresholds and widths in units of ``y``.
     threshold : float, default=0.0
         The threshold of demographic parity, in units of ``y``.
@@ -136,10 +146,10 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     True
     """
 
-    kappa: float | None = parameter(0.05, [Interval(Real, 0, 1, closed="both"), None], kw_only=False)
+    kappa: float | str | None = parameter(0.05, _KAPPA, kw_only=False)
     constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter("statistical_parity", ANY_CONSTRAINT)
 
-    _constraint_names = ("statistical_parity", "demographic_parity", "group_auc")
+    _constraint_names = ("statistical_parity", "demographic_parity", "group_auc", BOUNDED_GROUP_LOSS)
 
     def _objective(self) -> Objective:
         return Squared()
@@ -151,4 +161,6 @@ class FairBoostingRegressor(FairRegressorMixin, BaseFairBoosting):
     def _constraint_named(self, name: str) -> Constraint:
         if name == "demographic_parity":
             return DemographicParity(self.kappa, interval=self.interval, threshold=self.threshold)
+        if name == BOUNDED_GROUP_LOSS:
+            return self._bounded_losses()
         return (GroupAUC if name == "group_auc" else StatisticalParity)(self.kappa, interval=self.interval)

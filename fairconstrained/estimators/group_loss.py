@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,9 +13,9 @@ from typing_extensions import override
 
 from fairconstrained.constraints import BoundConstraint, Constraint, GroupRates
 from fairconstrained.constraints.compared_groups import AUTO, by_label, grouped_rows
-from fairconstrained.data import FairData
-from fairconstrained.estimators._bounded import ANY_CONSTRAINT, TakesConstraint
+from fairconstrained.estimators._bounded import ANY_CONSTRAINT
 from fairconstrained.estimators._outcome import Target
+from fairconstrained.estimators._worst_loss import BOUNDED_GROUP_LOSS, MINIMAX, MinimisesWorstLoss
 from fairconstrained.estimators.linear import FairClassifierMixin, FairRegressorMixin, ModuleScores
 from fairconstrained.estimators.parameters import (
     ChoosesSolver,
@@ -35,15 +34,9 @@ from fairconstrained.solvers import AdamLagrangian, GroupWeights, InteriorPoint,
 
 __all__ = ["BaseGroupLoss", "GroupLossClassifier", "GroupLossRegressor"]
 
-#: Name of the bound on every group's mean loss.
-_BOUNDED = "bounded_group_loss"
-#: Value of ``kappa`` that asks for the least largest loss.
-MINIMAX = "minimax"
-#: Rows that a group needs in place of "auto" where no number bounds its loss: none then counts more than 0.02.
-_FEWEST = 50
 #: Names of ``constraint`` by rate and rule; None stands for the loss of the estimator.
 _NAMES: dict[str, tuple[str | None, str]] = {
-    _BOUNDED: (None, "ceiling"),
+    BOUNDED_GROUP_LOSS: (None, "ceiling"),
     "loss_parity": (None, "difference"),
     "mean_score_parity": ("score", "difference"),
 }
@@ -51,7 +44,7 @@ _NAMES: dict[str, tuple[str | None, str]] = {
 
 @with_parameters
 class BaseGroupLoss(
-    TakesConstraint, ModuleScores, HasIntercept, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver
+    MinimisesWorstLoss, ModuleScores, HasIntercept, HandlesSmallGroups, Iterates, StartsWarm, ChoosesSolver
 ):
     """Classifier or regressor with bounds on the mean losses of groups.
 
@@ -113,7 +106,7 @@ class BaseGroupLoss(
     kappa: float | str | None = parameter(
         None, [Interval(Real, 0, None, closed="left"), StrOptions({MINIMAX}), None], kw_only=False
     )
-    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter(_BOUNDED, ANY_CONSTRAINT)
+    constraint: str | Constraint | Sequence[tuple[str, Constraint]] = parameter(BOUNDED_GROUP_LOSS, ANY_CONSTRAINT)
     min_group_size: int | str = parameter(AUTO, [Interval(Integral, 0, None, closed="left"), StrOptions({AUTO})])
     tol: float = parameter(1e-4, [Interval(Real, 0, None, closed="left")])
     if TYPE_CHECKING:
@@ -133,42 +126,19 @@ class BaseGroupLoss(
         return ROW_LOSS_OBJECTIVES[self.loss]
 
     @property
-    def _is_minimax(self) -> bool:
-        return isinstance(self.kappa, str)
+    @override
+    def _row_loss(self) -> str:
+        return self.loss
 
     def _constraint_named(self, name: str) -> GroupRates:
         rate, rule = _NAMES[name]
-        min_size = _FEWEST if self._is_minimax and self.min_group_size == AUTO else self.min_group_size
-        return GroupRates(
-            rate or self.loss,
-            rule=rule,
-            kappa=None if isinstance(self.kappa, str) else self.kappa,
-            min_group_size=min_size,
-            small_groups=self.small_groups,
-        )
+        return self._mean_of_rows(rate or self.loss, rule)
 
     def _names_of(self, bound: Sequence[BoundConstraint]) -> list[str]:
         return [self.constraint] if isinstance(self.constraint, str) else super()._names_of(bound)
 
     def _constraints_choose_groups(self) -> bool:
         return isinstance(self.constraint, str)
-
-    def _asks_for_fairness(self) -> bool:
-        return self._is_minimax or super()._asks_for_fairness()
-
-    def _problem(self, data: FairData, target: Target) -> Problem:
-        """Implement `BaseFairEstimator._problem`; with "minimax" the objective is the largest mean loss."""
-        if self._is_minimax and self.constraint != _BOUNDED:
-            raise ValueError(
-                f"kappa='minimax' minimises the largest mean loss, so constraint must be {_BOUNDED!r}; got "
-                f"{self.constraint!r}. To minimise it under other bounds, bound it by a number: constraint=[('loss', "
-                "GroupRates('log_loss', rule='ceiling', kappa=0.5)), ...]."
-            )
-        problem = super()._problem(data, target)
-        if not self._is_minimax or self._holds_vacuously(data):
-            return problem
-        means = self._constraint_named(_BOUNDED).set_params(kappa=0.0).unchecked(problem.data).renamed(_BOUNDED)
-        return replace(problem, objective=BoundLargestMean(self._objective(), problem.data, means=means))
 
     def _auto_solver(self, problem: Problem) -> str:
         if not InteriorPoint.obstacle(problem):
@@ -182,8 +152,6 @@ class BaseGroupLoss(
         excess = super()._report(problem, params, result, target)
         gap = result.duality_gap
         self.duality_gap_ = None if gap is None else gap * self._unit_of_objective(target)
-        if self._is_minimax:
-            self.prices_ = dict.fromkeys(self.prices_, np.nan)
         self.group_losses_ = self._losses_by_group(problem, params, target)
         compared = self.group_losses_[self.group_losses_["compared_as"].notna()]
         self.worst_group_ = compared["loss"].idxmax() if len(compared) else None
@@ -203,9 +171,9 @@ class BaseGroupLoss(
 
     def _multiplier(self, name: str | None) -> float:
         """The multiplier of the bound on a group's loss; NaN where there is none."""
-        if self.multipliers_ is None or self.constraint != _BOUNDED:
+        if self.multipliers_ is None or self.constraint != BOUNDED_GROUP_LOSS:
             return np.nan
-        return self.multipliers_.get(f"{_BOUNDED}[{name}]", 0.0)
+        return self.multipliers_.get(f"{BOUNDED_GROUP_LOSS}[{name}]", 0.0)
 
 
 @with_parameters

@@ -109,6 +109,10 @@ class BoundObjective(FullBatch):
             (slopes,) = torch.autograd.grad(self.values(at, at.new_empty(0)).sum(), at)
         return slopes.abs().clamp(min=LEAST_CURVATURE * float(slopes.abs().max()) + _TINY)
 
+    def smoothed(self) -> BoundObjective:
+        """The objective without kinks, for steps along its slopes; itself where it has none that matter."""
+        return self
+
     @property
     def gains(self) -> Tensor | None:
         """Gain of predicting each row positive, where an exact search over the intercepts finishes the work.

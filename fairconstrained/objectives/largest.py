@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from scipy.special import softmax
 from torch import Tensor
 from typing_extensions import override
 
@@ -15,7 +16,10 @@ from fairconstrained.objectives._base import BoundObjective
 from fairconstrained.objectives._loss import Loss
 from fairconstrained.views import RowLosses, Stochastic
 
-__all__ = ["BoundLargestMean", "WeightedMeans"]
+__all__ = ["BoundLargestMean", "SmoothLargestMean", "WeightedMeans"]
+
+#: By how much of the largest mean of scores that are zero it is rounded up, at most.
+_ROUNDED = 0.005
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +52,47 @@ class BoundLargestMean(BoundObjective, Stochastic):
         losses = self.means.row_loss.of(torch.from_numpy(scores), self.data.y).numpy()
         return self.means.of_losses(losses, np.empty(0))
 
+    @override
+    def smoothed(self) -> BoundObjective:
+        """The largest mean, rounded where two are as large: by a share of that of scores that are zero."""
+        means = self.means_at(np.zeros(self.data.n_samples))
+        sharpness = np.log(max(means.size, 2)) / (_ROUNDED * float(means.max()))
+        return SmoothLargestMean(self.loss, self.data, means=self.means, sharpness=sharpness)
+
     def weighted(self, weights: np.ndarray) -> WeightedMeans:
         """Return the sum of the means with these weights, an ndarray of shape (n_means,)."""
         return WeightedMeans(self.loss, self.data, means=self.means, weights=weights)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothLargestMean(BoundLargestMean):
+    r""":math:`\frac{1}{\beta} \log \sum_g \exp(\beta L_g)`, which exceeds the largest mean by its logarithm at most.
+
+    Its slopes are those of a sum of the means with weights :math:`p_g \propto \exp(\beta L_g)`.
+
+    Attributes
+    ----------
+    sharpness : float
+        The factor :math:`\beta`.
+    """
+
+    sharpness: float = 1.0
+
+    @override
+    def values(self, scores: Tensor, aux: Tensor) -> Tensor:
+        means = self.means.values(scores, aux)
+        return (torch.logsumexp(self.sharpness * means, dim=0) / self.sharpness).reshape(1)
+
+    @override
+    def smoothed(self) -> BoundObjective:
+        return self
+
+    @override
+    def curvature(self, scores: Tensor) -> Tensor:
+        """Curvature of the sum of the means with their present weights."""
+        shares = softmax(self.sharpness * self.means_at(scores.detach().numpy()))
+        weights, _ = self.means.row_weights(shares)
+        return torch.from_numpy(weights) * self.means.row_loss.curvature(scores.detach(), self.data.y)
 
 
 @dataclass(frozen=True, eq=False)

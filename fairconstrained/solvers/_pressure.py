@@ -13,6 +13,7 @@ from typing_extensions import override
 from fairconstrained.objectives import BoundObjective
 from fairconstrained.problem import Start
 from fairconstrained.terms import Terms
+from fairconstrained.views import RowLosses
 
 __all__ = ["Pressure"]
 
@@ -174,11 +175,29 @@ class Pressure:
             return np.zeros_like(scores), np.zeros_like(scores)
         slopes = point.slopes(0.0, multipliers)[0].numpy()
         self._direction = slopes / np.linalg.norm(multipliers)
-        total = float(np.abs(slopes).sum())
-        if total > _MOST * force:
-            slopes = slopes * (_MOST * force / total)
-            self._lasting = self._lasting * (_MOST * force / total)
-        return slopes, np.abs(slopes) / (_STEP * min(self._spread, _WIDEST))
+        others, curvature = self._convex_curvature(scores, multipliers)
+        straight = slopes if others is multipliers else point.slopes(0.0, others)[0].numpy()
+        curvature = curvature + np.abs(straight) / (_STEP * min(self._spread, _WIDEST))
+        share = min(1.0, _MOST * force / max(float(np.abs(slopes).sum()), np.finfo(float).tiny))
+        if share < 1:
+            self._lasting = self._lasting * share
+        return share * slopes, share * curvature
+
+    def _convex_curvature(self, scores: np.ndarray, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Multipliers of the constraints that have no curvature of their own, and the curvature of the others.
+
+        Bounds on mean losses from above are weights of the rows in these losses, whose Newton steps are known.
+        """
+        curvature = np.zeros_like(scores)
+        for constraint, part in zip(self._terms.constraints, self._parts, strict=True):
+            if isinstance(constraint, RowLosses) and constraint.row_loss.is_smooth_and_convex:
+                weights, _ = constraint.row_weights(multipliers[part])
+                if weights.any() and weights.min() >= 0:
+                    at = torch.from_numpy(scores.copy())
+                    curvature += weights * constraint.row_loss.curvature(at, constraint.data.y).numpy()
+                    multipliers = multipliers.copy()
+                    multipliers[part] = 0.0
+        return multipliers, curvature
 
     def _multipliers(self, excess: np.ndarray) -> np.ndarray:
         """The multipliers of this round; moves the lasting ones."""

@@ -165,11 +165,12 @@ class _Run:
     def __post_init__(self) -> None:
         start = None if self.start is None else self.start.on(self.problem.data)
         kept = start is not None and (self.start.solver_state or 0) < self.solver.n_trees  # type: ignore[union-attr]
-        begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.problem))
+        # Trees follow the slopes of this; the kinked objective itself is what prefixes are judged by.
+        self.free = replace(self.problem.without_constraints(), objective=self.problem.objective.smoothed())
+        begin = start.model_state if kept and start is not None else Ensemble(constant=best_constant(self.free))
         self.n_planned = self.solver.n_trees - begin.n_trees
         self.every = self.solver.measure_every or max(self.n_planned // 60, 1)
         self.model = cast(BoostedTrees, self.problem.model)
-        self.free = self.problem.without_constraints()
         self.pressure = Pressure(self.problem, start, max(self.n_planned, 1))
         seed = int(self.rng.integers(2**31 - 1))
         others = None if self.judged is self.problem else self.judged.data
@@ -197,7 +198,7 @@ class _Run:
         problem, before = self.problem, self.own
         at = torch.from_numpy(before.copy())
         slopes = self.free.at_scores(at, np.empty(0)).slopes(1.0, np.empty(0))[0].numpy()
-        curvature = problem.objective.curvature(at).numpy()
+        curvature = self.free.objective.curvature(at).numpy()
         total, bend = slopes, curvature
         if problem.constraints:
             pull, stiffness = self.pressure.slopes(before, float(np.abs(slopes).sum()))

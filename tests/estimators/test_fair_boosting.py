@@ -28,6 +28,7 @@ from fairconstrained.data import FairData
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.exceptions import StopTraining
 from fairconstrained.metrics import (
+    group_rates,
     inter_group_auc_gap,
     loss_parity_gap,
     partial_demographic_parity_gap,
@@ -425,3 +426,42 @@ def test_one_decision_for_all_rows_keeps_no_bound_that_more_trees_break(rows):
     with pytest.warns(ConvergenceWarning, match="no iterate kept the bound"):
         model = FairBoostingClassifier(0.05, n_estimators=3, num_leaves=4).fit(X, y, sensitive_features=groups)
     assert model.status_ != "completed"
+
+
+def worst_loss(model, rows):
+    X, y, groups = rows
+    return group_rates(y, model.decision_function(X), sensitive_features=groups, rate="log_loss", rule="ceiling")
+
+
+def test_the_worst_loss_falls_from_none_to_a_bound_to_minimax(rows, free):
+    least = fitted(rows, "minimax", constraint="bounded_group_loss", n_estimators=150)
+    kappa = (worst_loss(least, rows) + worst_loss(free, rows)) / 2
+    bounded = fitted(rows, kappa, constraint="bounded_group_loss", n_estimators=150)
+    for model in (least, bounded):
+        assert model.status_ == "completed"
+        assert model.constraint_values_ == {"bounded_group_loss": pytest.approx(worst_loss(model, rows))}
+    assert worst_loss(least, rows) < 0.95 * worst_loss(free, rows)
+    assert worst_loss(bounded, rows) <= kappa
+    assert least.objective_ == pytest.approx(worst_loss(least, rows))
+    assert np.isnan(least.prices_["bounded_group_loss"])
+
+
+def test_the_worst_error_of_a_regressor(rows):
+    X, _, groups = rows
+    y = 100 * (X[:, 0] ** 2 + np.random.default_rng(0).normal(size=len(X)) * (1 + 2 * (groups == 1)))
+
+    def worst(kappa):
+        model = FairBoostingRegressor(kappa, constraint="bounded_group_loss", random_state=0, **SMALL)
+        errors = (model.fit(X, y, sensitive_features=groups).predict(X) - y) ** 2 / 2
+        largest = max(errors[groups == group].mean() for group in np.unique(groups))
+        assert model.constraint_values_ == {"bounded_group_loss": pytest.approx(largest)}
+        return largest
+
+    assert worst("minimax") < 0.95 * worst(None)
+
+
+def test_minimax_takes_the_loss_of_the_objective(rows):
+    with pytest.raises(ValueError, match=r"constraint must be 'bounded_group_loss'; got 'demographic_parity'"):
+        fitted(rows, "minimax")
+    with pytest.raises(ValueError, match=r"Set objective='logistic' or 'squared', without class_weight"):
+        fitted(rows, "minimax", constraint="bounded_group_loss", objective="zero_one")
