@@ -34,6 +34,7 @@ __all__ = ["OuterIterations"]
 #: theirs then.
 _PER_ITERATION_BEFORE = 1.5
 #: Share of ``tol`` that so many iterations of L-BFGS have to gain together: the next surrogates are others anyway.
+#: From a feasible iterate on only, as the way to one may be flat.
 _GAIN, _PATIENCE = 0.02, 2
 
 
@@ -181,7 +182,7 @@ class OuterIterations(Method):
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         view = FullBatchView(lagrangian.problem)
         per_iteration = _PER_ITERATION_BEFORE if iterates.best is None else PER_ITERATION
-        gain = _GAIN * self._options.tol
+        gain = 0.0 if iterates.best is None else _GAIN * self._options.tol
         iterates.w, _ = minimise(
             view, lagrangian.at, iterates.w, run.inner_iter, 1e-6, gain, _PATIENCE, per_iteration=per_iteration
         )
