@@ -40,7 +40,8 @@ class AugmentedLagrangian(IterativeSolver):
     also changes the surrogate's allowed gap by half of the difference between the exact metric and ``kappa``, in either
     direction, because a surrogate may be above or below the metric. When the allowed gap would become zero, the width
     is halved again. A run that comes no nearer to feasibility restarts once from its nearest iterate, with wider
-    surrogates.
+    surrogates. Once an iterate is feasible, L-BFGS ends where two of its iterations gain less than a fiftieth of
+    ``tol``, as the next surrogates are others anyway.
 
     Between a feasible iterate and an infeasible one with a better objective, a few steps of bisection search for a
     better feasible point.

@@ -37,7 +37,8 @@ class NewtonBoosting(Solver, is_registered=False):
 
     that is, its leaves are :math:`-\eta \sum_i g_i / \sum_i h_i`, with the slopes g of this function in the scores and
     the curvature h of the objective (and the absolute slopes of the constraints over a length, so that these alone
-    never move a score by more than it). So every objective and every constraint can be had that has slopes in scores.
+    never move a score by more than it; bounds on mean losses from above have the curvature of these losses). So every
+    objective and every constraint can be had that has slopes in scores.
     After every tree :math:`\lambda_j` moves by a share of :math:`\rho c_j(s)`.
 
     Every ``measure_every`` trees the exact metrics are measured, and the surrogates :math:`c_j` are set to them
