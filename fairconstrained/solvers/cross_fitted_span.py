@@ -171,7 +171,7 @@ def _refitted(problem: Problem, params: np.ndarray, curvature: Curvature) -> tup
         view, nothing, last = FullBatchView(smooth), np.empty(0), np.inf
         while True:
             step, length = curvature.newton_step(view.at(params).gradient(1.0, nothing))
-            if length > last / 2:  # no Newton steps of this function
+            if not length <= last / 2:  # no Newton steps of this function, or not finite
                 break
             params, last = params - step, length
             if length <= _LENGTH:
