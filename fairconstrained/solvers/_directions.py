@@ -106,13 +106,10 @@ class Curvature:
         Lower triangular, ``H = root @ root.T``.
     centre : ndarray of shape (n_features,)
         Weighted means of the features, which are subtracted; zeros without an intercept.
-    level : float or None
-        Curvature in the intercept, None without one.
     """
 
     root: np.ndarray
     centre: np.ndarray
-    level: float | None
 
     @classmethod
     def at(cls, model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> Curvature:
@@ -127,15 +124,14 @@ class Curvature:
             places = np.diag_indices(model.n_features)
             curvature[places] = np.maximum(curvature[places], model.squares(data, by_row))
         width = model.n_features
-        squares, centre, level = curvature.diagonal()[:width].copy(), np.zeros(width), None
+        squares, centre = curvature.diagonal()[:width].copy(), np.zeros(width)
         if model.fit_intercept:
-            level = float(curvature[width, width])
             centre = curvature[width, :width] / curvature[width, width]
             curvature = curvature[:width, :width] - curvature[width, width] * np.outer(centre, centre)
         diagonal = curvature.diagonal()
         ridge = _RIDGE * diagonal + _LEAST * squares  # in units of the feature; the second one if it is constant
         curvature[np.diag_indices(width)] = diagonal + model.alpha + np.where(squares > 0, ridge, 1.0)
-        return cls(np.linalg.cholesky(curvature), centre, level)
+        return cls(np.linalg.cholesky(curvature), centre)
 
     def descents(self, gradients: np.ndarray) -> np.ndarray:
         """``root^-1`` times gradients at the best intercept, so that `coefficients` of them are ``H^-1`` times these.
@@ -151,27 +147,6 @@ class Curvature:
         width = self.centre.size
         centred = gradients[:width] - np.outer(self.centre, gradients[width:].sum(axis=0))
         return solve_triangular(self.root, centred, lower=True)
-
-    def newton_step(self, gradient: np.ndarray) -> tuple[np.ndarray, float]:
-        """The step from a gradient, and the square root of twice the decrease that it promises.
-
-        Parameters
-        ----------
-        gradient : ndarray of shape (n_params,)
-
-        Returns
-        -------
-        step : ndarray of shape (n_params,)
-            To be subtracted.
-        length : float
-        """
-        lengths = self.descents(gradient[:, None])
-        step = self.coefficients(lengths)[:, 0]
-        if self.level is None:
-            return step, float(np.linalg.norm(lengths))
-        slope = float(gradient[-1])
-        level = slope / self.level - float(self.centre @ step)
-        return np.append(step, level), float(np.sqrt((lengths**2).sum() + slope**2 / self.level))
 
     def lengths(self, coefficients: np.ndarray) -> np.ndarray:
         """``root.T @ coefficients``, whose norms are those of the moves of the scores; (n_features, n_vectors)."""

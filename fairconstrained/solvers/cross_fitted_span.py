@@ -10,7 +10,7 @@ import torch
 
 from fairconstrained.data import FairData
 from fairconstrained.models import ClassModel, LinearModel
-from fairconstrained.problem import FullBatchView, Problem
+from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import Curvature, constraint_slopes, pulled_back
 from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
 
@@ -18,9 +18,6 @@ __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
-#: Length of the last Newton step, of which half the square is what it gains. Without one of five folds, the parameters
-#: of d features and n rows move by about the root of d / 20 n.
-_LENGTH = 1e-3
 
 
 class CrossFittedModels(NamedTuple):
@@ -141,8 +138,6 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
     curvature = Curvature.at(model, data, by_row, rng)
-    free, n_more = _refitted(problem, free, curvature)  # as near to its optimum as those of the folds
-    n_evaluations += n_more
     lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
     _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
@@ -152,31 +147,12 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     for fold in np.unique(folds):
         seen = np.flatnonzero(folds != fold)
         part = data.part(seen)
-        share = float(data.weights.numpy()[seen].sum())
-        of_part = Curvature.at(model, part, by_row[seen] / share, rng)
-        own, n_own = _refitted(problem.on(part), free, of_part)
+        own, n_own = unconstrained(problem.on(part))
         n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen] / share)]))
+        of_part = Curvature.at(model, part, by_row[seen], rng)
+        by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
     whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
     return CrossFittedModels(whole, by_fold, n_evaluations)
-
-
-def _refitted(problem: Problem, params: np.ndarray, curvature: Curvature) -> tuple[np.ndarray, int]:
-    """`unconstrained` from the parameters for nearly the same rows, by Newton steps; with the evaluations.
-
-    They go on until what is left of the way is far less than what a fold moves the parameters by.
-    """
-    smooth = smooth_without_constraints(problem)
-    if not is_of_linear_classes(problem):
-        view, nothing, last = FullBatchView(smooth), np.empty(0), np.inf
-        while True:
-            step, length = curvature.newton_step(view.at(params).gradient(1.0, nothing))
-            if not length <= last / 2:  # no Newton steps of this function, or not finite
-                break
-            params, last = params - step, length
-            if length <= _LENGTH:
-                return params, view.n_evaluations
-    return unconstrained(problem)
 
 
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
