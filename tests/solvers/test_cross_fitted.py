@@ -105,14 +105,16 @@ def below(scores):
     return np.mean(near <= 0), np.sqrt(0.25 / near.size)
 
 
+@pytest.mark.slow
 def test_no_rows_are_lined_up_under_the_threshold(new_rows):
-    rows = draw(8000, 3)
-    apart = {}
-    for solver in ("auto", OLD):
-        model = fitted(rows, solver, kappa=0.1)
+    """The mean of four absolute standard normal numbers is 0.8, and above 1.4 for one in forty."""
+    apart = []
+    for seed in (3, 4, 5, 6):
+        rows = draw(8000, seed)
+        model = fitted(rows, "auto", kappa=0.1)
         (share, error), (usual, _) = (below(model.decision_function(part[0])) for part in (rows, new_rows))
-        apart[solver] = abs(share - usual) / error
-    assert apart["auto"] < 2 < apart[OLD]
+        apart.append(abs(share - usual) / error)
+    assert np.mean(apart) < 1.4
 
 
 def test_a_path_is_much_like_fits_from_the_start(rows):
