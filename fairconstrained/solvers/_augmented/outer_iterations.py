@@ -181,10 +181,18 @@ class OuterIterations(Method):
         """Minimise the augmented Lagrangian, and update its multipliers."""
         run, iterates, lagrangian = self._run, self._run.iterates, self._run.lagrangian
         view = FullBatchView(lagrangian.problem)
-        per_iteration = _PER_ITERATION_BEFORE if iterates.best is None else PER_ITERATION
-        gain = 0.0 if iterates.best is None else _GAIN * self._options.tol
+        per_iteration, gain = (
+            (_PER_ITERATION_BEFORE, 0.0) if iterates.best is None else (PER_ITERATION, _GAIN * self._options.tol)
+        )
         iterates.w, _ = minimise(
-            view, lagrangian.at, iterates.w, run.inner_iter, 1e-6, gain, _PATIENCE, per_iteration=per_iteration
+            view,
+            lagrangian.at,
+            iterates.w,
+            run.inner_iter,
+            gtol=1e-6,
+            gain=gain,
+            patience=_PATIENCE,
+            per_iteration=per_iteration,
         )
         point = view.at(iterates.w)
         iterates.n_evaluations += view.n_evaluations
