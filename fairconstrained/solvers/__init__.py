@@ -47,6 +47,7 @@ from fairconstrained.solvers.published.stochastic_idca import StochasticIDCA
 from fairconstrained.solvers.published.stochastic_switching import StochasticSwitching
 from fairconstrained.solvers.published.switching_subgradient import SSG, SwitchingSubgradient
 from fairconstrained.solvers.quadratics import Quadratics, quadratics_of
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.solvers.stochastic import SeparateBatches, StochasticSolver
@@ -88,6 +89,7 @@ __all__ = [
     "Quadratics",
     "Recorder",
     "SeparateBatches",
+    "SequentialQuadratic",
     "Solver",
     "SolverResult",
     "Span",

@@ -10,11 +10,12 @@ import numpy as np
 from typing_extensions import override
 
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult
+from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._rescaling import best_rescaled
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.cross_fitted_span import CrossFittedModels, CrossFittedSpan
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 from fairconstrained.solvers.span import Span
 from fairconstrained.solvers.span_search import SpanSearch
 from fairconstrained.views import Exact, FullBatch
@@ -145,14 +146,27 @@ class CrossFitted(Solver):
         return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Solve with the features of the span, with exact thresholds where decisions are bounded and errors counted."""
-        searches = not SpanSearch.obstacle(reduced)
-        solver: Solver = SpanSearch() if searches else AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
-        found = solver.solve(reduced, start, rng)
-        if start is not None and found.status.is_infeasible:
-            found = solver.solve(reduced, None, rng)
-        state = reduced.finish(found.model_state)
-        return replace(found, model_state=best_rescaled(reduced, [state, *found.candidates]))
+        """Solve with the features of the span, by the first method that settles."""
+        n_evaluations = 0
+        for solver, begin in self._attempts(reduced, start):
+            found = solver.solve(reduced, begin, rng)
+            n_evaluations += found.n_evaluations
+            if found.status in (Status.OPTIMAL, Status.COMPLETED):
+                break
+        state = best_rescaled(reduced, [reduced.finish(found.model_state), *found.candidates])
+        return replace(found, model_state=state, n_evaluations=n_evaluations)
+
+    def _attempts(self, reduced: Problem, start: Start | None) -> list[tuple[Solver, Start | None]]:
+        """Methods for the few coefficients, and where they begin; exact thresholds where errors are counted."""
+        if not SequentialQuadratic.obstacle(reduced) and SpanSearch.obstacle(reduced):
+            # from no start: where a bound was kept by luck, steps in all directions make a slightly smaller one worse
+            return [(SequentialQuadratic(tol=self.tol), None), (self._general, None)]
+        solver = self._general if SpanSearch.obstacle(reduced) else SpanSearch()
+        return [(solver, start), *([] if start is None else [(solver, None)])]
+
+    @property
+    def _general(self) -> Solver:
+        return AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
 
 
 class _Known(NamedTuple):
