@@ -16,7 +16,15 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.terms import TermsPoint
 
-__all__ = ["Curvature", "constraint_slopes", "objective_slope", "pulled_back", "smooth_point", "smooth_slopes"]
+__all__ = [
+    "Curvature",
+    "constraint_slopes",
+    "curvature_table",
+    "objective_slope",
+    "pulled_back",
+    "smooth_point",
+    "smooth_slopes",
+]
 
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
@@ -91,6 +99,33 @@ def pulled_back(model: LinearModel, data: FairData, slopes: Iterable[Tensor]) ->
     return np.hstack(gradients)
 
 
+def curvature_table(model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Hessian in the parameters of a function with these second derivatives in the scores.
+
+    Parameters
+    ----------
+    model : LinearModel
+    data : FairData
+    by_row : ndarray of shape (n_samples,)
+        Second derivatives.
+    rng : numpy.random.Generator
+        Draws the rows that stand for all where these are many.
+
+    Returns
+    -------
+    table : ndarray of shape (n_params, n_params)
+    """
+    size = max(int(_WORK / model.n_params**2), 5 * model.n_params)
+    if size >= data.n_samples:
+        return model.curvature(data, by_row)
+    rows = np.sort(rng.choice(data.n_samples, size, replace=False))
+    table = model.curvature(data.at(rows), by_row[rows] * (data.n_samples / size))
+    # a rare category may be in none of these rows
+    places = np.diag_indices(model.n_features)
+    table[places] = np.maximum(table[places], model.squares(data, by_row))
+    return table
+
+
 @dataclass(frozen=True, eq=False)
 class Curvature:
     r"""Curvature of objective and penalty in the coefficients of a linear model, at the best intercept.
@@ -114,23 +149,19 @@ class Curvature:
     @classmethod
     def at(cls, model: LinearModel, data: FairData, by_row: np.ndarray, rng: np.random.Generator) -> Curvature:
         """Compute it from that in every score, of shape (n_samples,); from some of the rows where there are many."""
-        size = max(int(_WORK / model.n_params**2), 5 * model.n_params)
-        if size >= data.n_samples:
-            curvature = model.curvature(data, by_row)
-        else:
-            rows = np.sort(rng.choice(data.n_samples, size, replace=False))
-            curvature = model.curvature(data.at(rows), by_row[rows] * (data.n_samples / size))
-            # a rare category may be in none of these rows
-            places = np.diag_indices(model.n_features)
-            curvature[places] = np.maximum(curvature[places], model.squares(data, by_row))
+        return cls.of(model, curvature_table(model, data, by_row, rng))
+
+    @classmethod
+    def of(cls, model: LinearModel, table: np.ndarray) -> Curvature:
+        """Compute it from the table of all parameters, see `curvature_table`."""
         width = model.n_features
-        squares, centre = curvature.diagonal()[:width].copy(), np.zeros(width)
+        curvature, squares, centre = table[:width, :width], table.diagonal()[:width].copy(), np.zeros(width)
         if model.fit_intercept:
-            centre = curvature[width, :width] / curvature[width, width]
-            curvature = curvature[:width, :width] - curvature[width, width] * np.outer(centre, centre)
+            centre = table[width, :width] / table[width, width]
+            curvature = curvature - table[width, width] * np.outer(centre, centre)
         diagonal = curvature.diagonal()
         ridge = _RIDGE * diagonal + _LEAST * squares  # in units of the feature; the second one if it is constant
-        curvature[np.diag_indices(width)] = diagonal + model.alpha + np.where(squares > 0, ridge, 1.0)
+        curvature = curvature + np.diag(model.alpha + np.where(squares > 0, ridge, 1.0))
         return cls(np.linalg.cholesky(curvature), centre)
 
     def descents(self, gradients: np.ndarray) -> np.ndarray:

@@ -36,8 +36,8 @@ class CrossFitted(Solver):
     The coefficients are :math:`w = b_0 w_0 + \sum_j b_j d_j` with the unconstrained ones and the directions
     :math:`d_j` of `CrossFittedSpan`. The few numbers b solve the problem with cross-fitted features, so that kappa
     bounds the metrics of rows which the models have not seen. If those of the training rows exceed it all the same, the
-    bounds are made smaller by the excess, at most three times; if that is in vain, `Span` solves the problem on the
-    training rows alone.
+    bounds are made smaller by the excess, by half at most, up to three times; if that is in vain, `Span` solves the
+    problem on the training rows alone.
 
     Takes linear scores shared by all groups, of two classes or more. Those of more are the features of all of them.
 
@@ -103,7 +103,7 @@ class CrossFitted(Solver):
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
-        margins = np.zeros(len(problem.constraints))
+        kappas, margins = np.array([c.kappa for c in problem.constraints]), np.zeros(len(problem.constraints))
         for n_iter in range(1, _ROUNDS + 1):
             found = self._in_span(span.problem.with_margins(margins), near, random_state)
             near = found.start
@@ -125,7 +125,8 @@ class CrossFitted(Solver):
                     start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
                     candidates=(),
                 )
-            margins = margins + np.maximum(measured.violations, 0.0)
+            # at most half of what is left: a bound of zero is seldom what it takes
+            margins = margins + np.minimum(np.maximum(measured.violations, 0.0), (kappas - margins) / 2)
 
         def later(record: Mapping[str, Any]) -> dict[str, Any]:
             counts = {"n_iter": record["n_iter"] + _ROUNDS, "n_evaluations": record["n_evaluations"] + n_evaluations}

@@ -11,7 +11,7 @@ import torch
 from fairconstrained.data import FairData
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._directions import Curvature, constraint_slopes, pulled_back
+from fairconstrained.solvers._directions import Curvature, constraint_slopes, curvature_table, pulled_back
 from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
@@ -137,19 +137,21 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    curvature = Curvature.at(model, data, by_row, rng)
+    rows = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+    tables = [curvature_table(model, data.at(unseen), by_row[unseen], rng) for unseen in rows]
+    curvature = Curvature.of(model, np.sum(tables, axis=0))
     lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
     _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
     slopes = slopes @ (right[:kept].T / sizes[:kept])
     by_fold, columns = [], _linear(problem).score_columns
-    for fold in np.unique(folds):
-        seen = np.flatnonzero(folds != fold)
+    for number, unseen in enumerate(rows):
+        seen = np.delete(np.arange(data.n_samples), unseen)
         part = data.part(seen)
         own, n_own = unconstrained(problem.on(part))
         n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        of_part = Curvature.at(model, part, by_row[seen], rng)
+        of_part = Curvature.of(model, np.sum(tables[:number] + tables[number + 1 :], axis=0))
         by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
     whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
     return CrossFittedModels(whole, by_fold, n_evaluations)

@@ -36,16 +36,12 @@ _PROMISE = 0.2
 _KEPT, _LEFT = 0.1, 0.5
 #: Violation that need not be halved: it is about the rounding of counts.
 _SMALL = 1e-3
-#: Excess by which an iterate has to come nearer to the bounds for a gain.
-_NEARER = 1e-4
 #: Lengths of a step that are tried.
 _LENGTHS = 0.5 ** np.arange(4)
 #: Weight of the violation in the merit function: above the sum of the multipliers, and what is kept of the last one.
 _ABOVE, _MEMORY = 1.2, 0.7
 #: Ridge of the Hessian relative to its mean diagonal.
 _RIDGE = 1e-9
-#: Infeasible iterates of least objective that another scale of their scores may make feasible.
-_CANDIDATES = 2
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,7 @@ class SequentialQuadratic(IterativeSolver):
     The step is halved until the merit function :math:`f + \mu \max_j (\tilde c_j)_+`, with :math:`\mu` above the sum of
     the multipliers, becomes smaller, or the violation halves. The kernel keeps its width: few coefficients need not
     see single rows, and the values are those counted anyway. The run ends where a step promises too little, or where
-    ``patience`` steps have brought nothing.
+    ``patience`` steps have not improved the merit as counted.
 
     It begins at the unconstrained optimum, which Newton steps find. The method of `AugmentedLagrangian` needs some ten
     times as many evaluations for objectives that are as good.
@@ -189,9 +185,11 @@ class _Steps(Method):
     def __init__(self, options: SequentialQuadratic, z: np.ndarray, is_free: bool = False) -> None:
         super().__init__(options, z)
         self._is_free, self._is_settled, self._is_stuck, self._weight = is_free, False, False, 0.0
-        self._best, self._outside = Incumbent(), list[tuple[float, np.ndarray]]()
-        # excess and objective after the last gain, and the number of steps since
-        self._reached, self._waited = (np.inf, np.inf), 0
+        # the best iterate, and of those outside of the bounds the one of least objective
+        self._best, self._outside = Incumbent(), Incumbent()
+        # objective and violation after the last gain, and the number of steps since
+        self._reached: tuple[float, float] | None = None
+        self._waited = 0
         self._named: dict[str, float] | None = None
 
     @override
@@ -231,15 +229,18 @@ class _Steps(Method):
     def _move(self, view: FullBatchView, here: Point, step: np.ndarray, gain: float) -> None:
         """Go to the first good point on the way back from the end of the step, or to the last one tried."""
         before = _violation(here.constraints)
-        merit = here.objective + self._weight * before
+        merit = self._merit(here.objective, before)
         for length in _LENGTHS:
             z = self.z + length * step
             there = view.at(z)
             violation = _violation(there.constraints)
-            is_better = there.objective + self._weight * violation <= merit - _KEPT * length * gain
+            is_better = self._merit(there.objective, violation) <= merit - _KEPT * length * gain
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
         self.z, self._point = z, there
+
+    def _merit(self, objective: float, violation: float) -> float:
+        return objective + self._weight * violation
 
     @property
     @override
@@ -254,15 +255,13 @@ class _Steps(Method):
     def observe(self, point: Point, measured: Measured) -> None:
         if self._best.offer(self.z, point.objective, measured.excess):
             self._named = named_multipliers(self._near.component_names, self._multipliers)
-        excess, objective = self._reached
-        over, least = max(self._best.excess, 0.0), self._best.objective
-        if over < excess - _NEARER or (over <= excess and least < objective - self._options.tol * abs(objective)):
-            self._reached, self._waited = (over, least), 0
+        now = (point.objective, _violation(measured.violations))
+        if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
+            self._reached, self._waited = now, 0
         else:
             self._waited += 1
         if measured.excess > 0:
-            outside = [*self._outside, (point.objective, self.z)]
-            self._outside = sorted(outside, key=lambda one: one[0])[:_CANDIDATES]
+            self._outside.offer(self.z, point.objective, 0.0)
 
     @override
     def output(self) -> np.ndarray:
@@ -275,7 +274,9 @@ class _Steps(Method):
     @override
     def conclude(self, result: SolverResult, problem: Problem) -> SolverResult:
         result = ended(result, self.finished and not self._is_stuck)
-        return replace(result, candidates=tuple(z for _, z in self._outside), start=Start(result.model_state))
+        # another scale of its scores may make it feasible
+        others = () if self._outside.z is None else (self._outside.z,)
+        return replace(result, candidates=others, start=Start(result.model_state))
 
 
 def _violation(components: np.ndarray) -> float:
