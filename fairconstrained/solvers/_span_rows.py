@@ -17,6 +17,7 @@ from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import smooth_slopes
 from fairconstrained.solvers._span_values import Counts, Expectations
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
+from fairconstrained.solvers.sequential_quadratic import SequentialQuadratic
 
 __all__ = ["PRICES", "End", "SpanRows"]
 
@@ -152,10 +153,12 @@ class SpanRows:
         return steps, n_sweeps
 
     def _smooth_solution(self, rng: np.random.Generator) -> tuple[np.ndarray, int]:
-        """Steps of the augmented Lagrangian's solution in the span, none if it leads nowhere; with the evaluations."""
-        data = replace(self.terms.data, X=np.column_stack([self.scores, self.moves]))
-        model = LinearModel(1 + self.n_directions)
-        found = AugmentedLagrangian().solve(replace(self.terms, data=data, model=model), None, rng)
+        """Steps of the solution for a smooth objective in the span, none if it leads nowhere; with the evaluations."""
+        terms, model = self.terms, LinearModel(1 + self.n_directions)
+        data = replace(terms.data, X=np.column_stack([self.scores, self.moves]))
+        smooth = replace(terms, objective=terms.objective.loss.path()[0].bind(data), data=data, model=model)
+        solver = AugmentedLagrangian() if SequentialQuadratic.obstacle(smooth) else SequentialQuadratic()
+        found = solver.solve(smooth, None, rng)
         own, *others = found.model_state[:-1]
         return -np.array(others) / own if own > 0 else np.zeros(self.n_directions), found.n_evaluations
 
