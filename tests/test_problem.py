@@ -446,8 +446,8 @@ def test_problems_of_the_package_work_with_every_solver(problem):
         if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
     }
     assert {"projected_gradient", "moments"} <= others
-    # of scores shared by all groups, of objectives that count errors, and of mean losses
-    others |= {"cross_fitted", "span", "span_search", "interior_point", "group_weights"}
+    # of scores shared by all groups, of objectives that count errors, of counted rows, and of mean losses
+    others |= {"cross_fitted", "span", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
 
 

@@ -30,8 +30,9 @@ _MOST_FEATURES = 64
 _MOST_COMPONENTS = 24
 #: Weight of the square of what a program leaves of the violation; it is solvable for any bounds then.
 _ELASTIC = 1e4
-#: Share of ``tol`` that a step has to promise.
-_PROMISE = 0.2
+#: Share of ``tol`` that a step has to promise, and the fraction of the objective without bounds, where the next step is
+#: much smaller.
+_PROMISE, _FREE = 0.2, 1e-9
 #: Share of the promise that a step has to keep, and of the violation that it may leave instead.
 _KEPT, _LEFT = 0.1, 0.5
 #: Violation that need not be halved: it is about the rounding of counts.
@@ -221,7 +222,8 @@ class _Steps(Method):
         self._multipliers[rows] = multipliers
         self._weight = max(_ABOVE * float(multipliers.sum()), _MEMORY * self._weight)
         gain = program.gain(step, self._weight)
-        self._is_settled = gain <= _PROMISE * self._options.tol * abs(here.objective)
+        least = _PROMISE * self._options.tol if constraints else _FREE
+        self._is_settled = gain <= least * abs(here.objective)
         if not self._is_settled:
             self._move(view, here, step, gain)
         source.count(view.n_evaluations * problem.data.n_samples)
@@ -230,7 +232,8 @@ class _Steps(Method):
         """Go to the first good point on the way back from the end of the step, or to the last one tried."""
         before = _violation(here.constraints)
         merit = self._merit(here.objective, before)
-        for length in _LENGTHS:
+        # shorter steps where the last ones were in vain: they may go to and fro
+        for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
             there = view.at(z)
             violation = _violation(there.constraints)

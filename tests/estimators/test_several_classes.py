@@ -272,6 +272,7 @@ OF_TWO_CLASSES = {
     "moments",
     "multiplier_model",
     "projected_gradient",
+    "sequential_quadratic",
     "span",
     "span_search",
     "stochastic_idca",

@@ -24,11 +24,12 @@ LONG_ENOUGH = {
     "multiplier_model": {"max_epochs": 60, "multiplier_rate": 0.05},
     "ssl_alm": {"max_epochs": 40, "dual_rate": 0.5},
 }
-#: These take convex quadratic constraints only, objectives that count errors, or mean losses; their own files have
-#: their contract.
+#: These take convex quadratic constraints only, objectives that count errors, mean losses, or counted rows; their own
+#: files have their contract.
+OF_FEW_PROBLEMS = {"span_search", "sequential_quadratic", "interior_point", "group_weights"}
 ELSEWHERE = {
     name for name, s in SOLVERS.items() if any(issubclass(view, (ConvexQuadratic, SingleRows)) for view in s.requires)
-} | {"span_search", "interior_point", "group_weights"}
+} | OF_FEW_PROBLEMS
 NAMES = sorted(set(SOLVERS) - ELSEWHERE)
 each_solver = pytest.mark.parametrize("name", NAMES)
 #: Methods that never weigh a constraint by a multiplier of its own that they would return.
@@ -120,7 +121,7 @@ def test_multipliers_are_positive_or_there_are_none(known, name):
     assert constraint.price(result.multipliers) > 0
 
 
-@pytest.mark.parametrize("name", sorted(ELSEWHERE - {"span_search", "interior_point", "group_weights"}))
+@pytest.mark.parametrize("name", sorted(ELSEWHERE - OF_FEW_PROBLEMS))
 def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
     data = make_data(counts=(90, 120), weighted=True, shift=0.8)
     loss, bound = PairwiseAUC(loss="quadratic"), QuadraticAUCGap(0.2)

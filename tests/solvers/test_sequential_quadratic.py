@@ -1,0 +1,233 @@
+"""Sequential quadratic programs: their solutions, and bounds on counted rows that few coefficients keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fairconstrained import RateParityClassifier
+from fairconstrained.constraints import DemographicParity, EqualizedOdds, GroupRates, QuadraticAUCGap
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.exceptions import IncompatibleProblem, StopTraining
+from fairconstrained.models import LinearModel
+from fairconstrained.objectives import Logistic
+from fairconstrained.problem import FullBatchView, Problem, Start
+from fairconstrained.solvers import (
+    AugmentedLagrangian,
+    SequentialQuadratic,
+    best_rescaled,
+    make_solver,
+    sequential_quadratic,
+)
+from fairconstrained.solvers.sequential_quadratic import _ELASTIC, _Program
+
+NAME = "sequential_quadratic"
+OTHER = AugmentedLagrangian()
+
+
+def solved(problem, start=None, callback=None, **options):
+    solver = make_solver(NAME, options, problem)
+    return solver.solve(problem, start, np.random.default_rng(0), callback)
+
+
+@pytest.fixture
+def parity(parity_problem):
+    """``parity(notion, kappa)``: a problem of 1,000 rows whose unconstrained optimum keeps no small bound."""
+    return lambda notion, kappa, counts=(400, 600): parity_problem(notion, kappa, counts)
+
+
+# --- the quadratic program
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_program_has_the_solution_of_a_general_method(seed):
+    rng = np.random.default_rng(seed)
+    n_params, n_components = 3, 4
+    root = rng.normal(size=(n_params, n_params))
+    program = _Program(
+        rng.normal(size=n_params),
+        root @ root.T + np.eye(n_params),
+        rng.normal(size=n_components),
+        rng.normal(size=(n_components, n_params)),
+    )
+    step, multipliers = program.solved()
+    found = minimize(
+        lambda v: program.gradient @ v[:-1] + v[:-1] @ program.hessian @ v[:-1] / 2 + _ELASTIC * v[-1] ** 2 / 2,
+        np.append(step, 1.0),
+        method="SLSQP",
+        constraints={"type": "ineq", "fun": lambda v: v[-1] - program.values - program.slopes @ v[:-1]},
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    np.testing.assert_allclose(step, found.x[:-1], atol=2e-4)
+    slope = program.gradient + program.hessian @ step + program.slopes.T @ multipliers
+    np.testing.assert_allclose(slope, 0.0, atol=1e-8)
+    slack = multipliers.sum() / _ELASTIC  # the slope in the slack is zero
+    left = program.values + program.slopes @ step - slack
+    assert left.max() <= 1e-8
+    np.testing.assert_allclose(multipliers * left, 0.0, atol=1e-6)
+    assert multipliers.min() >= 0
+
+
+def test_bounds_that_exclude_each_other_leave_a_slack():
+    program = _Program(np.zeros(1), np.eye(1), np.array([1.0, 1.0]), np.array([[1.0], [-1.0]]))
+    step, multipliers = program.solved()
+    np.testing.assert_allclose(step, 0.0, atol=1e-6)
+    np.testing.assert_allclose(multipliers, _ELASTIC / 2, rtol=1e-6)
+
+
+def test_without_bounds_a_step_is_that_of_newton():
+    program = _Program(np.array([2.0, -1.0]), np.diag([4.0, 0.5]), np.empty(0), np.empty((0, 2)))
+    step, multipliers = program.solved()
+    np.testing.assert_allclose(step, [-0.5, 2.0])
+    assert multipliers.size == 0
+    assert program.gain(step, 1.0) == pytest.approx(0.5 + 1.0)
+
+
+# --- solutions
+
+
+@pytest.mark.parametrize("notion", [DemographicParity, EqualizedOdds])
+@pytest.mark.parametrize("kappa", [0.05, 0.1])
+def test_the_bound_holds_and_the_result_says_what_its_parameters_give(parity, notion, kappa):
+    problem = parity(notion, kappa)
+    found = solved(problem)
+    (constraint,) = problem.constraints
+    scores = problem.scores(found.model_state)
+    assert found.status == "optimal"
+    assert found.constraint_values[constraint.name] <= kappa + constraint.granularity
+    assert found.constraint_values == problem.measured(scores).values
+    assert found.objective == pytest.approx(problem.objective_at(found.model_state, scores))
+    assert found.objective > solved(problem.without_constraints()).objective
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notion", [DemographicParity, EqualizedOdds])
+def test_objectives_are_those_of_the_augmented_lagrangian_on_average_for_fewer_evaluations(make_data, notion):
+    """The optima are local, so that single ones differ."""
+    logs, evaluations = [], []
+    for seed in range(8):
+        data = make_data(counts=(1200, 1800), n_features=6, shift=0.4, seed=seed)
+        bound = notion(0.05).bind(data)
+        problem = Problem(Logistic().bind(data), (bound,), data, model=LinearModel(6, alpha=0.01))
+        results = [s.solve(problem, None, np.random.default_rng(0)) for s in (SequentialQuadratic(), OTHER)]
+        # as estimators do with the results of both
+        ends = [best_rescaled(problem, [one.model_state, *one.candidates]) for one in results]
+        mine, theirs = (problem.objective_at(end, problem.scores(end)) for end in ends)
+        logs.append(np.log(mine / theirs))
+        evaluations.append(results[0].n_evaluations / results[1].n_evaluations)
+    assert np.mean(logs) < 0.005
+    assert np.max(logs) < 0.03
+    assert np.mean(evaluations) < 0.3
+
+
+def test_a_multiplier_is_about_the_slope_of_the_least_objective(parity):
+    """Between bounds far enough apart that single rows do not matter."""
+    low, middle, high = (solved(parity(DemographicParity, kappa)) for kappa in (0.06, 0.1, 0.14))
+    ((name, multiplier),) = middle.multipliers.items()
+    assert "demographic_parity" in name
+    assert multiplier == pytest.approx((low.objective - high.objective) / 0.08, rel=0.3)
+
+
+def test_without_constraints_it_is_the_unconstrained_optimum(parity):
+    problem = parity(DemographicParity, 0.1).without_constraints()
+    found = solved(problem)
+    slopes = FullBatchView(problem).at(found.model_state).gradient(1.0, np.empty(0))
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-4)
+    assert (found.status, found.multipliers) == ("optimal", {})
+
+
+def test_a_loose_bound_leaves_the_unconstrained_optimum_alone(parity):
+    problem = parity(DemographicParity, 0.9)
+    found, free = solved(problem), solved(problem.without_constraints())
+    np.testing.assert_array_equal(found.model_state, free.model_state)
+    assert (found.status, found.multipliers) == ("optimal", {})
+
+
+def test_a_start_spares_the_unconstrained_optimum(parity):
+    problem = parity(DemographicParity, 0.1)
+    cold = solved(problem)
+    warm = solved(problem, Start(cold.model_state))
+    assert warm.history[0]["objective"] == pytest.approx(cold.objective)
+    assert warm.objective <= cold.objective + 1e-9
+    assert warm.n_evaluations < cold.n_evaluations
+
+
+def test_the_same_problem_has_the_same_solution(parity):
+    problem = parity(EqualizedOdds, 0.1)
+    np.testing.assert_array_equal(solved(problem).model_state, solved(problem).model_state)
+
+
+def test_of_many_components_the_largest_are_looked_at(parity):
+    problem = parity(DemographicParity, 0.1, (200, 200, 210, 210, 220, 230))
+    assert len(problem.component_names) > sequential_quadratic._MOST_COMPONENTS
+    found = solved(problem)
+    assert found.status == "optimal"
+    assert found.constraint_values["demographic_parity"] <= 0.1 + problem.constraints[0].granularity
+
+
+def test_bounds_that_exclude_each_other_are_found_to_do_so(make_data, make_problem):
+    data = make_data(counts=(300, 400), shift=0.8)
+    rules = {"floor": 0.9, "ceiling": 0.1}
+    bounds = [GroupRates(rate="selection_rate", rule=rule, kappa=kappa).bind(data) for rule, kappa in rules.items()]
+    found = solved(make_problem(data, *bounds, alpha=0.01))
+    assert found.status == "infeasible"
+
+
+# --- what it takes, and how it ends
+
+
+def test_it_says_which_problems_it_takes(make_data, make_problem, parity):
+    problem = parity(DemographicParity, 0.1)
+    data = problem.data
+    auc = make_problem(data, QuadraticAUCGap(0.2).bind(data))
+    wide = make_data(counts=(60, 60), n_features=65)
+    cases = {
+        "bounds on counted rows": auc,
+        "shared by all groups": replace(problem, model=replace(problem.model, n_copies=2)),
+        "at most 64 features, and there are 65": make_problem(wide, DemographicParity(0.2).bind(wide)),
+    }
+    for message, case in cases.items():
+        with pytest.raises(IncompatibleProblem, match=message):
+            make_solver(NAME, {}, case)
+
+
+def test_it_ends_where_it_is_told_to(parity):
+    problem, seen = parity(DemographicParity, 0.05), []
+
+    def stop(record):
+        seen.append(record)
+        if len(seen) == 2:
+            raise StopTraining
+
+    assert len(solved(problem, callback=stop).history) == 2
+    assert solved(problem, max_time=0.0).n_iter <= 1
+    assert solved(problem, max_iter=1).n_iter == 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_another_method_goes_on_where_a_program_is_not_solved(monkeypatch, parity):
+    def fail(*args, **kwargs):
+        raise RuntimeError("Maximum number of iterations reached.")
+
+    monkeypatch.setattr(sequential_quadratic, "nnls", fail)
+    assert solved(parity(DemographicParity, 0.3)).status in ("max_iter", "infeasible")
+    X, y, groups = make_biased_classification(900, 10, random_state=0)
+    model = RateParityClassifier(0.1, random_state=0, new_row_folds=None).fit(X, y, sensitive_features=groups)
+    assert model.solver_ == "cross_fitted"
+    assert model.status_ == "optimal"
+
+
+def test_it_is_an_option_of_estimators():
+    X, y, groups = make_biased_classification(1000, 5, random_state=0)
+    model = RateParityClassifier(0.05, solver=NAME, random_state=0).fit(X, y, sensitive_features=groups)
+    assert model.solver_ == NAME
+    assert model.violation_ <= model.granularity_["demographic_parity"]
+    assert model.prices_["demographic_parity"] > 0
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="blur"):
+        SequentialQuadratic(blur=0.0)
