@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -147,9 +148,9 @@ class CrossFitted(Solver):
         return solver(max_iter=self.max_iter, tol=self.tol, verbose=self.verbose)
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
-        """Solve with the features of the span, by the first method that settles."""
+        """Solve with the features of the span, from the start and then from none, by the first method that settles."""
         n_evaluations = 0
-        for solver, begin in self._attempts(reduced, start):
+        for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
             found = solver.solve(reduced, begin, rng)
             n_evaluations += found.n_evaluations
             if found.status in (Status.OPTIMAL, Status.COMPLETED):
@@ -157,17 +158,12 @@ class CrossFitted(Solver):
         state = best_rescaled(reduced, [reduced.finish(found.model_state), *found.candidates])
         return replace(found, model_state=state, n_evaluations=n_evaluations)
 
-    def _attempts(self, reduced: Problem, start: Start | None) -> list[tuple[Solver, Start | None]]:
-        """Methods for the few coefficients, and where they begin; exact thresholds where errors are counted."""
-        if not SequentialQuadratic.obstacle(reduced) and SpanSearch.obstacle(reduced):
-            # from no start: where a bound was kept by luck, steps in all directions make a slightly smaller one worse
-            return [(SequentialQuadratic(tol=self.tol), None), (self._general, None)]
-        solver = self._general if SpanSearch.obstacle(reduced) else SpanSearch()
-        return [(solver, start), *([] if start is None else [(solver, None)])]
-
-    @property
-    def _general(self) -> Solver:
-        return AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
+    def _methods(self, reduced: Problem) -> list[Solver]:
+        """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
+        if not SpanSearch.obstacle(reduced):
+            return [SpanSearch()]
+        quick = [] if SequentialQuadratic.obstacle(reduced) else [SequentialQuadratic(tol=self.tol)]
+        return [*quick, AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)]
 
 
 class _Known(NamedTuple):
