@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from ast import literal_eval
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -108,13 +109,17 @@ def _span(doc: str, section: str) -> tuple[int, int] | None:
     return None
 
 
-def entries(doc: str, section: str) -> Iterator[tuple[list[str], str]]:
+@cache  # a class reads the docstrings of all its bases
+def entries(doc: str, section: str) -> tuple[tuple[tuple[str, ...], str], ...]:
     """The names and the text of every entry."""
     span = _span(doc, section)
-    for found in _ENTRY.finditer(doc[slice(*span)] if span else ""):
-        text = found.group()
-        names = text.split("\n", 1)[0].split(" : ")[0]
-        yield [name.strip().lstrip("*") for name in names.split(",") if name.strip()], text
+    texts = [found.group() for found in _ENTRY.finditer(doc[slice(*span)] if span else "")]
+    return tuple((_names_in(text.split("\n", 1)[0]), text) for text in texts)
+
+
+def _names_in(head: str) -> tuple[str, ...]:
+    """The names that the first line of an entry documents together."""
+    return tuple(name.strip().lstrip("*") for name in head.split(" : ")[0].split(",") if name.strip())
 
 
 def _with_section(doc: str, section: str, text: str) -> str:

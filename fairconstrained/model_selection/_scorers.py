@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from fairconstrained.checks.docstrings import documented_by
 from fairconstrained.checks.parameters import parameter, with_parameters
-from fairconstrained.metrics import METRICS, MetricInfo
-from fairconstrained.metrics.registry import check_options
+from fairconstrained.metrics import METRICS, MetricInfo, conditional_parity_gap
+from fairconstrained.metrics.registry import check_options, info_of
 from fairconstrained.metrics.validation import check_binary_labels
 from fairconstrained.model_selection.response import RESPONSES, get_response
 
@@ -83,8 +83,9 @@ class FairnessScorer(BaseEstimator):
     """A scikit-learn scorer that receives the sensitive features.
 
     It requests ``sensitive_features`` through metadata routing: ``GridSearchCV(...).fit(X, y, sensitive_features=...)``
-    passes the rows of each test fold to it, without any ``set_score_request``. Only ``sample_weight`` needs
-    ``set_score_request(sample_weight=True)``. Metadata routing has to be enabled:
+    passes the rows of each test fold to it, without any ``set_score_request``; and so it requests the ``strata`` of a
+    metric that needs them, such as :func:`~fairconstrained.metrics.conditional_parity_gap`. Only ``sample_weight``
+    needs ``set_score_request(sample_weight=True)``. Metadata routing has to be enabled:
     ``sklearn.set_config(enable_metadata_routing=True)``.
 
     An estimator whose response method requests ``sensitive_features`` itself (a model with coefficients per
@@ -116,7 +117,11 @@ class FairnessScorer(BaseEstimator):
     """
 
     # "score" is the method under which metadata routing looks up what a scorer requests
-    __metadata_request__score: ClassVar[dict[str, Any]] = {"estimator": UNUSED, "sensitive_features": True}
+    __metadata_request__score: ClassVar[dict[str, Any]] = {
+        "estimator": UNUSED,
+        "sensitive_features": True,
+        "strata": False,
+    }
 
     metric: Metric = parameter(kw_only=False)
     response: str = parameter(kw_only=False)
@@ -126,7 +131,14 @@ class FairnessScorer(BaseEstimator):
     metric_params: dict[str, Any] | None = parameter(default=None)
 
     def score(
-        self, estimator: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        strata: Any = None,
     ) -> float:
         """Judge a fitted estimator; the same as calling the scorer.
 
@@ -142,6 +154,8 @@ class FairnessScorer(BaseEstimator):
             Groups of the rows. Only a performance scorer works without them.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        strata : array-like of shape (n_samples,) or (n_samples, n_columns), default=None
+            Strata of the rows, for a metric within strata.
 
         Returns
         -------
@@ -151,34 +165,48 @@ class FairnessScorer(BaseEstimator):
         Raises
         ------
         ValueError
-            If the metric compares groups and ``sensitive_features`` did not arrive.
+            If the metric compares groups and ``sensitive_features`` did not arrive, or needs ``strata`` and they did
+            not.
         TypeError
             If a classifier does not offer the response.
         """
-        self._check_groups(sensitive_features)
+        columns = self._columns(sensitive_features, sample_weight, strata)
         response = get_response(
             estimator, X, self.response, sensitive_features=sensitive_features, pos_label=self.pos_label
         )
-        return self._sign * self._value(response.encode(y), response.values, sensitive_features, sample_weight)
+        return self._sign * self._value(response.encode(y), response.values, columns)
 
     __call__ = score
 
-    def _check_groups(self, sensitive_features: Any) -> None:
-        if self.by_group and sensitive_features is None:
-            raise ValueError(
-                f"{self!r} needs sensitive_features. In a search or a cross-validation call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and pass sensitive_features= to fit "
-                "(to cross_validate: params={'sensitive_features': ...})."
-            )
+    def get_metadata_routing(self) -> Any:
+        """Return what the scorer requests: the strata as well where the metric needs them.
 
-    def _value(self, y_true: Any, response: Any, sensitive_features: Any, sample_weight: Any) -> float:
+        Returns
+        -------
+        routing : MetadataRequest
+        """
+        routing = super().get_metadata_routing()
+        if _strata_of(self.metric) is inspect.Parameter.empty:
+            routing.score.add_request(param="strata", alias=True)
+        return routing
+
+    def _columns(self, sensitive_features: Any, sample_weight: Any, strata: Any) -> dict[str, Any]:
+        """The columns that the metric takes; raises ValueError if one that it needs did not arrive."""
+        needed = {"sensitive_features": sensitive_features} if self.by_group else {}
+        if strata is not None or _strata_of(self.metric) is inspect.Parameter.empty:
+            needed["strata"] = strata
+        for name, column in needed.items():
+            if column is None:
+                raise ValueError(
+                    f"{self!r} needs {name}. In a search or a cross-validation call "
+                    f"sklearn.set_config(enable_metadata_routing=True) first, and pass {name}= to fit "
+                    f"(to cross_validate: params={{{name!r}: ...}})."
+                )
+        return needed | ({} if sample_weight is None else {"sample_weight": sample_weight})
+
+    def _value(self, y_true: Any, response: Any, columns: Mapping[str, Any]) -> float:
         """The metric itself."""
-        keywords = dict(self.metric_params or {})
-        if self.by_group:
-            keywords["sensitive_features"] = sensitive_features
-        if sample_weight is not None:
-            keywords["sample_weight"] = sample_weight
-        return float(np.asarray(self.metric(y_true, response, **keywords)))
+        return float(np.asarray(self.metric(y_true, response, **(self.metric_params or {}), **columns)))
 
     # scikit-learn reads these four of a scorer whose metric it applies to decisions by many thresholds.
 
@@ -195,7 +223,14 @@ class FairnessScorer(BaseEstimator):
         return {"pos_label": self.pos_label}
 
     def _score_func(
-        self, y_true: Any, y_pred: Any, *, pos_label: Any, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        pos_label: Any,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        strata: Any = None,
     ) -> float:
         """The metric of decisions; both columns hold the labels of the classifier."""
         if self.response != "predict":
@@ -204,9 +239,9 @@ class FairnessScorer(BaseEstimator):
                 f"{self.response!r}, which no threshold changes. Choose a scorer with response='predict', such as "
                 "get_fairness_scorer('neg_independence_gap')."
             )
-        self._check_groups(sensitive_features)
+        columns = self._columns(sensitive_features, sample_weight, strata)
         labels = check_binary_labels(y_true, y_pred, pos_label)
-        return self._value(labels.y_true.astype(int), labels.y_pred.astype(int), sensitive_features, sample_weight)
+        return self._value(labels.y_true.astype(int), labels.y_pred.astype(int), columns)
 
     def _accept_sample_weight(self) -> bool:
         # scikit-learn asks a scorer this when routing is off and a search was fitted with sample_weight
@@ -372,10 +407,17 @@ def get_fairness_scorer_names() -> list[str]:
 
 def _gaps_by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
     """Metrics, and their arguments, by the names of their scorers."""
+    infos = [*METRICS.values(), info_of(conditional_parity_gap)]  # which reports cannot list, without strata
     named: dict[str, tuple[MetricInfo, Mapping[str, Any]]] = {
-        f"neg_{name}": (info, {}) for info in METRICS.values() for name in info.names
+        f"neg_{name}": (info, {}) for info in infos for name in info.names
     }
     return named | {info.symbol: (info, info.symbol_params) for info in METRICS.values() if info.symbol}
+
+
+def _strata_of(metric: Metric) -> Any:
+    """The default of the metric's strata; empty where it needs them, None where it takes none."""
+    strata = inspect.signature(metric).parameters.get("strata")
+    return None if strata is None else strata.default
 
 
 def _resolve_response(metric: Metric, response: str) -> str:

@@ -11,14 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, fbeta_score, get_scorer, get_scorer_names
-from sklearn.model_selection import GridSearchCV, KFold, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.metadata_routing import get_routing_for_object
 
+from fairconstrained import RateParityClassifier
 from fairconstrained.metrics import (
     METRICS,
+    conditional_parity_gap,
     inaccuracy,
     independence_gap,
     partial_demographic_parity_gap,
@@ -27,6 +29,7 @@ from fairconstrained.metrics import (
     statistical_parity_gap,
     wasserstein_gap,
 )
+from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import (
     best_feasible,
     get_fairness_scorer,
@@ -43,6 +46,28 @@ def data():
     X = rng.normal(size=(300, 3)) + 0.8 * (groups == "a")[:, None]
     y = (X[:, 0] + rng.normal(size=300) > 0.4).astype(int)
     return X, y, groups
+
+
+def test_strata_reach_a_metric_that_needs_them_and_no_other(data, routing):
+    X, y, groups = data
+    strata = np.where(X[:, 2] > 0, "high", "low")
+    scorer = get_fairness_scorer("neg_conditional_parity")
+    model = RateParityClassifier(constraint="conditional_parity", new_row_folds=None, random_state=0)
+    scoring = {"accuracy": get_fairness_scorer("accuracy"), "gap": scorer}
+    search = GridSearchCV(model, {"kappa": [0.15, None]}, scoring=scoring, refit="gap", cv=2)
+    search.fit(X, y, sensitive_features=groups, strata=strata)
+    _, test = list(StratifiedKFold(2).split(X, y))[1]
+    train = np.delete(np.arange(300), test)
+    free = (
+        clone(model)
+        .set_params(kappa=None)
+        .fit(X[train], y[train], sensitive_features=groups[train], strata=strata[train])
+    )
+    gap = conditional_parity_gap(y[test], free.predict(X[test]), sensitive_features=groups[test], strata=strata[test])
+    assert search.cv_results_["split1_test_gap"][1] == pytest.approx(-gap)
+    assert search.best_params_ == {"kappa": 0.15}
+    with pytest.raises(ValueError, match="needs strata"):
+        scorer(free, X, y, sensitive_features=groups)
 
 
 class PerGroup(ClassifierMixin, BaseEstimator):
@@ -308,7 +333,8 @@ def test_performance_scorers_agree_with_scikit_learn(data, name):
 
 
 def test_all_performance_names_are_names_of_scikit_learn():
-    gaps = {f"neg_{name}" for info in METRICS.values() for name in info.names}
+    infos = [*METRICS.values(), info_of(conditional_parity_gap)]
+    gaps = {f"neg_{name}" for info in infos for name in info.names}
     gaps |= {info.symbol for info in METRICS.values()}
     assert set(get_fairness_scorer_names()) - gaps == set(PERFORMANCE)
     assert len(PERFORMANCE) >= 10
@@ -354,13 +380,14 @@ def test_pickle_and_clone_keep_scores_and_requests(data, routing):
         assert copy.get_metadata_routing().score.requests == {
             "sensitive_features": True,
             "sample_weight": True,
+            "strata": False,
         }
         assert copy(model, X, y, sensitive_features=groups) == scorer(model, X, y, sensitive_features=groups)
 
 
 def test_sensitive_features_are_requested_and_sample_weight_is_not(routing):
     requests = make_fairness_scorer(independence_gap).get_metadata_routing().score.requests
-    assert requests == {"sensitive_features": True, "sample_weight": None}
+    assert requests == {"sensitive_features": True, "sample_weight": None, "strata": False}
 
 
 # --- in scikit-learn
