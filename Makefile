@@ -25,7 +25,7 @@ lint: .venv/plain
 	$(BIN)/mypy
 
 docs: .venv/docs
-	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+	$(BIN)/sphinx-build -j auto -W --keep-going -b html docs docs/_build/html
 
 trial: .venv/plain
 	$(BIN)/python -m benchmarks.trial --quick

@@ -61,6 +61,8 @@ sphinx_gallery_conf = {
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("fairconstrained",),
     "plot_gallery": True,
+    # as many examples beside each other as sphinx-build -j says
+    "parallel": True,
     "abort_on_example_error": False,
     "download_all_examples": False,
     "remove_config_comments": True,

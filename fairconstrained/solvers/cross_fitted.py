@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from typing_extensions import override
 
+from fairconstrained.constraints import BoundConstraint
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status
 from fairconstrained.solvers._options import Count, NonNegative
@@ -127,7 +128,8 @@ class CrossFitted(Solver):
                     candidates=(),
                 )
             # at most half of what is left: a bound of zero is seldom what it takes
-            margins = margins + np.minimum(np.maximum(measured.violations, 0.0), (kappas - margins) / 2)
+            over = np.nan_to_num(measured.violations, nan=np.inf)  # a ratio of nothing
+            margins = margins + np.minimum(np.maximum(over, 0.0), (kappas - margins) / 2)
 
         def later(record: Mapping[str, Any]) -> dict[str, Any]:
             counts = {"n_iter": record["n_iter"] + _ROUNDS, "n_evaluations": record["n_evaluations"] + n_evaluations}
@@ -162,8 +164,17 @@ class CrossFitted(Solver):
         """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
         if not SpanSearch.obstacle(reduced):
             return [SpanSearch()]
-        quick = [] if SequentialQuadratic.obstacle(reduced) else [SequentialQuadratic(tol=self.tol)]
-        return [*quick, AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)]
+        methods: list[Solver] = [AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)]
+        if not SequentialQuadratic.obstacle(reduced):
+            methods.append(SequentialQuadratic(tol=self.tol))
+        # long steps may lead to where there is hardly any of the decisions whose shares are compared
+        return methods if any(map(_may_vanish, reduced.constraints)) else methods[::-1]
+
+
+def _may_vanish(constraint: BoundConstraint) -> bool:
+    """Whether the metric has no value if all rows have the same decision, as a ratio of selection rates."""
+    constant = np.full(constraint.data.n_samples, 1.0 + abs(constraint.decision_threshold or 0.0))
+    return any(np.isnan(constraint.metric(scores)) for scores in (-constant, constant))
 
 
 class _Known(NamedTuple):

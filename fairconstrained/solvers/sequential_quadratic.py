@@ -279,7 +279,8 @@ class _Steps(Method):
         result = ended(result, self.finished and not self._is_stuck)
         # another scale of its scores may make it feasible
         others = () if self._outside.z is None else (self._outside.z,)
-        return replace(result, candidates=others, start=Start(result.model_state))
+        n_iter = max(result.n_iter, 1)
+        return replace(result, n_iter=n_iter, candidates=others, start=Start(result.model_state))
 
 
 def _violation(components: np.ndarray) -> float:

@@ -193,12 +193,13 @@ def test_errors(fitted):
     ids=["demographic_parity", "group_auc", "indicator", "sigmoid", "auc"],
 )
 def test_price_is_the_slope_of_the_least_objective(estimator, tolerance):
+    """Between bounds so far apart that it does not matter which rows are next to a threshold."""
     X, y, group = make_biased_classification(n_samples=6000, random_state=0)
     models = [
         clone(estimator).set_params(kappa=kappa, tol=1e-5).fit(X, y, sensitive_features=group)
-        for kappa in (0.12, 0.10, 0.08)
+        for kappa in (0.14, 0.10, 0.06)
     ]
-    slope = (models[2].objective_ - models[0].objective_) / 0.04
+    slope = (models[2].objective_ - models[0].objective_) / 0.08
     (price,) = models[1].prices_.values()
     assert slope > 0.1
     assert price == pytest.approx(slope, rel=tolerance)

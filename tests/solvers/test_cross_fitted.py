@@ -117,12 +117,12 @@ def test_no_rows_are_lined_up_under_the_threshold(new_rows):
     assert np.mean(apart) < 1.4
 
 
-def test_a_path_is_much_like_fits_from_the_start(rows):
+def test_a_path_is_hardly_worse_than_fits_from_the_start(rows):
     model = PartialParityClassifier(constraint="demographic_parity", random_state=0, new_row_folds=None)
     path = fairness_path(model, rows[0], rows[1], sensitive_features=rows[2], kappas=[0.1, 0.05, 0.02])
     for kappa, found in zip((0.1, 0.05, 0.02), path.models, strict=True):
         assert found.constraint_values_["demographic_parity"] <= kappa + found.granularity_["demographic_parity"]
-        assert found.objective_ == pytest.approx(fitted(rows, kappa=kappa).objective_, rel=0.02)
+        assert found.objective_ <= 1.02 * fitted(rows, kappa=kappa).objective_
 
 
 def test_where_the_span_keeps_no_bound_the_training_rows_alone_count():
