@@ -164,11 +164,12 @@ class CrossFitted(Solver):
         """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
         if not SpanSearch.obstacle(reduced):
             return [SpanSearch()]
-        methods: list[Solver] = [AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)]
-        if not SequentialQuadratic.obstacle(reduced):
-            methods.append(SequentialQuadratic(tol=self.tol))
+        general = AugmentedLagrangian(max_iter=self.max_iter, tol=self.tol)
+        if SequentialQuadratic.obstacle(reduced):
+            return [general]
+        quick = SequentialQuadratic(tol=self.tol)
         # long steps may lead to where there is hardly any of the decisions whose shares are compared
-        return methods if any(map(_may_vanish, reduced.constraints)) else methods[::-1]
+        return [general, quick] if any(map(_may_vanish, reduced.constraints)) else [quick, general]
 
 
 def _may_vanish(constraint: BoundConstraint) -> bool:
