@@ -29,6 +29,8 @@ _ROUNDS = 3
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
 _ROWS = 100
+#: How a method ends that has nothing left to do.
+_SETTLED = (Status.OPTIMAL, Status.COMPLETED)
 
 
 @dataclass(frozen=True)
@@ -151,14 +153,14 @@ class CrossFitted(Solver):
 
     def _in_span(self, reduced: Problem, start: Start | None, rng: np.random.Generator) -> SolverResult:
         """Solve with the features of the span, from the start and then from none, by the first method that settles."""
-        n_evaluations = 0
+        results: list[SolverResult] = []
         for solver, begin in product(self._methods(reduced), (None,) if start is None else (start, None)):
-            found = solver.solve(reduced, begin, rng)
-            n_evaluations += found.n_evaluations
-            if found.status in (Status.OPTIMAL, Status.COMPLETED):
+            results.append(solver.solve(reduced, begin, rng))
+            if results[-1].status in _SETTLED:
                 break
+        found = min(results, key=lambda one: (one.status not in _SETTLED, one.status.is_infeasible, one.objective))
         state = best_rescaled(reduced, [reduced.finish(found.model_state), *found.candidates])
-        return replace(found, model_state=state, n_evaluations=n_evaluations)
+        return replace(found, model_state=state, n_evaluations=sum(one.n_evaluations for one in results))
 
     def _methods(self, reduced: Problem) -> list[Solver]:
         """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""
