@@ -265,7 +265,8 @@ def test_the_four_fifths_rule_in_training_and_on_new_rows(real_folder, load):
         for rows in (half, ~half)
     )
     assert seen >= 0.8
-    error = model.new_row_gaps_["demographic_parity_ratio"].standard_error
+    # of hardly any positive decisions it is not known; then nothing is allowed for
+    error = np.nan_to_num(model.new_row_gaps_["demographic_parity_ratio"].standard_error)
     assert new >= 0.8 - 2 * np.sqrt(2) * error
     free = RateParityClassifier(None).fit(X[half], y[half], sensitive_features=groups[half])
     assert 1 - demographic_parity_ratio_gap(y, free.predict(X), sensitive_features=groups) < 0.75
