@@ -17,6 +17,7 @@ __all__ = [
     "ModelPoint",
     "Point",
     "PointSource",
+    "largest_violation",
     "objective_gradient",
     "worst_gradient",
 ]
@@ -42,6 +43,11 @@ class Point(Protocol):
 def objective_gradient(point: Point) -> np.ndarray:
     """Gradient of the objective alone; ndarray of shape (n_variables,)."""
     return point.gradient(1.0, np.zeros_like(point.constraints))
+
+
+def largest_violation(constraints: np.ndarray) -> float:
+    """The largest of the constraints, or zero if all hold."""
+    return float(constraints.max(initial=0.0))
 
 
 def worst_gradient(point: Point) -> np.ndarray:

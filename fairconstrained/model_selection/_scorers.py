@@ -186,14 +186,14 @@ class FairnessScorer(BaseEstimator):
         routing : MetadataRequest
         """
         routing = super().get_metadata_routing()
-        if _strata_of(self.metric) is inspect.Parameter.empty:
+        if _needs_strata(self.metric):
             routing.score.add_request(param="strata", alias=True)
         return routing
 
     def _columns(self, sensitive_features: Any, sample_weight: Any, strata: Any) -> dict[str, Any]:
         """The columns that the metric takes; raises ValueError if one that it needs did not arrive."""
         needed = {"sensitive_features": sensitive_features} if self.by_group else {}
-        if strata is not None or _strata_of(self.metric) is inspect.Parameter.empty:
+        if strata is not None or _needs_strata(self.metric):
             needed["strata"] = strata
         for name, column in needed.items():
             if column is None:
@@ -414,10 +414,10 @@ def _gaps_by_name() -> dict[str, tuple[MetricInfo, Mapping[str, Any]]]:
     return named | {info.symbol: (info, info.symbol_params) for info in METRICS.values() if info.symbol}
 
 
-def _strata_of(metric: Metric) -> Any:
-    """The default of the metric's strata; empty where it needs them, None where it takes none."""
+def _needs_strata(metric: Metric) -> bool:
+    """Whether the metric has strata without a default."""
     strata = inspect.signature(metric).parameters.get("strata")
-    return None if strata is None else strata.default
+    return strata is not None and strata.default is inspect.Parameter.empty
 
 
 def _resolve_response(metric: Metric, response: str) -> str:

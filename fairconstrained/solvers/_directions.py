@@ -21,6 +21,7 @@ __all__ = [
     "constraint_slopes",
     "curvature_table",
     "objective_slope",
+    "obstacle_to_shared_scores",
     "pulled_back",
     "smooth_point",
     "smooth_slopes",
@@ -36,6 +37,27 @@ _WORK = 2e10
 _AT_ONCE = 16
 #: Slopes up to which every one is split by groups and labels.
 _MOST_SLOPES = 64
+
+
+def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None) -> str:
+    """Say what a problem lacks, in an empty string if nothing: linear scores shared by all groups, of so many features.
+
+    Parameters
+    ----------
+    problem : Problem
+    most_features : int, optional
+        None allows any number.
+
+    Returns
+    -------
+    obstacle : str
+    """
+    model = problem.model
+    if not isinstance(model, LinearModel) or model.n_copies != 1:
+        return "linear scores, shared by all groups"
+    if most_features is not None and model.n_features > most_features:
+        return f"at most {most_features:,} features, and there are {model.n_features:,}"
+    return ""
 
 
 def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:
@@ -155,13 +177,13 @@ class Curvature:
     def of(cls, model: LinearModel, table: np.ndarray) -> Curvature:
         """Compute it from the table of all parameters, see `curvature_table`."""
         width = model.n_features
-        curvature, squares, centre = table[:width, :width], table.diagonal()[:width].copy(), np.zeros(width)
+        curvature, squares, centre = table[:width, :width].copy(), table.diagonal()[:width], np.zeros(width)
         if model.fit_intercept:
             centre = table[width, :width] / table[width, width]
-            curvature = curvature - table[width, width] * np.outer(centre, centre)
-        diagonal = curvature.diagonal()
-        ridge = _RIDGE * diagonal + _LEAST * squares  # in units of the feature; the second one if it is constant
-        curvature = curvature + np.diag(model.alpha + np.where(squares > 0, ridge, 1.0))
+            curvature -= table[width, width] * np.outer(centre, centre)
+        # in units of the feature; the second part counts if it is constant
+        ridge = _RIDGE * curvature.diagonal() + _LEAST * squares
+        curvature[np.diag_indices(width)] += model.alpha + np.where(squares > 0, ridge, 1.0)
         return cls(np.linalg.cholesky(curvature), centre)
 
     def descents(self, gradients: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import BoundLargestMean, Loss
 from fairconstrained.problem import Problem
+from fairconstrained.solvers._directions import obstacle_to_shared_scores
 from fairconstrained.views import RowLosses
 
 __all__ = ["Factor", "Minimum", "RowProgram", "Values", "minimised", "obstacle_to_rows"]
@@ -26,9 +27,8 @@ _STEPS, _HALVINGS, _ARMIJO = 100, 40, 1e-4
 
 def obstacle_to_rows(problem: Problem) -> str:
     """Need of the method that a problem does not meet; empty where there is none."""
-    model = problem.model
-    if not isinstance(model, LinearModel) or model.n_copies != 1:
-        return "linear scores, shared by all groups"
+    if linear := obstacle_to_shared_scores(problem):
+        return linear
     objective = problem.objective
     terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
     if not all(isinstance(term, RowLosses) and term.row_loss.is_smooth_and_convex for term in terms):

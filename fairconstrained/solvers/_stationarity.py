@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairconstrained.domains import NonNegative
-from fairconstrained.points import PointSource
+from fairconstrained.points import PointSource, largest_violation
 from fairconstrained.problem import FullBatchView, Problem
 from fairconstrained.solvers._curvature import suitable_proximity
 from fairconstrained.solvers._proximal import ProximalSolution, Subproblem, proximal_solution
@@ -84,7 +84,7 @@ def stationarity(problem: Problem, params: np.ndarray, proximity: float | None =
         multipliers=dict(zip(problem.component_names, nearest.multipliers.tolist(), strict=True)),
         kkt_residual=(1 + total) * proximity * distance,
         complementarity=total * proximity / 2 * distance**2,
-        violation=max(float(view.at(z).constraints.max(initial=0.0)), 0.0),
+        violation=largest_violation(view.at(z).constraints),
     )
 
 
@@ -139,5 +139,5 @@ def _nearest(
     view: PointSource, z: np.ndarray, project: Callable[[np.ndarray], np.ndarray], proximity: float
 ) -> ProximalSolution:
     """Return the solution of the proximal subproblem whose right side makes z feasible."""
-    level = max(float(view.at(z).constraints.max(initial=0.0)), 0.0)
+    level = largest_violation(view.at(z).constraints)
     return proximal_solution(Subproblem(view, z, proximity), z, project, NonNegative(), 1.0, level)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -139,7 +140,7 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
     rows = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
     tables = [curvature_table(model, data.at(unseen), by_row[unseen], rng) for unseen in rows]
-    curvature = Curvature.of(model, np.sum(tables, axis=0))
+    curvature = Curvature.of(model, reduce(np.add, tables))
     lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
     _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
@@ -151,7 +152,7 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
         part = data.part(seen)
         own, n_own = unconstrained(problem.on(part))
         n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        of_part = Curvature.of(model, np.sum(tables[:number] + tables[number + 1 :], axis=0))
+        of_part = Curvature.of(model, reduce(np.add, tables[:number] + tables[number + 1 :]))
         by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
     whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
     return CrossFittedModels(whole, by_fold, n_evaluations)

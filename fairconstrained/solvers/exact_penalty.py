@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from typing_extensions import override
 
 from fairconstrained.domains import Domain, Polyhedron
-from fairconstrained.points import Point, objective_gradient
+from fairconstrained.points import Point, largest_violation, objective_gradient
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._base import SolverResult
 from fairconstrained.solvers._feasibility import FromFeasible
@@ -119,11 +119,6 @@ def _polyhedron(problem: Problem) -> Polyhedron:
     )
 
 
-def _violation(constraints: np.ndarray) -> float:
-    """The largest constraint, or zero."""
-    return max(float(constraints.max(initial=0.0)), 0.0)
-
-
 class _Model(NamedTuple):
     """The linearised functions around ``z``."""
 
@@ -141,7 +136,7 @@ class _Model(NamedTuple):
 
     def violation(self, z: np.ndarray) -> float:
         """The linearised violation."""
-        return _violation(self.constraints + self.jacobian @ (z - self.z))
+        return largest_violation(self.constraints + self.jacobian @ (z - self.z))
 
     def penalised(self, z: np.ndarray, weight: float, sigma: float) -> float:
         """``weight`` times the linearised objective, and ``sigma`` times the linearised violation."""
@@ -205,7 +200,7 @@ class _TrustRegion(FromFeasible):
             self._sigma *= _STEER
             return
         point = source.view.at(target)
-        now, then = (p.objective + self._sigma * _violation(p.constraints) for p in (self._model, point))
+        now, then = (p.objective + self._sigma * largest_violation(p.constraints) for p in (self._model, point))
         ratio = (now - then) / promised
         if ratio >= _GOOD:
             self._radius *= _GROW
@@ -229,7 +224,7 @@ class _TrustRegion(FromFeasible):
 
     def _neglects_constraints(self, target: np.ndarray, problem: Problem) -> bool:
         """Whether a step hardly reduces a violation that could be reduced, linearised."""
-        violation = _violation(self._model.constraints)
+        violation = largest_violation(self._model.constraints)
         reduction = violation - self._model.violation(target)
         if violation <= self._tolerance or reduction >= _STEERED * violation:
             return False
@@ -237,7 +232,7 @@ class _TrustRegion(FromFeasible):
 
     def _judge(self, source: Source, problem: Problem) -> None:
         """At a critical point: an end, or a larger sigma."""
-        if _violation(self._model.constraints) <= self._tolerance:
+        if largest_violation(self._model.constraints) <= self._tolerance:
             self._is_critical = True
             return
         if self._promised(self._target(problem, 0.0, 1.0), 0.0, 1.0) <= self._options.tol * min(self._radius, 1.0):
@@ -256,6 +251,6 @@ class _TrustRegion(FromFeasible):
 
     def _move(self, z: np.ndarray, point: Point) -> None:
         self.z = z
-        if _violation(point.constraints) <= self._tolerance:
+        if largest_violation(point.constraints) <= self._tolerance:
             self._home = z
         self._model = _Model.of(z, point)

@@ -13,9 +13,10 @@ from scipy.optimize import nnls
 from typing_extensions import override
 
 from fairconstrained.models import LinearModel
-from fairconstrained.points import Point, objective_gradient
+from fairconstrained.points import Point, largest_violation, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import SolverResult, named_multipliers
+from fairconstrained.solvers._directions import obstacle_to_shared_scores
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
@@ -98,11 +99,8 @@ class SequentialQuadratic(IterativeSolver):
     @classmethod
     @override
     def obstacle(cls, problem: Problem) -> str:
-        model = problem.model
-        if not isinstance(model, LinearModel) or model.n_copies != 1:
-            return "linear scores, shared by all groups"
-        if model.n_features > _MOST_FEATURES:
-            return f"at most {_MOST_FEATURES} features, and there are {model.n_features:,}"
+        if linear := obstacle_to_shared_scores(problem, _MOST_FEATURES):
+            return linear
         if any(c.n_aux or not c.counts_rows for c in problem.constraints):
             return "bounds on counted rows"
         return ""
@@ -134,7 +132,7 @@ class _Program(NamedTuple):
     slopes: np.ndarray
 
     @classmethod
-    def at(cls, point: Point, params: np.ndarray, problem: Problem, rows: np.ndarray) -> _Program:
+    def at(cls, point: Point, problem: Problem, rows: np.ndarray) -> _Program:
         """The program of some components, by their numbers, at a point of the problem."""
         model, units = cast(LinearModel, problem.model), np.eye(point.constraints.size)
         curvature = problem.objective.curvature(torch.from_numpy(point.scores)).numpy()
@@ -142,7 +140,7 @@ class _Program(NamedTuple):
         diagonal = hessian.diagonal().copy()
         diagonal[: model.n_features] += model.alpha
         hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
-        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, params.size))
+        slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, model.n_params))
         return cls(objective_gradient(point), hessian, point.constraints[rows], slopes)
 
     def solved(self) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +170,9 @@ class _Program(NamedTuple):
     def gain(self, step: np.ndarray, weight: float) -> float:
         """By how much the step makes the merit function smaller, with that weight of the violation."""
         change = self.gradient @ step + step @ self.hessian @ step / 2
-        return float(weight * (_violation(self.values) - _violation(self.values + self.slopes @ step)) - change)
+        return float(
+            weight * (largest_violation(self.values) - largest_violation(self.values + self.slopes @ step)) - change
+        )
 
 
 class _Steps(Method):
@@ -212,7 +212,7 @@ class _Steps(Method):
         view = FullBatchView(self._near)
         here = view.at(self.z)
         rows = np.argsort(-here.constraints, kind="stable")[:_MOST_COMPONENTS]
-        program = _Program.at(here, self.z, self._near, rows)
+        program = _Program.at(here, self._near, rows)
         try:
             step, multipliers = program.solved()
         except RuntimeError:  # the status says that the run has not settled
@@ -230,13 +230,13 @@ class _Steps(Method):
 
     def _move(self, view: FullBatchView, here: Point, step: np.ndarray, gain: float) -> None:
         """Go to the first good point on the way back from the end of the step, or to the last one tried."""
-        before = _violation(here.constraints)
+        before = largest_violation(here.constraints)
         merit = self._merit(here.objective, before)
         # shorter steps where the last ones were in vain: they may go to and fro
         for length in _LENGTHS * 0.5**self._waited:
             z = self.z + length * step
             there = view.at(z)
-            violation = _violation(there.constraints)
+            violation = largest_violation(there.constraints)
             is_better = self._merit(there.objective, violation) <= merit - _KEPT * length * gain
             if is_better or (before > _SMALL and violation <= _LEFT * before):
                 break
@@ -258,7 +258,7 @@ class _Steps(Method):
     def observe(self, point: Point, measured: Measured) -> None:
         if self._best.offer(self.z, point.objective, measured.excess):
             self._named = named_multipliers(self._near.component_names, self._multipliers)
-        now = (point.objective, _violation(measured.violations))
+        now = (point.objective, largest_violation(measured.violations))
         if self._reached is None or self._merit(*now) < self._merit(*self._reached) - self._options.tol * abs(now[0]):
             self._reached, self._waited = now, 0
         else:
@@ -281,7 +281,3 @@ class _Steps(Method):
         others = () if self._outside.z is None else (self._outside.z,)
         n_iter = max(result.n_iter, 1)
         return replace(result, n_iter=n_iter, candidates=others, start=Start(result.model_state))
-
-
-def _violation(components: np.ndarray) -> float:
-    return max(float(components.max(initial=0.0)), 0.0)

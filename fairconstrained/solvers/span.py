@@ -17,7 +17,13 @@ from fairconstrained.exceptions import StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
-from fairconstrained.solvers._directions import Curvature, constraint_slopes, objective_slope, pulled_back
+from fairconstrained.solvers._directions import (
+    Curvature,
+    constraint_slopes,
+    objective_slope,
+    obstacle_to_shared_scores,
+    pulled_back,
+)
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers.augmented_lagrangian import AugmentedLagrangian
 from fairconstrained.solvers.smooth import minimise
@@ -92,12 +98,7 @@ class Span(Solver):
     @classmethod
     @override
     def obstacle(cls, problem: Problem) -> str:
-        model = problem.model
-        if not isinstance(model, LinearModel) or model.n_copies != 1:
-            return "linear scores, shared by all groups"
-        if model.n_features > _MOST_FEATURES:
-            return f"at most {_MOST_FEATURES:,} features, and there are {model.n_features:,}"
-        return ""
+        return obstacle_to_shared_scores(problem, _MOST_FEATURES)
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairconstrained.constraints import BoundConstraint
+from fairconstrained.points import largest_violation
 from fairconstrained.problem import Point, Problem
 from fairconstrained.solvers._base import named_multipliers
 
@@ -59,7 +60,7 @@ class Lagrangian:
     def update(self, constraints: np.ndarray) -> None:
         """Move the multipliers, and double the penalty where the violation has not halved."""
         self.multipliers, self.is_known = np.maximum(self.multipliers + self.penalty * constraints, 0), True
-        violation = max(float(constraints.max(initial=0.0)), 0.0)
+        violation = largest_violation(constraints)
         if violation > self.violation / 2:
             self.penalty = min(2 * self.penalty, _MAX_PENALTY)
         self.violation = violation
