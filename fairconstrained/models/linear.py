@@ -190,8 +190,7 @@ class LinearModel(OutputModel, LinearMoments):
         """
         width = self.n_features
         table = np.zeros((self.n_copies, width + self.fit_intercept, self.n_copies, width + self.fit_intercept))
-        for copy, rows in enumerate(self.places(data)):
-            X = data.X if self.n_copies == 1 else data.blocks[copy]
+        for copy, (X, rows) in enumerate(self._parts(data)):
             own, shares = table[copy, :, copy], weights[rows]
             weighted = X.multiply(shares[:, None]).tocsr() if sp.issparse(X) else X * shares[:, None]
             own[:width, :width] = _dense(X.T @ weighted)
@@ -229,9 +228,27 @@ class LinearModel(OutputModel, LinearMoments):
         """Parameters of the score by part of the rows that has its own, coefficients first, each of shape (size, 1)."""
         return [own[:, None] for own in params.reshape(self.n_copies, -1)]
 
-    def places(self, data: FairData) -> Sequence[slice]:
-        """Places of the rows of every part that has coefficients of its own: all rows, or those of every group."""
-        return [slice(0, data.n_samples)] if self.n_copies == 1 else data.slices
+    def column_scores(self, columns: Sequence[np.ndarray], data: FairData) -> np.ndarray:
+        """Scores of models in columns, by part of the rows that has its own as in `score_columns`, in one pass.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of shape (n_features + fit_intercept, size)
+        data : FairData
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, size)
+        """
+        scores = np.empty((data.n_samples, columns[0].shape[1]))
+        for (X, rows), own in zip(self._parts(data), columns, strict=True):
+            scores[rows] = X @ own[: self.n_features]
+            scores[rows] += own[self.n_features :].sum(axis=0)
+        return scores
+
+    def _parts(self, data: FairData) -> list[tuple[Any, slice]]:
+        """The features, and the places of the rows, of every copy."""
+        return [(data.X, slice(None))] if self.n_copies == 1 else list(zip(data.blocks, data.slices, strict=True))
 
     def with_features(self, n_features: int) -> LinearModel:
         """Return the model of so many features."""
