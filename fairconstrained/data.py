@@ -160,11 +160,13 @@ class FairData:
             strata=None if strata is None else strata.at(order),
         )
 
-    @cached_property
+    @property
     def compared(self) -> FairData:
         """Rows of the groups that constraints compare, which come first; the data themselves if all are compared."""
-        if not self.n_ignored:
-            return self
+        return self._compared if self.n_ignored else self  # a reference of the data to themselves would keep them alive
+
+    @cached_property
+    def _compared(self) -> FairData:
         n_groups = self.n_groups - self.n_ignored
         rows = slice(0, int(np.searchsorted(self.codes, n_groups)))
         weights = self.weights[rows]

@@ -104,7 +104,8 @@ class RowSketch:
         """Return a sketch of at most as many rows as are remembered, none of them above the limit."""
         limit = int(self.hashes[_SIZE - 1]) if self.hashes.size > _SIZE else self.limit
         kept = int(np.searchsorted(self.hashes, np.uint64(limit), side="right"))
-        return replace(self, hashes=self.hashes[:kept], counts=self.counts[:kept], limit=limit)
+        # copies, as parts would keep the arrays of all rows alive
+        return replace(self, hashes=self.hashes[:kept].copy(), counts=self.counts[:kept].copy(), limit=limit)
 
 
 def _sparse_hashes(X: sp.csr_array) -> np.ndarray:

@@ -146,16 +146,20 @@ def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
     # the same combinations of slopes in every fold, so that a direction means the same there
     slopes = slopes @ (right[:kept].T / sizes[:kept])
-    by_fold, columns = [], _linear(problem).score_columns
-    for number, unseen in enumerate(rows):
-        seen = np.delete(np.arange(data.n_samples), unseen)
+    columns = _linear(problem).score_columns
+
+    def without(number: int) -> tuple[np.ndarray, int]:
+        """The models fitted to the rows that are not in a fold, and the number of evaluations in units of all rows."""
+        seen = np.delete(np.arange(data.n_samples), rows[number])
         part = data.part(seen)
         own, n_own = unconstrained(problem.on(part))
-        n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
         of_part = Curvature.of(model, reduce(np.add, tables[:number] + tables[number + 1 :]))
-        by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
+        found = np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])])
+        return found, int(np.ceil(n_own * part.n_samples / data.n_samples))
+
+    by_fold, counts = zip(*map(without, range(len(rows))), strict=True)
     whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
-    return CrossFittedModels(whole, by_fold, n_evaluations)
+    return CrossFittedModels(whole, list(by_fold), n_evaluations + sum(counts))
 
 
 def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
