@@ -7,14 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 import fairconstrained.features as features
-from fairconstrained import PartialParityClassifier, RateParityClassifier
+from fairconstrained import RateParityClassifier
 
 LAYOUTS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Blocks of a few rows, so that a small table has many of them."""
+    """Blocks of 64 rows, so that a small table has several of them."""
     monkeypatch.setattr(features, "_BLOCK", 16)
 
 
@@ -23,9 +23,9 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("numbers", features.NUMBERS, ids=str)
 def test_products_are_those_of_a_float64_copy(layout, numbers):
     rng = np.random.default_rng(0)
-    table = np.where(rng.random((23, 4)) < 0.7, rng.integers(-128, 128, (23, 4)), 0).astype(numbers)
-    X, exact, weights, columns = layout(table), table.astype(float), rng.random(23), rng.normal(size=(4, 3))
-    slopes = rng.normal(size=(23, 2))
+    table = np.where(rng.random((230, 4)) < 0.7, rng.integers(-128, 128, (230, 4)), 0).astype(numbers)
+    X, exact, weights, columns = layout(table), table.astype(float), rng.random(230), rng.normal(size=(4, 3))
+    slopes = rng.normal(size=(230, 2))
     for found, expected in (
         (features.product(X, columns[:, 0]), exact @ columns[:, 0]),
         (features.product(X, columns), exact @ columns),
@@ -43,13 +43,21 @@ def test_products_are_those_of_a_float64_copy(layout, numbers):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 def test_blocks_are_the_rows_in_turn_without_a_copy(layout):
-    X = layout(np.arange(1.0, 93).reshape(23, 4))
+    X = layout(np.arange(1.0, 921).reshape(230, 4))
     blocks = list(features.row_blocks(X))
-    assert len(blocks) > 3
-    np.testing.assert_array_equal(np.concatenate([np.arange(23)[rows] for rows, _ in blocks]), np.arange(23))
+    assert len(blocks) == 4
+    np.testing.assert_array_equal(np.concatenate([np.arange(230)[rows] for rows, _ in blocks]), np.arange(230))
     for rows, block in blocks:
         np.testing.assert_array_equal(features.as_dense(block), features.as_dense(X[rows]))
         assert np.shares_memory(getattr(block, "data", block), X.data if sp.issparse(X) else X)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("numbers", ["float32", "int8"])
+def test_scores_do_not_depend_on_blocks(numbers):
+    rng = np.random.default_rng(0)
+    X, w = (rng.normal(size=(1280, 9)) * 20).astype(numbers), rng.normal(size=9)
+    np.testing.assert_array_equal(features.product(X, w), X.astype(float) @ w)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
@@ -83,10 +91,10 @@ def rows(numbers, n_samples=600, n_features=9):
     ("model", "numbers", "layout"),
     [
         (RateParityClassifier(kappa=0.02, new_row_folds=None, random_state=0), "float32", np.asarray),
-        (PartialParityClassifier(kappa=0.1, new_row_folds=None, random_state=0), "int8", sp.csr_array),
+        (RateParityClassifier(kappa=0.02, solver="span", new_row_folds=None), "int8", sp.csr_array),
         (RateParityClassifier(kappa=0.02, group_interactions=True, new_row_folds=None), "float32", sp.csr_array),
     ],
-    ids=["cross-fitted", "partial", "by group"],
+    ids=["cross-fitted", "span", "by group"],
 )
 def test_a_fit_is_that_of_a_float64_copy(model, numbers, layout):
     table, y, groups = rows(numbers)
