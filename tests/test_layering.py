@@ -17,6 +17,7 @@ PACKAGE = Path(fairconstrained.__file__).parent
 LAYERS = (
     "checks",
     "groups",
+    "features",
     "data",
     "sampling",
     "surrogates",

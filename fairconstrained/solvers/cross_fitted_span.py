@@ -69,6 +69,8 @@ class CrossFittedSpan:
     ----------
     problem : Problem
         Problem in b: the terms are those given, the features are the cross-fitted ones.
+    features : ndarray of shape (n_samples, size)
+        The cross-fitted features.
     columns : list of ndarray of shape (n_params, size)
         Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
         so that the penalty of b is that of w.
@@ -81,6 +83,7 @@ class CrossFittedSpan:
     """
 
     problem: Problem
+    features: np.ndarray
     columns: list[np.ndarray]
     models: CrossFittedModels
 
@@ -116,7 +119,7 @@ class CrossFittedSpan:
         for unseen, own in zip(_by_fold(folds), of_folds, strict=True):
             features[unseen] = model.column_scores(own, data.at(unseen))
         reduced = replace(problem, data=replace(data, X=features), model=model.with_features(features.shape[1]))
-        return cls(reduced, columns, models)
+        return cls(reduced, features, columns, models)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -141,8 +144,9 @@ class CrossFittedSpan:
         """
         reduced, once = self.problem, self.problem.data
         weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
+        features = np.stack([self.features, _linear(problem).column_scores(self.columns, problem.data)], axis=1)
         twice = once.at(np.repeat(np.arange(once.n_samples), 2), weights)
-        twice.X[1::2] = _linear(problem).column_scores(self.columns, problem.data)
+        twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
         unseen, seen = slice(0, None, 2), slice(1, None, 2)
         bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]
         bounds += [on_some_rows(c.renamed(f"{c.name} of training rows"), twice, seen) for c in reduced.constraints]
@@ -183,20 +187,22 @@ def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
     data, columns = problem.data, _linear(problem).score_columns
     free, n_evaluations = unconstrained(problem)
-    found = []
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    for fold in np.unique(folds):
-        part = data.part(np.flatnonzero(folds != fold))
+
+    def without(unseen: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """The model fitted to the rows that are not in a fold, and the number of evaluations in units of all rows."""
+        part = data.part(np.delete(np.arange(data.n_samples), unseen))
         own, n_own = unconstrained(problem.on(part))
-        n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        found.append(columns(own))
+        return columns(own), int(np.ceil(n_own * part.n_samples / data.n_samples))
+
+    found, counts = zip(*map(without, _by_fold(folds)), strict=True)
     of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds), rng)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     by_fold = [[np.hstack([own, moves]) for own in fold] for fold, moves in zip(found, of_parts, strict=True)]
-    return CrossFittedModels(whole, by_fold, n_evaluations)
+    return CrossFittedModels(whole, by_fold, n_evaluations + sum(counts))
 
 
 def _directions(
@@ -204,9 +210,13 @@ def _directions(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Directions of all rows, and of those that are not in a fold, for one fold after the other."""
     model, data = _linear(problem).of_one_score, problem.data
-    parts = [data.at(rows) for rows in by_fold]
-    tables = [curvature_table(model, part, by_row[rows], rng) for part, rows in zip(parts, by_fold, strict=True)]
-    gradients = [pulled_back(model, part, _columns(slopes[rows])) for part, rows in zip(parts, by_fold, strict=True)]
+
+    def sums(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian and pulled-back slopes of some rows."""
+        part = data.at(rows)
+        return curvature_table(model, part, by_row[rows], rng), pulled_back(model, part, _columns(slopes[rows]))
+
+    tables, gradients = zip(*map(sums, by_fold), strict=True)
     curvature, gradient = Curvature.of(model, reduce(np.add, tables)), reduce(np.add, gradients)
     _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
