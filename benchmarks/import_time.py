@@ -21,9 +21,7 @@ BASE = "import sklearn, torch"
 IMPORTS = (
     BASE,
     "import fairconstrained",
-    "import sklearn, torch, fairconstrained",
     "from fairconstrained import GroupLossClassifier",
-    "from fairconstrained import FairHeadClassifier, certify",
     "from fairconstrained import *",
 )
 
