@@ -225,6 +225,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             loss_bound=as_loss_bound(self.loss_bound),
             n_resamples=self.n_resamples,
             random_state=rng.randint(2**31),
+            classes=np.unique(rows.y).tolist() if pos_label is None else None,
         )
         self.certificate_: Certificate | None = None
         self.kappa_: float | None = None

@@ -134,6 +134,8 @@ class MetricInfo:
     complement : bool or callable, default=False
         Whether the metric is better when large, so that a certificate bounds one minus it. A callable takes the
         arguments of the metric.
+    by_class : bool, default=False
+        Whether it is the largest gap of a label against all others where there are more than two labels.
     """
 
     function: Callable[..., Any]
@@ -153,6 +155,7 @@ class MetricInfo:
     compares_groups: bool = True
     overlapping: bool = False
     complement: bool | Callable[[Mapping[str, Any]], bool] = False
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ").replace("auc", "AUC")
@@ -213,9 +216,10 @@ def register(response: Response, by_class: bool = True, **entry: Any) -> Callabl
     """
 
     def add(function: Metric) -> Metric:
-        if by_class and entry.get("is_gap", True):
+        splits = by_class and entry.get("is_gap", True)
+        if splits:
             function = over_classes(function, response)
-        info = MetricInfo(function=function, response=response, **entry)
+        info = MetricInfo(function=function, response=response, by_class=splits, **entry)
         known = _by_name()
         for name in (*info.names, *([info.symbol] if info.symbol else [])):
             other = known.get(name)
