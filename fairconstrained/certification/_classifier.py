@@ -121,8 +121,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     Notes
     -----
     The rows set aside are the same share of every cell whose size the certificate takes as given (of the groups, or of
-    groups and labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit; the
-    certificate counts every row once.
+    groups and two labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit;
+    the certificate counts every row once.
 
     Fits inside do not use the calibration rows. Fits *around* it do: put scalers and searches into ``estimator``, not
     around the `CertifiedFairClassifier`, or else the model depends on the rows of its test.

@@ -16,7 +16,7 @@ __all__ = ["Encoded", "decided", "encoded"]
 
 
 class Encoded(NamedTuple):
-    """What is true of the rows of a report, and what a model says of them; fields as of `ReportRows`."""
+    """Labels, decisions and scores of the rows of a report; fields as of `ReportRows`."""
 
     y_true: np.ndarray
     y_pred: np.ndarray

@@ -82,7 +82,7 @@ class _View:
 
     @cached_property
     def responses(self) -> dict[str, np.ndarray | None]:
-        """What the gaps read."""
+        """Responses that the gaps read."""
         return {gap.reads: READS[gap.reads](self.rows) for gap in self.gaps.values()}
 
     def values(self, verbose: int) -> dict[str, float]:
