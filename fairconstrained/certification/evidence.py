@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -182,6 +182,7 @@ class ClassEvidence(Evidence):
     gap: float
     n_samples: int
     of_class: dict[Any, Evidence]
+    _known: dict[tuple[float, float], dict[Any, float]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def method(self) -> str:  # type: ignore[override]
@@ -206,7 +207,14 @@ class ClassEvidence(Evidence):
 
     @override
     def upper(self, delta: float, scale: float = 1.0) -> float:
-        return max(evidence.upper(delta, scale) for evidence in self.of_class.values())
+        return max(self._uppers(delta, scale).values())
+
+    def _uppers(self, delta: float, scale: float = 1.0) -> dict[Any, float]:
+        """Bounds by class; they take their time."""
+        if (delta, scale) not in self._known:
+            bounds = {label: evidence.upper(delta, scale) for label, evidence in self.of_class.items()}
+            self._known[delta, scale] = bounds
+        return self._known[delta, scale]
 
     @override
     def cells(self, delta: float) -> pd.DataFrame:
@@ -214,10 +222,8 @@ class ClassEvidence(Evidence):
 
     @override
     def by_class(self, delta: float) -> pd.DataFrame:
-        columns = {
-            "gap": [evidence.gap for evidence in self.of_class.values()],
-            "upper_bound": [evidence.upper(delta) for evidence in self.of_class.values()],
-        }
+        gaps = [evidence.gap for evidence in self.of_class.values()]
+        columns = {"gap": gaps, "upper_bound": list(self._uppers(delta).values())}
         return pd.DataFrame(columns, index=pd.Index(list(self.of_class), name="class"))
 
     @override
