@@ -3,6 +3,7 @@
 from fairconstrained.objectives._base import BoundObjective, Objective, of_rows
 from fairconstrained.objectives._loss import BoundLoss, ClassLoss, Loss
 from fairconstrained.objectives.class_weights import ClassWeights
+from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.correlation import CorrelationPenalty
 from fairconstrained.objectives.cost_matrix import CostMatrix
 from fairconstrained.objectives.decisions import DecisionLoss, sums_from
@@ -10,11 +11,9 @@ from fairconstrained.objectives.group_loss import GroupLoss
 from fairconstrained.objectives.largest import BoundLargestMean, WeightedMeans
 from fairconstrained.objectives.losses import (
     ROW_LOSS_OBJECTIVES,
-    Absolute,
     CorrectRate,
     DecisionRate,
     ErrorRate,
-    Hinge,
     Logistic,
     NegativeRate,
     PositiveRate,

@@ -56,6 +56,20 @@ class Loss(Objective):
             bent = slopes.requires_grad  # those of a linear loss are constant
             return torch.autograd.grad(slopes.sum(), at)[0].detach() if bent else torch.zeros_like(scores)
 
+    def rounded(self, width: float) -> Loss | None:
+        """A smooth convex loss that is nowhere below this one, and close to it outside some ``width`` of its corners.
+
+        A smooth convex loss itself; None for a loss that has no such neighbour.
+        """
+        return self if self.is_smooth_and_convex else None
+
+    def floor(self, scores: Tensor, targets: Tensor) -> Tensor:
+        """Values, at the scores, of straight lines with the slopes there that are nowhere above the loss.
+
+        Of a loss that is `rounded`, they are below the loss without rounding too. Tensor of shape (n_samples,).
+        """
+        return self.of(scores, targets)
+
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Two losses, convex in the scores, whose difference is `of`."""

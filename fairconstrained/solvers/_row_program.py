@@ -31,8 +31,8 @@ def obstacle_to_rows(problem: Problem) -> str:
         return linear
     objective = problem.objective
     terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
-    if not all(isinstance(term, RowLosses) and term.row_loss.is_smooth_and_convex for term in terms):
-        return "means of smooth convex losses such as the log loss, both minimised and bounded"
+    if not all(isinstance(term, RowLosses) and term.row_loss.rounded(1.0) for term in terms):
+        return "means of convex losses such as the log loss or the hinge, both minimised and bounded"
     if any(c.n_aux or _rows_of(c).data.min(initial=0.0) < 0 for c in problem.constraints):
         return "bounds on means of losses from above (rule='ceiling'); differences of losses are not convex"
     return ""
@@ -133,6 +133,17 @@ class RowProgram:
         """Values at some parameters."""
         return Values(self, params)
 
+    @property
+    def has_corners(self) -> bool:
+        """Whether some loss is not smooth, so that only programs that are `rounded` have Newton steps."""
+        return not all(part.loss.is_smooth_and_convex for part in self.parts)
+
+    def rounded(self, width: float) -> RowProgram:
+        """Return the program with smooth losses that are nowhere below those of this one."""
+        return replace(
+            self, parts=tuple(part._replace(loss=cast(Loss, part.loss.rounded(width))) for part in self.parts)
+        )
+
     def levelled(self, alpha: float | None = None) -> RowProgram:
         """Return the program of the least level that the bounds can be exceeded by, with another penalty if given."""
         model = self.model if alpha is None else replace(self.model, alpha=alpha)
@@ -171,6 +182,15 @@ class Values:
     def value(self, objective: float, multipliers: np.ndarray) -> float:
         """The combination of objective and means, with the penalty of the objective."""
         return objective * self.mean + self.penalty + float(multipliers @ self.means)
+
+    def floor(self, objective: float, multipliers: np.ndarray) -> float:
+        """Number that the combination exceeds everywhere if these are its minimum, of losses before rounding too."""
+        program = self._program
+        floors = sum(
+            weights @ part.loss.floor(self.scores, program.data.y).numpy()
+            for weights, part in zip(self._weights(objective, multipliers), program.parts, strict=True)
+        )
+        return float(floors - multipliers @ program.limits) + (1 + program.share * multipliers.sum()) * self.penalty
 
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of `value`; ndarray of shape (n_params,)."""
@@ -273,7 +293,7 @@ def minimised(
             break
         values = moved
     # the promise is twice the decrease of a quadratic function
-    return Minimum(values, values.value(objective, multipliers) - max(promised, 0.0), n_evaluations)
+    return Minimum(values, values.floor(objective, multipliers) - max(promised, 0.0), n_evaluations)
 
 
 def _searched(

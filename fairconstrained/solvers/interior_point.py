@@ -26,6 +26,8 @@ _MOST_PARAMS = 3000
 _PATH, _FREE = 1e-2, 1e-4
 #: Share of the largest violation by which bounds have to be kept before the second part begins.
 _INSIDE = 1e-2
+#: Widths of rounded corners in units of the scores, and the share of the tolerance that is left for them.
+_WIDTHS, _SHARP = 4.0 ** -np.arange(1, 13), 0.25
 #: Factor of the penalty with which the least bounds are looked for that any coefficients keep.
 _LITTLE = 1e-6
 #: Share of the largest multiplier below which one is rounding.
@@ -123,27 +125,47 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        self.program = RowProgram.of(self.problem)
+        self.exact = self.program = RowProgram.of(self.problem)
         self.multipliers = np.zeros(self.program.n_means)
 
     def solve(self, start: np.ndarray) -> None:
         """Find the parameters, the multipliers and the lower bound."""
-        self.params = self._minimise(start)
+        self.params = start
+        for width in _WIDTHS if self.exact.has_corners else _WIDTHS[:1]:
+            self.program = self.exact.rounded(width)
+            self._solve_rounded()
+            if self.is_stopped or self._is_near():
+                break
+        if self.program.has_level and not self.is_stopped:
+            self._lower_the_mean()
+
+    def _solve_rounded(self) -> None:
+        """Solve the program with losses that are smooth."""
+        self._minimise()
         if self.is_stopped or not self.program.n_means:
             return
         if self.program.has_level:
-            self._solve_largest()
+            at = self._follow(self.program, interior(self.program, self.params))
+            self._conclude(at, 0.0, at.multipliers / at.multipliers.sum())
         elif self.program.at(self.params).means.max() > 0 and self._finds_interior():
             at = self._follow(self.program, interior(self.program, self.params))
             self._conclude(at, 1.0, at.multipliers)
 
-    def _minimise(self, start: np.ndarray) -> np.ndarray:
-        """Parameters of least mean loss without bounds; their lower bound counts until there is another."""
+    def _is_near(self) -> bool:
+        """Whether rounded corners are sharp enough for the tolerance."""
+        sharp, now = (program.at(self.params) for program in (self.exact, self.program))
+        if self.lower is None:  # no coefficients keep the bounds, as far as is known
+            return bool((now.means - sharp.means).max() <= self.solver.tol * np.abs(self.program.limits).max())
+        value = now.penalty + (now.means.max() if self.program.has_level else now.mean)
+        return value - self.lower <= _SHARP * self.solver.tol * abs(value)
+
+    def _minimise(self) -> None:
+        """Move to the least mean loss without bounds; its lower bound counts until there is another."""
         nothing = np.zeros(self.program.n_means)
-        found = self._least(start, 1.0, nothing)
-        self.lower = None if self.program.has_level else found.lower
+        found = self._least(self.params, 1.0, nothing)
+        self.lower, self.lacking = None if self.program.has_level else found.lower, 0.0
+        self.params = found.values.params
         self._record(Iterate(found.values, 0.0, nothing, nothing))
-        return found.values.params
 
     def _least(self, start: np.ndarray, objective: float, multipliers: np.ndarray) -> Minimum:
         """The minimum of a combination of the terms."""
@@ -152,13 +174,9 @@ class _Run:
         self.n_evaluations += found.n_evaluations
         return found
 
-    def _solve_largest(self) -> None:
-        """Minimise the largest mean, and then the mean loss among the models whose largest mean is no larger."""
-        at = self._follow(self.program, interior(self.program, self.params))
-        self._conclude(at, 0.0, at.multipliers / at.multipliers.sum())
-        if self.is_stopped:
-            return
-        values = self.program.at(self.params)
+    def _lower_the_mean(self) -> None:
+        """Minimise the mean loss among the models whose largest mean is the least one, all but for half of `tol`."""
+        values = self.exact.at(self.params)
         largest = values.means.max() + values.penalty
         limits = self.program.limits + largest + self.solver.tol / 2 * abs(largest)
         second = replace(self.program, objective=1.0, has_level=False, share=1.0, limits=limits)
