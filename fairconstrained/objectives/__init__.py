@@ -3,7 +3,7 @@
 from fairconstrained.objectives._base import BoundObjective, Objective, of_rows
 from fairconstrained.objectives._loss import BoundLoss, ClassLoss, Loss
 from fairconstrained.objectives.class_weights import ClassWeights
-from fairconstrained.objectives.corners import Absolute, Hinge
+from fairconstrained.objectives.corners import Absolute, Hinge, RoundedCorner
 from fairconstrained.objectives.correlation import CorrelationPenalty
 from fairconstrained.objectives.cost_matrix import CostMatrix
 from fairconstrained.objectives.decisions import DecisionLoss, sums_from
@@ -53,6 +53,7 @@ __all__ = [
     "Objective",
     "PairwiseAUC",
     "PositiveRate",
+    "RoundedCorner",
     "Scaled",
     "Score",
     "Squared",

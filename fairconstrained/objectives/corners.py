@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,65 +13,71 @@ from typing_extensions import override
 
 from fairconstrained.objectives._loss import Loss
 
-__all__ = ["Absolute", "CornerLoss", "Hinge", "RoundedCorner"]
-
-
-class CornerLoss(Loss):
-    r"""A loss :math:`\max(a_y (s - y), b_y (s - y))`, straight but for a corner at the target."""
-
-    @abstractmethod
-    def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Slopes a and b to the left and to the right of the corner; two Tensors of shape (n_samples,)."""
-
-    @override
-    def rounded(self, width: float) -> Loss:
-        return RoundedCorner(self, width)
+__all__ = ["Absolute", "Hinge", "RoundedCorner"]
 
 
 @dataclass(frozen=True)
 class RoundedCorner(Loss):
     r"""A loss with its corner rounded by a hyperbola, for Newton steps.
 
-    .. math:: \frac{a_y + b_y}{2} r + \frac{b_y - a_y}{2} \sqrt{r^2 + \omega^2}, \qquad r = s - y
+    .. math:: \ell_\omega(s, y) = \frac{a_y + b_y}{2} r + \frac{b_y - a_y}{2} \sqrt{r^2 + \omega^2}, \qquad r = s - y
 
-    It exceeds the loss by :math:`(b_y - a_y) \omega / 2` at most, and by less the farther the score is from the corner.
+    where a and b are the slopes on both sides of the corner. It exceeds the loss everywhere, by
+    :math:`(b_y - a_y) \omega / 2` at most, and by less the farther the score is from the corner.
+
+    Newton's method would step too far where it is almost straight. So the slopes are variables of their own, v, and
+    :math:`(v - \frac{a + b}{2}) \sqrt{r^2 + \omega^2} = \frac{b - a}{2} r` is what is linearised.
 
     Parameters
     ----------
-    loss : CornerLoss
+    loss : Loss
+        A loss that `has_corner`.
     width : float
         The width :math:`\omega`, positive, in units of the score.
+
+    References
+    ----------
+    Chan, Golub, Mulet, A nonlinear primal-dual method for total variation-based image restoration, SIAM Journal on
+    Scientific Computing 20 (1999), section 3 (the linearisation).
     """
 
     is_smooth_and_convex: ClassVar[bool] = True
 
-    loss: CornerLoss
+    loss: Loss
     width: float
 
     def _parts(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Mean slope, half of its jump, distance from the corner, and the hyperbola."""
+        """Mean slope, half of its jump, distance from the corner, and the root."""
         (left, right), distance = self.loss.sides(targets), scores - targets
         return (left + right) / 2, (right - left) / 2, distance, torch.sqrt(distance**2 + self.width**2)
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        slope, jump, distance, hyperbola = self._parts(scores, targets)
-        return slope * distance + jump * hyperbola
+        slope, jump, distance, root = self._parts(scores, targets)
+        return slope * distance + jump * root
 
     @override
     def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        slope, jump, distance, hyperbola = self._parts(scores, targets)
-        return slope + jump * distance / hyperbola
+        slope, jump, distance, root = self._parts(scores, targets)
+        return slope + jump * distance / root
 
     @override
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
-        _, jump, _, hyperbola = self._parts(scores, targets)
-        return jump * self.width**2 / hyperbola**3
+        return self.newton_curvature(scores, targets, self.slope(scores, targets))
 
     @override
-    def floor(self, scores: Tensor, targets: Tensor) -> Tensor:
-        """The line through the corner; its slope is between those of the sides, so the loss is above it."""
-        return self.slope(scores, targets) * (scores - targets)
+    def newton_curvature(self, scores: Tensor, targets: Tensor, duals: Tensor) -> Tensor:
+        slope, jump, distance, root = self._parts(scores, targets)
+        return (jump - (duals - slope) * distance / root) / root
+
+    @override
+    def admissible(self, duals: Tensor, targets: Tensor) -> Tensor:
+        return torch.clamp(duals, *self.loss.sides(targets))
+
+    @override
+    def floor(self, scores: Tensor, targets: Tensor, duals: Tensor) -> Tensor:
+        """Lines through the corner, which are below the loss without rounding as well."""
+        return duals * (scores - targets)
 
     @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -81,7 +86,7 @@ class RoundedCorner(Loss):
 
 
 @dataclass(frozen=True)
-class Hinge(CornerLoss):
+class Hinge(Loss):
     """``max(1 - y s, 0)``, its corner rounded by a parabola over ``smoothing``.
 
     Parameters
@@ -90,6 +95,8 @@ class Hinge(CornerLoss):
         Half the width of the parabola, in units of the margin ``y s``. The rounded loss exceeds the hinge
         by at most ``smoothing / 4``.
     """
+
+    has_corner: ClassVar[bool] = True
 
     smoothing: float = 0.01
 
@@ -122,8 +129,10 @@ class Hinge(CornerLoss):
 
 
 @dataclass(frozen=True)
-class Absolute(CornerLoss):
+class Absolute(Loss):
     """``|s - y|``."""
+
+    has_corner: ClassVar[bool] = True
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:

@@ -321,14 +321,15 @@ class Scaled(Loss):
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         return self.factor * self.loss.second_derivative(scores, targets)
 
-    @override
-    def rounded(self, width: float) -> Loss | None:
-        loss = self.loss.rounded(width)
-        return None if loss is None else replace(self, loss=loss)
+    @property
+    def has_corner(self) -> bool:  # type: ignore[override]  # it has if the loss has
+        """Whether the loss has one."""
+        return self.loss.has_corner
 
     @override
-    def floor(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return self.factor * self.loss.floor(scores, targets)
+    def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        left, right = self.loss.sides(targets)
+        return self.factor * left, self.factor * right
 
     @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
-from fairconstrained.solvers._row_program import Minimum, RowProgram, minimised, obstacle_to_rows
+from fairconstrained.solvers._row_program import Minimum, RowProgram, Values, minimised, obstacle_to_rows
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["InteriorPoint"]
@@ -26,6 +26,8 @@ _MOST_PARAMS = 3000
 _PATH, _FREE = 1e-2, 1e-4
 #: Share of the largest violation by which bounds have to be kept before the second part begins.
 _INSIDE = 1e-2
+#: Widths of rounded corners in units of the scores, and the share of the tolerance that is left to the last one.
+_WIDTHS, _SHARP = 0.25 ** np.arange(1, 13), 0.25
 #: Widths of rounded corners in units of the scores, and the share of the tolerance that is left for them.
 _WIDTHS, _SHARP = 4.0 ** -np.arange(1, 13), 0.25
 #: Factor of the penalty with which the least bounds are looked for that any coefficients keep.
@@ -103,8 +105,12 @@ class _Run:
 
     Attributes
     ----------
-    params : ndarray of shape (n_params,)
-        The best parameters so far.
+    exact : RowProgram
+        The program, with the corners that losses may have.
+    program : RowProgram
+        The program with these corners rounded.
+    values : Values
+        The program at the best parameters so far.
     multipliers : ndarray of shape (n_means,)
     lower : float or None
         Lower bound on the objective; None where no dual value is known.
@@ -115,7 +121,9 @@ class _Run:
     solver: InteriorPoint
     problem: Problem
     recorder: Recorder
-    params: np.ndarray = field(init=False)
+    exact: RowProgram = field(init=False)
+    program: RowProgram = field(init=False)
+    values: Values = field(init=False)
     multipliers: np.ndarray = field(init=False)
     lower: float | None = None
     lacking: float = 0.0
@@ -125,83 +133,88 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        self.exact = self.program = RowProgram.of(self.problem)
-        self.multipliers = np.zeros(self.program.n_means)
+        self.exact = RowProgram.of(self.problem)
+        self.multipliers = np.zeros(self.exact.n_means)
 
-    def solve(self, start: np.ndarray) -> None:
+    def solve(self, params: np.ndarray) -> None:
         """Find the parameters, the multipliers and the lower bound."""
-        self.params = start
-        for width in _WIDTHS if self.exact.has_corners else _WIDTHS[:1]:
+        self.values = self.exact.at(params)
+        for width in _WIDTHS:
             self.program = self.exact.rounded(width)
+            duals = self.values.duals if width < _WIDTHS[0] else None
+            self.values = self.program.at(self.values.params, duals)
             self._solve_rounded()
-            if self.is_stopped or self._is_near():
+            if self.is_stopped or not self.exact.has_corners or self._is_near():
                 break
         if self.program.has_level and not self.is_stopped:
             self._lower_the_mean()
 
     def _solve_rounded(self) -> None:
-        """Solve the program with losses that are smooth."""
-        self._minimise()
-        if self.is_stopped or not self.program.n_means:
-            return
-        if self.program.has_level:
-            at = self._follow(self.program, interior(self.program, self.params))
-            self._conclude(at, 0.0, at.multipliers / at.multipliers.sum())
-        elif self.program.at(self.params).means.max() > 0 and self._finds_interior():
-            at = self._follow(self.program, interior(self.program, self.params))
-            self._conclude(at, 1.0, at.multipliers)
+        """Solve the program whose corners are rounded, from the solution of the one before."""
+        program, has_multipliers = self.program, self.multipliers.any()
+        if not has_multipliers and not self.lacking:
+            self._minimise()
+            if self.is_stopped or (not program.has_level and self.values.means.max(initial=-np.inf) <= 0):
+                return
+        if program.has_level or has_multipliers or self._finds_interior():
+            self._conclude(self._follow(program, self.values, self.multipliers if has_multipliers else None))
 
     def _is_near(self) -> bool:
         """Whether rounded corners are sharp enough for the tolerance."""
-        sharp, now = (program.at(self.params) for program in (self.exact, self.program))
+        values, limit = self.values, _SHARP * self.solver.tol
         if self.lower is None:  # no coefficients keep the bounds, as far as is known
-            return bool((now.means - sharp.means).max() <= self.solver.tol * np.abs(self.program.limits).max())
-        value = now.penalty + (now.means.max() if self.program.has_level else now.mean)
-        return value - self.lower <= _SHARP * self.solver.tol * abs(value)
+            excess = values.means - self.exact.at(values.params).means
+            return bool(excess.max() <= limit * abs(values.mean))
+        value = values.penalty + (values.means.max() if self.program.has_level else values.mean)
+        return value - self.lower <= limit * abs(value)
 
     def _minimise(self) -> None:
         """Move to the least mean loss without bounds; its lower bound counts until there is another."""
         nothing = np.zeros(self.program.n_means)
-        found = self._least(self.params, 1.0, nothing)
-        self.lower, self.lacking = None if self.program.has_level else found.lower, 0.0
-        self.params = found.values.params
+        found = self._least(1.0, nothing)
+        self.values, self.lower = found.values, None if self.program.has_level else found.lower
         self._record(Iterate(found.values, 0.0, nothing, nothing))
 
-    def _least(self, start: np.ndarray, objective: float, multipliers: np.ndarray) -> Minimum:
+    def _least(self, objective: float, multipliers: np.ndarray) -> Minimum:
         """The minimum of a combination of the terms."""
-        size = abs(self.program.at(start).value(objective, multipliers))
-        found = minimised(self.program, start, objective, multipliers, _FREE * self.solver.tol * size)
+        size = abs(self.values.value(objective, multipliers))
+        found = minimised(self.values, objective, multipliers, _FREE * self.solver.tol * size)
         self.n_evaluations += found.n_evaluations
         return found
 
     def _lower_the_mean(self) -> None:
-        """Minimise the mean loss among the models whose largest mean is the least one, all but for half of `tol`."""
-        values = self.exact.at(self.params)
+        """Minimise the mean loss among the models whose largest mean is the least one, but for half of ``tol``."""
+        values = self.exact.at(self.values.params)
         largest = values.means.max() + values.penalty
-        limits = self.program.limits + largest + self.solver.tol / 2 * abs(largest)
+        limits = self.exact.limits + largest + self.solver.tol / 2 * abs(largest)
         second = replace(self.program, objective=1.0, has_level=False, share=1.0, limits=limits)
-        found = self._follow(second, interior(second, self.params))
-        if found.worst <= 0 and found.values.value(1.0, 0 * limits) < second.at(self.params).value(1.0, 0 * limits):
-            self.params = found.values.params
+        found = self._follow(second, self.values)
+        if found.worst <= 0 and found.values.mean + found.values.penalty < self.values.mean + self.values.penalty:
+            self.values = found.values
 
     def _finds_interior(self) -> bool:
         """Move to parameters within the bounds; returns whether there are any."""
-        wanted = -_INSIDE * float(self.program.at(self.params).means.max())
+        wanted = -_INSIDE * float(self.values.means.max())
+        if wanted > 0:
+            self.lacking = 0.0
+            return True
         for alpha in (None, _LITTLE * self.program.model.alpha):
-            program = self.program.levelled(alpha)
-            at = self._follow(program, interior(program, self.params), wanted)
+            at = self._follow(self.program.levelled(alpha), self.values, wanted=wanted)
             if alpha is None or at.worst < 0:
-                self.params = at.values.params
+                self.values = self.program.at(at.values.params, at.values.duals)
             if at.worst < 0 or self.is_stopped:
+                self.lacking = 0.0
                 return not self.is_stopped
         self.lacking, self.lower = at.worst, None
         return False
 
-    def _follow(self, program: RowProgram, at: Iterate, wanted: float = -np.inf) -> Iterate:
+    def _follow(
+        self, program: RowProgram, values: Values, multipliers: np.ndarray | None = None, wanted: float = -np.inf
+    ) -> Iterate:
         """Follow the central path to the optimum, or until all means are low enough."""
         at, n_evaluations, _ = followed(
             program,
-            at,
+            interior(program, values, multipliers),
             _PATH * self.solver.tol,
             self.solver.max_iter,
             lambda now: self.is_stopped or now.worst < wanted,
@@ -210,12 +223,12 @@ class _Run:
         self.n_evaluations += n_evaluations
         return at
 
-    def _conclude(self, at: Iterate, objective: float, multipliers: np.ndarray) -> None:
+    def _conclude(self, at: Iterate) -> None:
         """Take an optimum, and the lower bound that its multipliers give."""
-        self.params = at.values.params
-        kept = np.where(multipliers > _NOUGHT * multipliers.max(), multipliers, 0.0)
-        self.multipliers = kept if objective else kept / kept.sum()
-        self.lower = self._least(self.params, objective, self.multipliers).lower
+        self.values = at.values
+        kept = np.where(at.multipliers > _NOUGHT * at.multipliers.max(), at.multipliers, 0.0)
+        self.multipliers = kept / kept.sum() if self.program.has_level else kept
+        self.lower = self._least(self.program.objective, self.multipliers).lower
 
     def _record(self, at: Iterate) -> None:
         """Add a record; a callback may end the run."""
@@ -233,17 +246,18 @@ class _Run:
         except StopTraining as stopped:
             self.is_stopped = True
             if stopped.params is not None:
-                self.params = stopped.params
+                self.values = self.program.at(stopped.params)
 
     def result(self) -> SolverResult:
         """The result, with the metrics of the model itself."""
-        problem, scores = self.problem, self.problem.scores(self.params)
-        measured, objective = problem.measured(scores), problem.objective_at(self.params, scores)
+        problem, params = self.problem, self.values.params
+        scores = problem.scores(params)
+        measured, objective = problem.measured(scores), problem.objective_at(params, scores)
         gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
         is_optimal = gap is not None and gap <= self.solver.tol * abs(objective)
         status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
         return SolverResult(
-            model_state=self.params,
+            model_state=params,
             status=Status.INFEASIBLE if measured.excess > 0 else status,
             n_iter=self.n_iter,
             n_evaluations=self.n_evaluations + 1,
