@@ -114,6 +114,8 @@ class _Run:
     multipliers : ndarray of shape (n_means,)
     lower : float or None
         Lower bound on the objective; None where no dual value is known.
+    levels : list of (RowProgram, float)
+        Programs that were solved, with their levels and penalties.
     lacking : float
         Amount by which the bounds would have to be raised for any coefficients to keep them.
     """
@@ -126,6 +128,7 @@ class _Run:
     values: Values = field(init=False)
     multipliers: np.ndarray = field(init=False)
     lower: float | None = None
+    levels: list[tuple[RowProgram, float]] = field(default_factory=list)
     lacking: float = 0.0
     n_iter: int = 0
     n_evaluations: int = 0
@@ -183,14 +186,20 @@ class _Run:
         return found
 
     def _lower_the_mean(self) -> None:
-        """Minimise the mean loss among the models whose largest mean is the least one, but for half of ``tol``."""
-        values = self.exact.at(self.values.params)
-        largest = values.means.max() + values.penalty
-        limits = self.exact.limits + largest + self.solver.tol / 2 * abs(largest)
-        second = replace(self.program, objective=1.0, has_level=False, share=1.0, limits=limits)
-        found = self._follow(second, self.values)
-        if found.worst <= 0 and found.values.mean + found.values.penalty < self.values.mean + self.values.penalty:
-            self.values = found.values
+        """Minimise the mean loss among the models whose largest mean is the least one, but for half of ``tol``.
+
+        The solution may be far away, so it is looked for with some of the wider corners first.
+        """
+        values, multipliers = self.values, None
+        sharp = self.exact.at(values.params)
+        levels = [*self.levels[:-1], (self.program, float(sharp.means.max()) + sharp.penalty)]
+        for program, largest in levels[len(levels) // 2 :]:
+            limits = self.exact.limits + largest + self.solver.tol / 2 * abs(largest)
+            second = replace(program, objective=1.0, has_level=False, share=1.0, limits=limits)
+            at = self._follow(second, values, multipliers)
+            values, multipliers = at.values, at.multipliers
+        if at.worst <= 0 and values.mean + values.penalty < self.values.mean + self.values.penalty:
+            self.values = values
 
     def _finds_interior(self) -> bool:
         """Move to parameters within the bounds; returns whether there are any."""
@@ -229,6 +238,7 @@ class _Run:
         kept = np.where(at.multipliers > _NOUGHT * at.multipliers.max(), at.multipliers, 0.0)
         self.multipliers = kept / kept.sum() if self.program.has_level else kept
         self.lower = self._least(self.program.objective, self.multipliers).lower
+        self.levels.append((self.program, at.level + self.values.penalty))
 
     def _record(self, at: Iterate) -> None:
         """Add a record; a callback may end the run."""
