@@ -15,6 +15,9 @@ from fairconstrained.objectives._loss import Loss
 
 __all__ = ["Absolute", "Hinge", "RoundedCorner"]
 
+#: Width of a parabola that is as good as a corner.
+_SHARP = 1e-6
+
 
 @dataclass(frozen=True)
 class RoundedCorner(Loss):
@@ -96,9 +99,12 @@ class Hinge(Loss):
         by at most ``smoothing / 4``.
     """
 
-    has_corner: ClassVar[bool] = True
-
     smoothing: float = 0.01
+
+    @property
+    def has_corner(self) -> bool:  # type: ignore[override]  # it has if it is not rounded already
+        """Whether the parabola is too narrow to matter."""
+        return self.smoothing <= _SHARP
 
     @override
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:

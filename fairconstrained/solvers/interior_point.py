@@ -28,12 +28,12 @@ _PATH, _FREE = 1e-2, 1e-4
 _INSIDE = 1e-2
 #: Widths of rounded corners in units of the scores, and the share of the tolerance that is left to the last one.
 _WIDTHS, _SHARP = 0.25 ** np.arange(1, 13), 0.25
-#: Widths of rounded corners in units of the scores, and the share of the tolerance that is left for them.
-_WIDTHS, _SHARP = 4.0 ** -np.arange(1, 13), 0.25
 #: Factor of the penalty with which the least bounds are looked for that any coefficients keep.
 _LITTLE = 1e-6
 #: Share of the largest multiplier below which one is rounding.
 _NOUGHT = 1e-6
+#: Objective below which a model is perfect up to rounding, and ``tol`` is no fraction of it.
+_PERFECT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class InteriorPoint(Solver):
     .. math:: \min_w f(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_j(w) \le \kappa_j
               \qquad \text{or} \qquad \min_w \max_j L_j(w) + \frac{\alpha}{2} \|w\|^2
 
-    where f and :math:`L_j` are means over rows of the log loss or the squared error, such as "bounded_group_loss".
-    Every iteration is a Newton step on the conditions of optimality with slacks, which costs about as much as one of
-    the unconstrained fit; some ten are enough. From its multipliers :math:`\lambda` follows a lower bound on the
-    objective, the value of the dual
+    where f and :math:`L_j` are means over rows of convex losses, such as "bounded_group_loss": the log loss, the squared
+    error, the hinge, the absolute error. Every iteration is a Newton step on the conditions of optimality with slacks,
+    which costs about as much as one of the unconstrained fit; some ten are enough, and some forty for the last two
+    losses. From its multipliers :math:`\lambda` follows a lower bound on the objective, the value of the dual
 
     .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
 
@@ -56,6 +56,10 @@ class InteriorPoint(Solver):
     the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
     have to be raised. Among the models whose largest loss is least, up to half of ``tol``, the result is the one of
     least mean loss.
+
+    The corners of the hinge and of the absolute error are rounded, by less and less. The rounded losses are nowhere
+    below these losses, so that bounds on them are kept. The lower bound is that of the losses themselves: lines through
+    the corners, with the slopes that rows have in the solution, are nowhere above them.
 
     Parameters
     ----------
@@ -264,7 +268,7 @@ class _Run:
         scores = problem.scores(params)
         measured, objective = problem.measured(scores), problem.objective_at(params, scores)
         gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
-        is_optimal = gap is not None and gap <= self.solver.tol * abs(objective)
+        is_optimal = gap is not None and gap <= self.solver.tol * max(abs(objective), _PERFECT)
         status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
         return SolverResult(
             model_state=params,
