@@ -45,10 +45,10 @@ class InteriorPoint(Solver):
     .. math:: \min_w f(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_j(w) \le \kappa_j
               \qquad \text{or} \qquad \min_w \max_j L_j(w) + \frac{\alpha}{2} \|w\|^2
 
-    where f and :math:`L_j` are means over rows of convex losses, such as "bounded_group_loss": the log loss, the squared
-    error, the hinge, the absolute error. Every iteration is a Newton step on the conditions of optimality with slacks,
-    which costs about as much as one of the unconstrained fit; some ten are enough, and some forty for the last two
-    losses. From its multipliers :math:`\lambda` follows a lower bound on the objective, the value of the dual
+    where f and :math:`L_j` are means over rows of convex losses, such as those of "bounded_group_loss": the log loss,
+    the squared error, the hinge, the absolute error. Every iteration is a Newton step on the conditions of optimality
+    with slacks, which costs about as much as one of the unconstrained fit; some ten are enough, and some forty for the
+    last two losses. From its multipliers :math:`\lambda` follows a lower bound on the objective, the value of the dual
 
     .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
 
