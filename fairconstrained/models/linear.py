@@ -181,7 +181,7 @@ class LinearModel(OutputModel, LinearMoments):
         ----------
         data : FairData
         weights : ndarray of shape (n_samples,)
-            Weights of the rows.
+            Weights of the rows, at least 0.
 
         Returns
         -------
@@ -190,8 +190,11 @@ class LinearModel(OutputModel, LinearMoments):
         """
         X, width = data.X, self.n_features
         curvature = np.empty((self.n_params, self.n_params))
-        weighted = X.multiply(weights[:, None]).tocsr() if sp.issparse(X) else X * weights[:, None]
-        curvature[:width, :width] = _dense(X.T @ weighted)
+        roots = np.sqrt(weights)[:, None]
+        rooted = X.multiply(roots).tocsr() if sp.issparse(X) else X * roots
+        curvature[:width, :width] = _dense(
+            rooted.T @ rooted
+        )  # BLAS knows that it is symmetric, and takes half the time
         if self.fit_intercept:
             curvature[width, :width] = curvature[:width, width] = X.T @ weights
             curvature[width, width] = weights.sum()

@@ -185,7 +185,7 @@ class Values:
 
     @cached_property
     def duals(self) -> list[Tensor]:
-        """Those of the class docstring, which are the slopes of the losses unless others are given."""
+        """Slopes of the losses, unless others are given."""
         return self._slopes
 
     @cached_property

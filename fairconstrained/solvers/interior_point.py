@@ -159,9 +159,9 @@ class _Run:
     def _solve_rounded(self) -> None:
         """Solve the program whose corners are rounded, from the solution of the one before."""
         program, has_multipliers = self.program, self.multipliers.any()
-        if not has_multipliers and not self.lacking:
+        if not (program.has_level or has_multipliers or self.lacking):
             self._minimise()
-            if self.is_stopped or (not program.has_level and self.values.means.max(initial=-np.inf) <= 0):
+            if self.is_stopped or self.values.means.max(initial=-np.inf) <= 0:
                 return
         if program.has_level or has_multipliers or self._finds_interior():
             self._conclude(self._follow(program, self.values, self.multipliers if has_multipliers else None))
@@ -179,7 +179,7 @@ class _Run:
         """Move to the least mean loss without bounds; its lower bound counts until there is another."""
         nothing = np.zeros(self.program.n_means)
         found = self._least(1.0, nothing)
-        self.values, self.lower = found.values, None if self.program.has_level else found.lower
+        self.values, self.lower = found.values, found.lower
         self._record(Iterate(found.values, 0.0, nothing, nothing))
 
     def _least(self, objective: float, multipliers: np.ndarray) -> Minimum:

@@ -39,7 +39,7 @@ def solved(data, loss, kappa=None, alpha=0.0, **options):
 
 
 def by_linear_program(data, loss, kappa=None):
-    """The same without a penalty: coefficients, losses of the rows and a level are its variables."""
+    """Optimum without a penalty, with the coefficients, the losses of the rows and a level as variables."""
     X, y, n = np.column_stack([data.X, np.ones(data.n_samples)]), data.y.numpy(), data.n_samples
     sides = [(-y[:, None] * X, -np.ones(n))] if loss == "hinge" else [(X, y), (-X, -y)]
     weights = data.weights.numpy() / data.weights.numpy().sum()
