@@ -71,7 +71,7 @@ class RoundedCorner(Loss):
     @override
     def newton_curvature(self, scores: Tensor, targets: Tensor, duals: Tensor) -> Tensor:
         slope, jump, distance, root = self._parts(scores, targets)
-        return (jump - (duals - slope) * distance / root) / root
+        return ((jump - (duals - slope) * distance / root) / root).clamp(min=0)  # negative by rounding alone
 
     @override
     def admissible(self, duals: Tensor, targets: Tensor) -> Tensor:
