@@ -1,6 +1,7 @@
 """Constraints: one file per notion of fairness."""
 
 from fairconstrained.constraints._constraint import Constraint
+from fairconstrained.constraints._some_rows import on_some_rows
 from fairconstrained.constraints.auc_gap import AUCGap
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.constraints.demographic_parity import DemographicParity
@@ -32,4 +33,5 @@ __all__ = [
     "QuadraticAUCGap",
     "RateGap",
     "StatisticalParity",
+    "on_some_rows",
 ]

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from fairconstrained.checks.parameters import CheckedParameters, parameter, with_parameters
-from fairconstrained.constraints._compared_rows import compared_rows_only
+from fairconstrained.constraints._some_rows import compared_rows_only
 from fairconstrained.constraints.base import BoundConstraint
 from fairconstrained.data import FairData
 from fairconstrained.surrogates import SURROGATES

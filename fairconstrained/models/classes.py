@@ -110,9 +110,13 @@ class ClassModel(ParametricModel):
         """A model with a single score, if this one is linear."""
         return cast(LinearModel, self.base).of_one_score
 
-    def score_columns(self, params: np.ndarray) -> np.ndarray:
-        """Parameters of the score of every class, in columns, if the model is linear."""
-        return cast(LinearModel, self.base).score_columns(params)
+    def score_columns(self, params: np.ndarray) -> list[np.ndarray]:
+        """Parameters of the score of every class, in columns, for all rows, if the model is linear."""
+        return [np.hstack(cast(LinearModel, self.base).score_columns(params))]
+
+    def places(self, data: FairData) -> Sequence[slice]:
+        """Places of the rows that have coefficients of their own: all rows."""
+        return [slice(0, data.n_samples)]
 
     def with_features(self, n_features: int) -> ClassModel:
         """Return the model of so many features, if it is linear."""

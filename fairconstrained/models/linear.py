@@ -175,7 +175,7 @@ class LinearModel(OutputModel, LinearMoments):
         return means, covariances
 
     def curvature(self, data: FairData, weights: np.ndarray) -> np.ndarray:
-        """Sum of the outer products of what multiplies the parameters in the scores, for a model with one copy.
+        """Sum of the outer products of what multiplies the parameters in the scores.
 
         Parameters
         ----------
@@ -188,17 +188,18 @@ class LinearModel(OutputModel, LinearMoments):
         curvature : ndarray of shape (n_params, n_params)
             Hessian in the parameters of a function whose second derivatives in the scores are the weights.
         """
-        X, width = data.X, self.n_features
-        curvature = np.empty((self.n_params, self.n_params))
-        roots = np.sqrt(weights)[:, None]
-        rooted = X.multiply(roots).tocsr() if sp.issparse(X) else X * roots
-        curvature[:width, :width] = _dense(
-            rooted.T @ rooted
-        )  # BLAS knows that it is symmetric, and takes half the time
-        if self.fit_intercept:
-            curvature[width, :width] = curvature[:width, width] = X.T @ weights
-            curvature[width, width] = weights.sum()
-        return curvature
+        width = self.n_features
+        table = np.zeros((self.n_copies, width + self.fit_intercept, self.n_copies, width + self.fit_intercept))
+        for copy, rows in enumerate(self.places(data)):
+            X = data.X if self.n_copies == 1 else data.blocks[copy]
+            own, shares = table[copy, :, copy], weights[rows]
+            roots = np.sqrt(shares)[:, None]
+            rooted = X.multiply(roots).tocsr() if sp.issparse(X) else X * roots
+            own[:width, :width] = _dense(rooted.T @ rooted)  # BLAS knows it to be symmetric, and takes half the time
+            if self.fit_intercept:
+                own[width, :width] = own[:width, width] = X.T @ shares
+                own[width, width] = shares.sum()
+        return table.reshape(self.n_params, self.n_params)
 
     def squares(self, data: FairData, weights: np.ndarray) -> np.ndarray:
         """Weighted sums of the squares of every feature, a part of the diagonal of `curvature`; (n_features,)."""
@@ -225,9 +226,13 @@ class LinearModel(OutputModel, LinearMoments):
         """A model with a single score, the same for all groups."""
         return replace(self, n_copies=1)
 
-    def score_columns(self, params: np.ndarray) -> np.ndarray:
-        """Parameters of every score, coefficients first; ndarray of shape (n_features + fit_intercept, n_copies)."""
-        return params.reshape(self.n_copies, -1).T
+    def score_columns(self, params: np.ndarray) -> list[np.ndarray]:
+        """Parameters of the score by part of the rows that has its own, coefficients first, each of shape (size, 1)."""
+        return [own[:, None] for own in params.reshape(self.n_copies, -1)]
+
+    def places(self, data: FairData) -> Sequence[slice]:
+        """Places of the rows of every part that has coefficients of its own: all rows, or those of every group."""
+        return [slice(0, data.n_samples)] if self.n_copies == 1 else data.slices
 
     def with_features(self, n_features: int) -> LinearModel:
         """Return the model of so many features."""

@@ -21,6 +21,7 @@ __all__ = [
     "constraint_slopes",
     "curvature_table",
     "objective_slope",
+    "obstacle_to_linear_scores",
     "obstacle_to_shared_scores",
     "pulled_back",
     "smooth_point",
@@ -39,8 +40,8 @@ _AT_ONCE = 16
 _MOST_SLOPES = 64
 
 
-def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None) -> str:
-    """Say what a problem lacks, in an empty string if nothing: linear scores shared by all groups, of so many features.
+def obstacle_to_linear_scores(problem: Problem, most_features: int | None = None) -> str:
+    """Say what a problem lacks, in an empty string if nothing: one linear score of every row, of so many features.
 
     Parameters
     ----------
@@ -52,12 +53,18 @@ def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None
     -------
     obstacle : str
     """
-    model = problem.model
-    if not isinstance(model, LinearModel) or model.n_copies != 1:
-        return "linear scores, shared by all groups"
-    if most_features is not None and model.n_features > most_features:
-        return f"at most {most_features:,} features, and there are {model.n_features:,}"
+    if not isinstance(problem.model, LinearModel):
+        return "linear scores"
+    if most_features is not None and problem.model.n_features > most_features:
+        return f"at most {most_features:,} features, and there are {problem.model.n_features:,}"
     return ""
+
+
+def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None) -> str:
+    """Say what a problem lacks, as `obstacle_to_linear_scores` does; the scores are to be shared by all groups."""
+    if isinstance(problem.model, LinearModel) and problem.model.n_copies > 1:
+        return "linear scores, shared by all groups"
+    return obstacle_to_linear_scores(problem, most_features)
 
 
 def smooth_point(problem: Problem, scores: np.ndarray) -> TermsPoint:

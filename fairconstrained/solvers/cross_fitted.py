@@ -107,11 +107,12 @@ class CrossFitted(Solver):
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
-        kappas, margins = np.array([c.kappa for c in problem.constraints]), np.zeros(len(problem.constraints))
-        for n_iter in range(1, _ROUNDS + 1):
-            found = self._in_span(span.problem.with_margins(margins), near, random_state)
+        problems = (lambda: span.problem, lambda: span.with_training_rows(problem))
+        for n_iter, bounded in enumerate(problems, start=1):
+            reduced = bounded()
+            found = self._in_span(reduced, near, random_state)
             near = found.start
-            n_evaluations += int(np.ceil(found.n_evaluations * span.problem.n_params / problem.n_params))
+            n_evaluations += int(np.ceil(found.n_evaluations * reduced.n_params / problem.n_params))
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)
@@ -129,19 +130,16 @@ class CrossFitted(Solver):
                     start=Start(params, fingerprint=problem.data.fingerprint, solver_state=known),
                     candidates=(),
                 )
-            # at most half of what is left: a bound of zero is seldom what it takes
-            over = np.nan_to_num(measured.violations, nan=np.inf)  # a ratio of nothing
-            margins = margins + np.minimum(np.maximum(over, 0.0), (kappas - margins) / 2)
 
         def later(record: Mapping[str, Any]) -> dict[str, Any]:
-            counts = {"n_iter": record["n_iter"] + _ROUNDS, "n_evaluations": record["n_evaluations"] + n_evaluations}
+            counts = {"n_iter": record["n_iter"] + n_iter, "n_evaluations": record["n_evaluations"] + n_evaluations}
             return {**record, **counts}
 
         told = None if callback is None else lambda record: callback(later(record))
         found = on_all_rows.solve(problem, None, random_state, told)
         return replace(
             found,
-            n_iter=found.n_iter + _ROUNDS,
+            n_iter=found.n_iter + n_iter,
             n_evaluations=found.n_evaluations + n_evaluations,
             history=(*recorder.records, *map(later, found.history)),
         )

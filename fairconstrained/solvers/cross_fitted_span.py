@@ -9,14 +9,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from fairconstrained.constraints import on_some_rows
 from fairconstrained.data import FairData
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
-from fairconstrained.solvers._directions import Curvature, constraint_slopes, curvature_table, pulled_back
-from fairconstrained.solvers.span import Span, smooth_without_constraints, unconstrained
+from fairconstrained.solvers._directions import (
+    Curvature,
+    constraint_slopes,
+    curvature_table,
+    obstacle_to_linear_scores,
+    pulled_back,
+)
+from fairconstrained.solvers.span import smooth_without_constraints, unconstrained
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
+#: Features up to which the curvature is a table.
+_MOST_FEATURES = 5000
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
 
@@ -24,18 +33,20 @@ _MOST, _RANK = 6, 1e-2
 class CrossFittedModels(NamedTuple):
     """The unconstrained model and directions, as parameters in columns of ndarrays of shape (n_params, size).
 
+    There is one ndarray for every part of the rows that has coefficients of its own: all rows, or every group.
+
     Attributes
     ----------
-    whole : ndarray
+    whole : list of ndarray
         Models fitted to all rows; of several classes, that of every class comes first.
-    by_fold : list of ndarray
+    by_fold : list of list of ndarray
         Models fitted to the rows that are not in a fold, for one fold after the other.
     n_evaluations : int
         Number of evaluations that they took, in units of all rows.
     """
 
-    whole: np.ndarray
-    by_fold: list[np.ndarray]
+    whole: list[np.ndarray]
+    by_fold: list[list[np.ndarray]]
     n_evaluations: int
 
 
@@ -57,9 +68,9 @@ class CrossFittedSpan:
     ----------
     problem : Problem
         Problem in b: the terms are those given, the features are the cross-fitted ones.
-    columns : ndarray of shape (n_params, size)
-        Parameters of the models of all rows that b combines; their coefficients are orthonormal, so that the penalty of
-        b is that of w.
+    columns : list of ndarray of shape (n_params, size)
+        Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
+        so that the penalty of b is that of w.
     models : CrossFittedModels
 
     References
@@ -69,13 +80,13 @@ class CrossFittedSpan:
     """
 
     problem: Problem
-    columns: np.ndarray
+    columns: list[np.ndarray]
     models: CrossFittedModels
 
     @staticmethod
     def obstacle(problem: Problem) -> str:
-        """Say what the problem lacks, in an empty string if nothing: linear scores shared by all groups."""
-        return "" if is_of_linear_classes(problem) else Span.obstacle(problem)
+        """Say what the problem lacks, in an empty string if nothing: linear scores."""
+        return "" if is_of_linear_classes(problem) else obstacle_to_linear_scores(problem, _MOST_FEATURES)
 
     @classmethod
     def of(
@@ -94,31 +105,56 @@ class CrossFittedSpan:
         """
         model, data = _linear(problem).of_one_score, problem.data
         models = known or _cross_fitted(problem, folds, rng)
-        features = np.empty((data.n_samples, models.whole.shape[1]))
-        for fold, own in zip(np.unique(folds), models.by_fold, strict=True):
-            unseen = np.flatnonzero(folds == fold)
-            rest = data.at(unseen)
-            features[unseen] = np.column_stack([model.training_scores(params, rest) for params in own.T])
-        _, triangle = np.linalg.qr(models.whole[: model.n_features])
-        inverse = np.linalg.pinv(triangle)  # there may be fewer features than directions
-        features, columns = features @ inverse, models.whole @ inverse
-        reduced = _linear(problem).with_features(columns.shape[1])
+        features = np.empty((data.n_samples, models.whole[0].shape[1]))
+        columns = []
+        for number, (rows, whole) in enumerate(zip(_linear(problem).places(data), models.whole, strict=True)):
+            for unseen, own in zip(_by_fold(folds, rows), models.by_fold, strict=True):
+                rest = data.at(unseen)
+                features[unseen] = np.column_stack([model.training_scores(params, rest) for params in own[number].T])
+            _, triangle = np.linalg.qr(whole[: model.n_features])
+            inverse = np.linalg.pinv(triangle)  # there may be fewer features than directions
+            features[rows] = features[rows] @ inverse
+            columns.append(whole @ inverse)
+        reduced = _linear(problem).with_features(features.shape[1])
         return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
-        free = _linear(self.problem).score_columns(np.zeros(self.problem.n_params)).copy()
-        whole = self.models.whole[:, : free.shape[1]]
-        free[: self.columns.shape[1]] = np.linalg.lstsq(self.columns, whole, rcond=None)[0]
-        unseen = self.problem.holds(self.problem.scores(free.T.ravel()))
-        return unseen and problem.holds(problem.scores(whole.T.ravel()))
+        tables = _linear(self.problem).score_columns(np.zeros(self.problem.n_params))
+        whole = [models[:, : table.shape[1]] for models, table in zip(self.models.whole, tables, strict=True)]
+        free = [table.copy() for table in tables]
+        for table, columns, models in zip(free, self.columns, whole, strict=True):
+            table[: columns.shape[1]] = np.linalg.lstsq(columns, models, rcond=None)[0]
+        unseen = self.problem.holds(self.problem.scores(_joined(free)))
+        return unseen and problem.holds(problem.scores(_joined(whole)))
+
+    def with_training_rows(self, problem: Problem) -> Problem:
+        """Return `problem` with the bounds for the scores of `lift` on the training rows as well.
+
+        Every row comes twice, with the cross-fitted features and with those of the models of all rows; only the former
+        count in the objective.
+        """
+        reduced, model = self.problem, _linear(problem).of_one_score
+        once, rows = reduced.data, np.repeat(np.arange(problem.data.n_samples), 2)
+        weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
+        twice = once.at(rows, weights)
+        for places, columns in zip(_linear(problem).places(problem.data), self.columns, strict=True):
+            part = problem.data.at(np.arange(places.start, places.stop))
+            own = np.column_stack([model.training_scores(params, part) for params in columns.T])
+            twice.X[2 * places.start + 1 : 2 * places.stop : 2] = own
+        unseen, seen = slice(0, None, 2), slice(1, None, 2)
+        bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]
+        bounds += [on_some_rows(c.renamed(f"{c.name} of training rows"), twice, seen) for c in reduced.constraints]
+        return replace(reduced, objective=reduced.objective.on(twice), constraints=tuple(bounds), data=twice)
 
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
-        table, size = _linear(self.problem).score_columns(params), self.columns.shape[1]
-        lifted = self.columns @ table[:size]
-        lifted[-1] += table[size:].sum(axis=0)  # the intercept, if there is one
-        return lifted.T.ravel()
+        lifted = []
+        for columns, table in zip(self.columns, _linear(self.problem).score_columns(params), strict=True):
+            size = columns.shape[1]
+            lifted.append(columns @ table[:size])
+            lifted[-1][-1] += table[size:].sum(axis=0)  # the intercept, if there is one
+        return _joined(lifted)
 
 
 def is_of_linear_classes(problem: Problem) -> bool:
@@ -131,30 +167,32 @@ def _linear(problem: Problem) -> Any:
     return problem.model
 
 
+def _joined(tables: list[np.ndarray]) -> np.ndarray:
+    """Parameters of the model from those of its scores in columns, by part of the rows."""
+    return np.concatenate([table.T.ravel() for table in tables])
+
+
+def _by_fold(folds: np.ndarray, rows: slice) -> list[np.ndarray]:
+    """Rows of a part that are in a fold, for one fold after the other."""
+    return [rows.start + np.flatnonzero(folds[rows] == fold) for fold in np.unique(folds)]
+
+
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
-    model, data = _linear(problem).of_one_score, problem.data
+    data, columns = problem.data, _linear(problem).score_columns
     free, n_evaluations = unconstrained(problem)
+    found = []
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    rows = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
-    tables = [curvature_table(model, data.at(unseen), by_row[unseen], rng) for unseen in rows]
-    curvature = Curvature.of(model, reduce(np.add, tables))
-    lengths = curvature.descents(pulled_back(model, data, _columns(slopes)))
-    _, sizes, right = np.linalg.svd(lengths, full_matrices=False)
-    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
-    # the same combinations of slopes in every fold, so that a direction means the same there
-    slopes = slopes @ (right[:kept].T / sizes[:kept])
-    by_fold, columns = [], _linear(problem).score_columns
-    for number, unseen in enumerate(rows):
-        seen = np.delete(np.arange(data.n_samples), unseen)
-        part = data.part(seen)
+    for fold in np.unique(folds):
+        part = data.part(np.flatnonzero(folds != fold))
         own, n_own = unconstrained(problem.on(part))
         n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        of_part = Curvature.of(model, reduce(np.add, tables[:number] + tables[number + 1 :]))
-        by_fold.append(np.hstack([columns(own), _directions(model, part, of_part, slopes[seen])]))
-    whole = np.hstack([columns(free), _directions(model, data, curvature, slopes)])
+        found.append(columns(own))
+    of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds, slice(0, data.n_samples)), rng)
+    whole = [np.hstack([own, of_all]) for own in columns(free)]
+    by_fold = [[np.hstack([own, moves]) for own in fold] for fold, moves in zip(found, of_parts, strict=True)]
     return CrossFittedModels(whole, by_fold, n_evaluations)
 
 
@@ -162,7 +200,31 @@ def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
     return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
 
 
-def _directions(model: LinearModel, data: FairData, curvature: Curvature, slopes: np.ndarray) -> np.ndarray:
-    """Parameters of ``H^-1 X' slopes`` with the intercepts at which the features are centred."""
-    coefficients = curvature.coefficients(curvature.descents(pulled_back(model, data, _columns(slopes))))
+def _directions(
+    problem: Problem, by_row: np.ndarray, slopes: np.ndarray, by_fold: list[np.ndarray], rng: np.random.Generator
+) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Directions of all rows, and of those that are not in a fold, for one fold after the other."""
+    model, data = _linear(problem).of_one_score, problem.data
+    parts = [data.at(rows) for rows in by_fold]
+    tables = [curvature_table(model, part, by_row[rows], rng) for part, rows in zip(parts, by_fold, strict=True)]
+    gradients = [pulled_back(model, part, _columns(slopes[rows])) for part, rows in zip(parts, by_fold, strict=True)]
+    curvature, gradient = Curvature.of(model, reduce(np.add, tables)), reduce(np.add, gradients)
+    _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
+    kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))
+    # the same combinations of slopes in every fold, so that a direction means the same there
+    combined = right[:kept].T / sizes[:kept]
+    found = []
+    for number in range(len(by_fold)):
+        table, slope = (reduce(np.add, every[:number] + every[number + 1 :]) for every in (tables, gradients))
+        found.append(_coefficients(model, Curvature.of(model, table), slope @ combined))
+    return _coefficients(model, curvature, gradient @ combined), found
+
+
+def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
+    return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
+
+
+def _coefficients(model: LinearModel, curvature: Curvature, gradients: np.ndarray) -> np.ndarray:
+    """Parameters of ``H^-1`` times gradients, with the intercepts at which the features are centred."""
+    coefficients = curvature.coefficients(curvature.descents(gradients))
     return np.vstack([coefficients, *([-curvature.centre @ coefficients] if model.fit_intercept else [])])

@@ -16,7 +16,6 @@ from fairconstrained.models import LinearModel
 from fairconstrained.points import Point, largest_violation, objective_gradient
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import SolverResult, named_multipliers
-from fairconstrained.solvers._directions import obstacle_to_shared_scores
 from fairconstrained.solvers._options import Count, NonNegative, Positive
 from fairconstrained.solvers.loop import IterativeSolver, ended
 from fairconstrained.solvers.method import Incumbent, Method
@@ -26,7 +25,7 @@ from fairconstrained.terms import Measured
 __all__ = ["SequentialQuadratic"]
 
 #: Coefficients up to which the Hessian is cheap beside what is done for every row.
-_MOST_FEATURES = 64
+_MOST_PARAMS = 80
 #: Components that are linearised, the largest ones.
 _MOST_COMPONENTS = 24
 #: Weight of the square of what a program leaves of the violation; it is solvable for any bounds then.
@@ -99,8 +98,8 @@ class SequentialQuadratic(IterativeSolver):
     @classmethod
     @override
     def obstacle(cls, problem: Problem) -> str:
-        if linear := obstacle_to_shared_scores(problem, _MOST_FEATURES):
-            return linear
+        if not isinstance(problem.model, LinearModel) or problem.n_params > _MOST_PARAMS:
+            return f"linear scores of at most {_MOST_PARAMS} coefficients"
         if any(c.n_aux or not c.counts_rows for c in problem.constraints):
             return "bounds on counted rows"
         return ""
@@ -137,8 +136,7 @@ class _Program(NamedTuple):
         model, units = cast(LinearModel, problem.model), np.eye(point.constraints.size)
         curvature = problem.objective.curvature(torch.from_numpy(point.scores)).numpy()
         hessian = model.curvature(problem.data, curvature)
-        diagonal = hessian.diagonal().copy()
-        diagonal[: model.n_features] += model.alpha
+        diagonal = hessian.diagonal() + model.penalty(np.ones(model.n_params))[1]
         hessian[np.diag_indices(model.n_params)] = diagonal + _RIDGE * diagonal.mean()
         slopes = np.reshape([point.gradient(0.0, units[row]) for row in rows], (rows.size, model.n_params))
         return cls(objective_gradient(point), hessian, point.constraints[rows], slopes)

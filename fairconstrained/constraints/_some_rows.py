@@ -1,4 +1,4 @@
-"""Constraints on the first rows of the data; the groups of all other rows are not compared."""
+"""Constraints on some of the rows: those of the groups that are compared, or any others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairconstrained.data import FairData
 from fairconstrained.pairwise import PairTerms
 from fairconstrained.views import DifferenceOfConvex, FullBatch, RowLosses, SaddleMoments, Stochastic
 
-__all__ = ["compared_rows_only"]
+__all__ = ["compared_rows_only", "on_some_rows"]
 
 
 def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstraint:
@@ -29,7 +29,12 @@ def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstrain
     data : FairData
         The last groups of which take no part in the constraint.
     """
-    return _class_for(type(inner))(inner, data)
+    return on_some_rows(inner, data, slice(0, inner.data.n_samples))
+
+
+def on_some_rows(inner: BoundConstraint, data: FairData, rows: slice) -> BoundConstraint:
+    """Return a constraint on all ``data`` from one on the ``rows`` of it, with the same views."""
+    return _class_for(type(inner))(inner, data, rows)
 
 
 def _handed_on(name: str) -> Any:
@@ -37,28 +42,36 @@ def _handed_on(name: str) -> Any:
     return property(lambda self: getattr(self.inner, name))
 
 
-def _of_compared(name: str) -> Any:
+def _of_own(name: str) -> Any:
     """Method whose first argument has one entry for every row, of which the other constraint gets its own."""
     return lambda self, scores, *args: getattr(self.inner, name)(scores[self._rows], *args)
 
 
 def _moved(name: str) -> Any:
-    """Method that returns another constraint on the compared rows, or None."""
+    """Method that returns another constraint on the same rows, or None."""
 
-    def changed(self: _ComparedRows, *args: Any) -> BoundConstraint | None:
+    def changed(self: _SomeRows, *args: Any) -> BoundConstraint | None:
         inner = getattr(self.inner, name)(*args)
-        return None if inner is None else compared_rows_only(inner, self.data)
+        return None if inner is None else self._with(inner)
 
     return changed
 
 
-class _ComparedRows(BoundConstraint):
-    """Constraint that hands the scores of the compared rows to another, which does everything else."""
+class _SomeRows(BoundConstraint):
+    """Constraint that hands the scores of its own rows to another, which does everything else."""
 
-    def __init__(self, inner: BoundConstraint, data: FairData) -> None:
-        self.inner, self.data = inner, data
+    def __init__(self, inner: BoundConstraint, data: FairData, rows: slice) -> None:
+        self.inner, self.data, self._rows = inner, data, rows
         self.name, self.kappa = inner.name, inner.kappa
-        self._rows = slice(0, inner.data.n_samples)
+
+    def _with(self, inner: BoundConstraint) -> BoundConstraint:
+        return on_some_rows(inner, self.data, self._rows)
+
+    def _scattered(self, own: np.ndarray, others: Any) -> np.ndarray:
+        """An entry for every row, from those of its own rows and one for all others."""
+        entries = np.full((self.data.n_samples, *own.shape[1:]), others, own.dtype)
+        entries[self._rows] = own
+        return entries
 
     bounds_metric = _handed_on("bounds_metric")
     counts_rows = _handed_on("counts_rows")
@@ -83,13 +96,13 @@ class _ComparedRows(BoundConstraint):
     complaint = _handed_on("complaint")
     complaint_about_decisions = _handed_on("complaint_about_decisions")
 
-    exact = _of_compared("exact")
-    metric = _of_compared("metric")
-    initial_aux = _of_compared("initial_aux")
-    values_at_cuts = _of_compared("values_at_cuts")
-    of_decisions = _of_compared("of_decisions")
-    caveat = _of_compared("caveat")
-    class_values = _of_compared("class_values")
+    exact = _of_own("exact")
+    metric = _of_own("metric")
+    initial_aux = _of_own("initial_aux")
+    values_at_cuts = _of_own("values_at_cuts")
+    of_decisions = _of_own("of_decisions")
+    caveat = _of_own("caveat")
+    class_values = _of_own("class_values")
 
     renamed = _moved("renamed")
     with_kappa = _moved("with_kappa")
@@ -103,10 +116,10 @@ class _ComparedRows(BoundConstraint):
         own = self.inner.strata
         if own is None:
             return None
-        return np.concatenate([own, np.full(self.data.n_samples - own.size, own.max(initial=-1) + 1)])
+        return self._scattered(own, own.max(initial=-1) + 1)
 
     def refined(self, scores: np.ndarray, *, blur: float, margin: float) -> Any:
-        return compared_rows_only(self.inner.refined(scores[self._rows], blur=blur, margin=margin), self.data)
+        return self._with(self.inner.refined(scores[self._rows], blur=blur, margin=margin))
 
     def offsets(self, scores: np.ndarray, gains: np.ndarray, threshold: float, shared: bool) -> np.ndarray:
         """Offsets of the compared groups; those of the others are zero, or the same where all move alike."""
@@ -114,7 +127,7 @@ class _ComparedRows(BoundConstraint):
         return np.concatenate([own, np.full(self.data.n_ignored, own[0] if shared else 0.0)])
 
 
-class _FullBatch(_ComparedRows, FullBatch):
+class _FullBatch(_SomeRows, FullBatch):
     def values(self, scores: Tensor, aux: Tensor) -> Tensor:
         return cast(FullBatch, self.inner).values(scores[self._rows], aux)
 
@@ -129,10 +142,10 @@ class _RowLosses(_FullBatch, RowLosses):
 
     def row_weights(self, multipliers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         own, aux = cast(RowLosses, self.inner).row_weights(multipliers)
-        return np.concatenate([own, np.zeros(self.data.n_samples - own.size)]), aux
+        return self._scattered(own, 0.0), aux
 
 
-class _DifferenceOfConvex(_ComparedRows, DifferenceOfConvex):
+class _DifferenceOfConvex(_SomeRows, DifferenceOfConvex):
     def plus(self, scores: Tensor, aux: Tensor) -> Tensor:
         return cast(DifferenceOfConvex, self.inner).plus(scores[self._rows], aux)
 
@@ -140,12 +153,12 @@ class _DifferenceOfConvex(_ComparedRows, DifferenceOfConvex):
         return cast(DifferenceOfConvex, self.inner).minus(scores[self._rows], aux)
 
 
-class _Stochastic(_ComparedRows, Stochastic):
+class _Stochastic(_SomeRows, Stochastic):
     def on(self, data: FairData) -> BoundConstraint:
         return compared_rows_only(cast(Stochastic, self.inner).on(data.compared), data)
 
 
-class _SaddleMoments(_ComparedRows, SaddleMoments):
+class _SaddleMoments(_SomeRows, SaddleMoments):
     def pair_terms(self) -> PairTerms:
         terms = cast(SaddleMoments, self.inner).pair_terms()
         others = self.data.n_samples - terms.shares.numel()
@@ -153,7 +166,7 @@ class _SaddleMoments(_ComparedRows, SaddleMoments):
 
 
 #: Class that hands every view on; of a view and one that implies it, only the latter is taken.
-_VIEWS: dict[type, type[_ComparedRows]] = {
+_VIEWS: dict[type, type[_SomeRows]] = {
     RowLosses: _RowLosses,
     FullBatch: _FullBatch,
     DifferenceOfConvex: _DifferenceOfConvex,
@@ -163,8 +176,8 @@ _VIEWS: dict[type, type[_ComparedRows]] = {
 
 
 @cache
-def _class_for(inner: type) -> Callable[[BoundConstraint, FairData], BoundConstraint]:
+def _class_for(inner: type) -> Callable[[BoundConstraint, FairData, slice], BoundConstraint]:
     """The class with the views of ``inner``."""
     bases = [own for view, own in _VIEWS.items() if issubclass(inner, view)]
     kept = [base for base in bases if not any(other is not base and issubclass(other, base) for other in bases)]
-    return type(f"{inner.__name__}OfComparedRows", (*kept, _ComparedRows), {})
+    return type(f"{inner.__name__}OfSomeRows", (*kept, _SomeRows), {})
