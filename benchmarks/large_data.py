@@ -1,6 +1,6 @@
 """Partial parity on many rows: ACS income, the size of the whole task, and time against rows, groups and levels.
 
-``python -m benchmarks.large_data [acs acs_test whole rows groups levels]`` writes a CSV each, and a PNG for most.
+``python -m benchmarks.large_data [acs acs_test whole rows groups levels memory]`` writes a CSV each, most with a PNG.
 Seconds are wall-clock, of `fit` alone, with at most two threads; memory is the peak of the whole process.
 """
 
@@ -11,17 +11,20 @@ import multiprocessing
 import resource
 import shutil
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from benchmarks._common import RESULTS, load_acs_income, save
-from fairconstrained import PartialParityClassifier
+from fairconstrained import PartialParityClassifier, RateParityClassifier
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.metrics import partial_statistical_parity_gap
 
@@ -179,7 +182,58 @@ def levels() -> pd.DataFrame:
     return frame
 
 
-EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels)}
+#: Layouts and types of X whose memory is measured, and the solvers of the fits; "none" fits without a bound.
+TYPES = (("dense", "float64"), ("dense", "float32"), ("csr", "float64"), ("csr", "int8"))
+SOLVERS = ("none", "auto")
+
+
+def of_type(layout: str, numbers: str, n_rows: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows of 50 columns, made part by part, so that nothing has taken more memory than X; a fifth of a CSR is set."""
+    rng, parts = np.random.default_rng(0), []
+    for _ in range(n_rows // 1000):
+        part = rng.integers(-3, 4, (1000, 50)) * (rng.random((1000, 50)) < (0.2 if layout == "csr" else 1))
+        parts.append(sp.csr_array(part.astype(numbers)) if layout == "csr" else part.astype(numbers))
+    w = rng.normal(scale=0.1, size=50)
+    scores = np.concatenate([part.astype(float) @ w for part in parts])
+    groups = (rng.random(n_rows) < 1 / (1 + np.exp(-scores))).astype(int)
+    y = (scores + rng.logistic(size=n_rows) > 0).astype(int)
+    if layout == "csr":
+        return sp.vstack(parts, format="csr"), y, groups
+    X = np.empty((n_rows, 50), dtype=numbers)
+    for start in range(0, n_rows, 1000):
+        X[start : start + 1000] = parts.pop(0)
+    return X, y, groups
+
+
+def memory_of_fit(layout: str, numbers: str, solver: str, n_rows: int) -> dict[str, Any]:
+    """The memory of NumPy that one fit adds at most at a time, in arrays of a float64 number for each row."""
+    X, y, groups = of_type(layout, numbers, n_rows)
+    model = RateParityClassifier(
+        kappa=None if solver == "none" else 0.02, solver="auto" if solver == "none" else solver, random_state=0
+    )
+    model.fit(X[:2000], y[:2000], sensitive_features=groups[:2000])  # what is imported and compiled at first
+    tracemalloc.start()
+    model.fit(X, y, sensitive_features=groups)
+    array = 8 * n_rows
+    of_X = sum(part.nbytes for part in ((X.data, X.indices, X.indptr) if layout == "csr" else (X,)))
+    return {
+        "layout": layout,
+        "numbers": numbers,
+        "solver": solver,
+        "arrays_of_X": of_X / array,
+        "arrays_added": tracemalloc.get_traced_memory()[1] / array,
+        "status": model.status_,
+        "train_gap": model.constraint_values_["demographic_parity"],
+    }
+
+
+def memory(n_rows: int = 200_000) -> pd.DataFrame:
+    """Memory of fits by the type of X, each in a process of its own."""
+    cases = product(TYPES, SOLVERS)
+    return pd.DataFrame([in_own_process(memory_of_fit, *of_X, solver, n_rows) for of_X, solver in cases])
+
+
+EXPERIMENTS = {function.__name__: function for function in (acs, acs_test, whole, rows, groups, levels, memory)}
 
 
 def refresh_docs() -> None:

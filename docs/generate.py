@@ -63,7 +63,7 @@ def _module_page(module: ModuleType, documented: dict[int, str]) -> str:
     sections: dict[str, list[str]] = {"Classes": [], "Functions": [], "Data": [], "Also here": []}
     for exported in sorted(module.__all__, key=str.lower):
         value = getattr(module, exported)
-        if exported.startswith("__"):
+        if exported.startswith("__") or inspect.ismodule(value):
             continue
         if inspect.isclass(value) or inspect.isfunction(value):
             if id(value) in documented:

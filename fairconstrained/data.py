@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from fairconstrained.features import rows_of
 from fairconstrained.groups import Strata, Unions, cell_sums
 
 __all__ = ["Cells", "FairData", "Rows", "rows_within"]
@@ -159,17 +160,19 @@ class FairData:
             strata=None if strata is None else strata.at(order),
         )
 
-    @cached_property
+    @property
     def compared(self) -> FairData:
         """Rows of the groups that constraints compare, which come first; the data themselves if all are compared."""
-        if not self.n_ignored:
-            return self
+        return self._compared if self.n_ignored else self  # a reference of the data to themselves would keep them alive
+
+    @cached_property
+    def _compared(self) -> FairData:
         n_groups = self.n_groups - self.n_ignored
         rows = slice(0, int(np.searchsorted(self.codes, n_groups)))
         weights = self.weights[rows]
         return replace(
             self,
-            X=_rows(self.X, rows.start, rows.stop),
+            X=rows_of(self.X, rows),
             y=self.y[rows],
             weights=weights / weights.sum(),
             labels=self.labels[:n_groups],
@@ -209,17 +212,7 @@ class FairData:
     @cached_property
     def blocks(self) -> tuple[Any, ...]:
         """The feature rows of every group; CSR blocks share the memory of ``X``."""
-        return tuple(_rows(self.X, rows.start, rows.stop) for rows in self.slices)
-
-    @cached_property
-    def transposed(self) -> tuple[Any, ...]:
-        """The transposes of ``blocks``, sharing their memory."""
-        return tuple(_transposed(block) for block in self.blocks)
-
-    @cached_property
-    def whole_transposed(self) -> Any:
-        """The transpose of ``X``, sharing its memory."""
-        return _transposed(self.X)
+        return tuple(rows_of(self.X, rows) for rows in self.slices)
 
     @cached_property
     def fingerprint(self) -> int:
@@ -374,7 +367,7 @@ class FairData:
         every_y, labels = self.y[torch.from_numpy(rows)].unbind(), self.labels
         of_batches = zip(every_y, every_weights, self.order[rows], every_codes, strict=True)
         for k, (y, shares, order, groups) in enumerate(of_batches):
-            part = _rows(X, k * size, (k + 1) * size)
+            part = rows_of(X, slice(k * size, (k + 1) * size))
             strata = None if self.strata is None else self.strata.at(rows[k])
             ignored = self.n_ignored
             yield FairData(part, y, shares, labels, order, groups, n_ignored=ignored, strata=strata, is_sample=True)
@@ -392,24 +385,3 @@ def rows_within(rows: Rows, part: slice) -> tuple[Rows, Rows]:
 
 def _alike(size: int) -> torch.Tensor:
     return torch.full((size,), 1 / size, dtype=torch.float64)
-
-
-def _rows(X: Any, start: int, stop: int) -> Any:
-    """Rows ``start:stop`` without a copy; slicing a CSR matrix would copy its values."""
-    if not sp.issparse(X):
-        return X[start:stop]
-    first, last = X.indptr[start], X.indptr[stop]
-    block = sp.csr_array((stop - start, X.shape[1]), dtype=X.dtype)
-    return _with_arrays(block, X.data[first:last], X.indices[first:last], X.indptr[start : stop + 1] - first)
-
-
-def _transposed(block: Any) -> Any:
-    if not sp.issparse(block):
-        return block.T
-    return _with_arrays(sp.csc_array(block.shape[::-1], dtype=block.dtype), block.data, block.indices, block.indptr)
-
-
-def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
-    """``matrix`` made of these arrays; the constructor would copy arrays that are small parts of larger ones."""
-    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
-    return matrix

@@ -1,5 +1,6 @@
 """FairData: rows ordered by group, weights that mean shares, and mini-batches that are unbiased."""
 
+import weakref
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -477,3 +478,12 @@ def test_one_cluster_at_least_and_all_at_most():
     data = FairData.from_arrays(np.ones((6, 1)), np.ones(6), np.zeros(6, int), ("a",), clusters=np.arange(6) // 3)
     assert [sampler_of(data, size).size for size in (1, 3, 6, 100)] == [1, 1, 2, 2]
     assert next(sampler_of(data, 100).batches(np.random.default_rng(0))).n_samples == 6
+
+
+def test_data_whose_groups_are_all_compared_do_not_keep_themselves_alive(table):
+    X, y, _ = table
+    data = FairData.from_arrays(X, y, CODES, LABELS)
+    assert data.compared is data
+    alive = weakref.ref(data)
+    del data
+    assert alive() is None

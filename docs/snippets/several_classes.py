@@ -1,10 +1,18 @@
-"""Three classes under bounds on rates, scores and losses, and a head on a forest."""
+"""Three classes under bounds on rates, scores and losses, a head on a forest, a certificate and a report."""
 
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from fairconstrained import FairHeadClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
+from fairconstrained import (
+    FairHeadClassifier,
+    FairnessReport,
+    LossParityClassifier,
+    PartialParityClassifier,
+    RateParityClassifier,
+    certify,
+)
 from fairconstrained.metrics import equal_opportunity_gap, independence_gap, loss_parity_gap, statistical_parity_gap
+from fairconstrained.plotting import ScoreDensityDisplay
 
 rng = np.random.default_rng(0)
 group = rng.choice(["f", "m"], 2000)
@@ -41,3 +49,17 @@ print(model.constraint_values_, model.score(X, y))
 print(equal_opportunity_gap(y, model.predict(X), sensitive_features=group))
 # end of head
 assert model.constraint_values_["equal_opportunity"] <= 0.05 + model.granularity_["equal_opportunity"]
+
+# new rows
+fit, new = slice(0, 1000), slice(1000, None)
+model = RateParityClassifier(0.05).fit(X[fit], y[fit], sensitive_features=group[fit])
+certificate = certify(model, X[new], y[new], sensitive_features=group[new], metric="independence_gap")
+print(certificate)
+print(certificate.by_class)
+report = FairnessReport.from_estimator(model, X[new], y[new], sensitive_features=group[new], n_resamples=0)
+print(report.gaps[["value", "class"]])
+print(report.class_tables["high"])  # against "low" and "mid"
+ScoreDensityDisplay.from_estimator(model, X[new], sensitive_features=group[new], pos_label="high")
+# end of new rows
+assert certificate.gap == report.gaps.loc["independence_gap", "value"]
+assert certificate.upper_bound == certificate.by_class["upper_bound"].max()

@@ -1,7 +1,5 @@
 """Bounds on gaps in the population, from rows that no fit has seen."""
 
-from fairconstrained.certification._certificate import Certificate, certify
-from fairconstrained.certification._classifier import CertifiedFairClassifier
-from fairconstrained.certification.bootstrap import gap_interval
+import lazy_loader
 
-__all__ = ["Certificate", "CertifiedFairClassifier", "certify", "gap_interval"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -77,6 +77,10 @@ class Certificate(PlainState):
         Number of events in the union; the probabilities with which they fail add up to at most ``delta``.
     union : str
         These events in words.
+    by_class : DataFrame or None
+        The ``gap`` and ``upper_bound`` of every class against all others, where there are more than two; None
+        otherwise. All gaps are at most the largest bound with probability ``1 - delta``; every other bound holds with
+        this probability by itself.
     cells : DataFrame
         The counts from which the bound is computed, with the estimates and, where the bound is computed from them,
         their confidence limits, each of which holds with probability ``1 - delta / n_events``.
@@ -98,6 +102,7 @@ class Certificate(PlainState):
     n_samples: int
     n_events: int
     union: str
+    by_class: pd.DataFrame | None = field(repr=False)
     cells: pd.DataFrame = field(repr=False)
     share_seen: float | None
     noticeable_overlap: int | None
@@ -133,12 +138,23 @@ class Certificate(PlainState):
         lines = [
             f"{self.metric} is at most {self.upper_bound:.4g} in the population, with {1 - self.delta:.4g} confidence.",
             f"Measured: {self.gap:.4g} on {self.n_samples:,} rows.",
+            *self._worst_class(),
             *self._verdict(),
             f"Method: {self.method}, {_VALIDITY[self.is_distribution_free]}.",
             f"Union: {self.union}.",
             ("NOT VALID. " if self.share_seen else "") + Overlap(self.share_seen, self.noticeable_overlap).words,
         ]
         return "\n".join(lines)
+
+    def _worst_class(self) -> list[str]:
+        if self.by_class is None:
+            return []
+        worst = int(self.by_class["upper_bound"].argmax())
+        label, gap = self.by_class.index[worst], self.by_class["gap"].iloc[worst]
+        return [
+            f"Every one of {len(self.by_class)} classes against all others; the bound is largest for {label!r}, whose "
+            f"gap is {gap:.4g}."
+        ]
 
     def _verdict(self) -> list[str]:
         if self.kappa is None:
@@ -190,6 +206,9 @@ def certify(
     these numbers. Metrics of everybody need the shares of the population: `inaccuracy`, `minority_share`,
     "intersectional" rates, losses with ``reference="overall"``, `positive_equality_gap`, `negative_equality_gap`,
     `bpsn_bnsp_gap`, groups that overlap, and AUC gaps of a ``protected`` group to all others.
+
+    Of more than two classes the metric is the largest gap of a class against all others, and so is what is bounded: all
+    classes of the model count, also those that no row has. Log losses and errors are those of all classes.
 
     ===============  ===============================================================================================
     method           for
@@ -264,8 +283,8 @@ def certify(
     -----
     The largest of several gaps needs no union over them. Where ``bound_j`` fails with probability at most delta for
     each pair j of groups, so does ``max_j bound_j`` for ``max_j gap_j``: the pair that is worst in the population is
-    a fixed one, and its bound is enough. The same holds for thresholds. The union is over the ends of intervals that
-    the bound of one pair is made of; with ``agg="mean"`` over those of all pairs.
+    a fixed one, and its bound is enough. The same holds for thresholds and for classes. The union is over the ends of
+    intervals that the bound of one pair is made of; with ``agg="mean"`` over those of all pairs.
 
     References
     ----------
@@ -299,7 +318,8 @@ def certify(
     check_rows(model, X, y, sensitive_features, function)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
     settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
-    sample = Sample(function, *answers, sensitive_features, params, **settings)
+    classes = getattr(model, "classes_", None) if pos_label is None else None
+    sample = Sample(function, *answers, sensitive_features, params, **settings, classes=classes)
     if kappa is None and info_of(function).compares_groups:
         kappa = model_kappa(model)
     bound = None if kappa is None else float(kappa)
@@ -319,6 +339,7 @@ def certificate_of(evidence: Evidence, name: str, delta: float, kappa: float | N
         n_samples=evidence.n_samples,
         n_events=evidence.n_events,
         union=evidence.union,
+        by_class=evidence.by_class(delta),
         cells=evidence.cells(delta),
         share_seen=overlap.share,
         noticeable_overlap=overlap.noticeable,

@@ -121,8 +121,8 @@ class CertifiedFairClassifier(DelegatesToFitted):
     Notes
     -----
     The rows set aside are the same share of every cell whose size the certificate takes as given (of the groups, or of
-    groups and labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit; the
-    certificate counts every row once.
+    groups and two labels, by the metric), and otherwise random. Where rows are weighted, the weights are for the fit;
+    the certificate counts every row once.
 
     Fits inside do not use the calibration rows. Fits *around* it do: put scalers and searches into ``estimator``, not
     around the `CertifiedFairClassifier`, or else the model depends on the rows of its test.
@@ -225,6 +225,7 @@ class CertifiedFairClassifier(DelegatesToFitted):
             loss_bound=as_loss_bound(self.loss_bound),
             n_resamples=self.n_resamples,
             random_state=rng.randint(2**31),
+            classes=np.unique(rows.y).tolist() if pos_label is None else None,
         )
         self.certificate_: Certificate | None = None
         self.kappa_: float | None = None

@@ -163,6 +163,8 @@ class Judge:
     loss_bound : tuple of float or None
     n_resamples : int
     random_state : int
+    classes : sequence or None
+        All classes; None where there is one positive label.
     """
 
     metric: Callable[..., Any]
@@ -172,6 +174,7 @@ class Judge:
     loss_bound: tuple[float, float] | None
     n_resamples: int
     random_state: int
+    classes: Sequence[Any] | None = None
 
     def answers(self, model: Any, part: Part) -> tuple[np.ndarray, np.ndarray]:
         """Return labels, and the response of a model to the rows."""
@@ -194,7 +197,7 @@ class Judge:
     def _sample(self, answers: tuple[np.ndarray, np.ndarray], groups: Any) -> Sample:
         labels, said = answers
         params, bootstrap = dict(self.params), (self.n_resamples, self.random_state)
-        return Sample(self.metric, labels, said, groups, params, self.loss_bound, *bootstrap)
+        return Sample(self.metric, labels, said, groups, params, self.loss_bound, *bootstrap, self.classes)
 
 
 def calibration_rows(strata: np.ndarray, fraction: float, rng: np.random.Generator) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from fairconstrained.metrics.comparisons import Compared, NotOffered
 from fairconstrained.metrics.contrasts import Contrast
 from fairconstrained.metrics.registry import info_of
 
-__all__ = ["METHODS", "CellEvidence", "Cells", "Evidence", "evidence_of", "methods_of", "offers"]
+__all__ = ["METHODS", "CellEvidence", "Cells", "ClassEvidence", "Evidence", "evidence_of", "methods_of", "offers"]
 
 #: Families, the one that "auto" prefers first.
 METHODS = ("betting", "hoeffding", "unconditional", "binomial", "ustatistic", "bernstein", "dkw", "bootstrap")
@@ -71,6 +71,10 @@ class Evidence(ABC):
     @abstractmethod
     def cells(self, delta: float) -> pd.DataFrame:
         """The counts of rows, the estimates and the ends that `upper` is made of, by cell."""
+
+    def by_class(self, delta: float) -> pd.DataFrame | None:
+        """Return the gap and the bound of every class against all others; None for two classes."""
+        return None
 
     def sufficient_scale(self, delta: float, kappa: float) -> float | None:
         """The least scale with ``upper(delta, scale) <= kappa``; None if the gap is not below, or there is none."""
@@ -160,6 +164,75 @@ class CellEvidence(Evidence):
         return self.of_cells.table(delta / self.n_events, self.contrast)
 
 
+@dataclass(frozen=True, eq=False)
+class ClassEvidence(Evidence):
+    """The largest gap of a class against all others.
+
+    The class with the largest gap in the population is a fixed one, and its bound is enough: the largest bound needs no
+    union over the classes, see `fairconstrained.metrics.contrasts`. So all gaps are below it at once.
+
+    Parameters
+    ----------
+    gap : float
+    n_samples : int
+    of_class : dict of Evidence
+        Evidence about every class.
+    """
+
+    gap: float
+    n_samples: int
+    of_class: dict[Any, Evidence]
+    _known: dict[tuple[float, float], dict[Any, float]] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """Name of the family, which is the same for all classes."""
+        return next(iter(self.of_class.values())).method
+
+    @property
+    def is_distribution_free(self) -> bool:  # type: ignore[override]
+        """Whether the bounds of all classes are."""
+        return all(evidence.is_distribution_free for evidence in self.of_class.values())
+
+    @property
+    @override
+    def n_events(self) -> int:
+        return max(evidence.n_events for evidence in self.of_class.values())
+
+    @property
+    @override
+    def union(self) -> str:
+        largest = max(self.of_class.values(), key=lambda evidence: evidence.n_events)
+        return f"{largest.union}; none over the {len(self.of_class)} classes, for the same reason"
+
+    @override
+    def upper(self, delta: float, scale: float = 1.0) -> float:
+        return max(self._uppers(delta, scale).values())
+
+    def _uppers(self, delta: float, scale: float = 1.0) -> dict[Any, float]:
+        """Bounds by class; they take their time."""
+        if (delta, scale) not in self._known:
+            bounds = {label: evidence.upper(delta, scale) for label, evidence in self.of_class.items()}
+            self._known[delta, scale] = bounds
+        return self._known[delta, scale]
+
+    @override
+    def cells(self, delta: float) -> pd.DataFrame:
+        return pd.concat({label: evidence.cells(delta) for label, evidence in self.of_class.items()}, names=["class"])
+
+    @override
+    def by_class(self, delta: float) -> pd.DataFrame:
+        gaps = [evidence.gap for evidence in self.of_class.values()]
+        columns = {"gap": gaps, "upper_bound": list(self._uppers(delta).values())}
+        return pd.DataFrame(columns, index=pd.Index(list(self.of_class), name="class"))
+
+    @override
+    def sufficient_scale(self, delta: float, kappa: float) -> float | None:
+        scales = [evidence.sufficient_scale(delta, kappa) for evidence in self.of_class.values()]
+        known = [scale for scale in scales if scale is not None]
+        return max(known) if len(known) == len(scales) else None
+
+
 Builder = Callable[[Sample], Evidence]
 _BUILDERS: dict[tuple[str, type[Compared] | None], Builder] = {}
 
@@ -197,6 +270,9 @@ def evidence_of(sample: Sample, method: str = "auto") -> Evidence:
     ValueError
         If the family has no bound for this metric with these parameters.
     """
+    if sample.by_class:
+        of_class = {label: evidence_of(part, method) for label, part in sample.by_class.items()}
+        return ClassEvidence(sample.gap, sample.n_samples, of_class)
     known = _builders(sample.metric)
     if method != "auto" and method not in known:
         offered = [name for name, build in known.items() if _offers_a_bound(name, build, sample)]

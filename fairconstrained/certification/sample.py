@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 from fairconstrained.checks.messages import is_number
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups
+from fairconstrained.metrics.classes import about_class, class_questions
 from fairconstrained.metrics.comparisons import CellMeans, Comparison, NotOffered
 from fairconstrained.metrics.registry import check_options, find_metric, info_of
 
@@ -45,6 +46,10 @@ class Sample:
     n_resamples : int
     random_state : object
         Seed of the bootstrap.
+    classes : sequence, optional
+        All classes of the model, also those without rows here; None: those of the rows.
+    by_class : dict of Sample
+        The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
     gap : float
         Value of the metric, or one minus it, which is small for a good model.
     """
@@ -57,13 +62,27 @@ class Sample:
     loss_bound: tuple[float, float] | None = None
     n_resamples: int = 1000
     random_state: Any = None
+    classes: Sequence[Any] | None = None
+    by_class: dict[Any, Sample] = field(init=False, repr=False)
     gap: float = field(init=False)
 
     def __post_init__(self) -> None:
-        gap = self.gap_of(self.y_true, self.response, sensitive_features=self.sensitive_features)
+        object.__setattr__(self, "by_class", dict(self._by_class()))
+        gap = max((part.gap for part in self.by_class.values()), default=np.nan)
+        if not self.by_class:
+            gap = self.gap_of(self.y_true, self.response, sensitive_features=self.sensitive_features)
         if np.isnan(gap):
             raise ValueError(f"{self.name} is NaN on these rows: a cell that it compares is empty. Use more rows.")
         object.__setattr__(self, "gap", gap)
+
+    def _by_class(self) -> Iterator[tuple[Any, Sample]]:
+        info = info_of(self.metric)
+        if not info.by_class:
+            return
+        for label, (actual, said) in class_questions(info.response, self.y_true, self.response, self.classes).items():
+            with about_class(label):
+                part = replace(self, y_true=actual, response=said, classes=None)
+            yield label, part
 
     @property
     def name(self) -> str:
@@ -102,6 +121,9 @@ def strata_of(
 ) -> tuple[np.ndarray, pd.DataFrame]:
     """The stratum of every row: numbers of rows in strata count as given.
 
+    A metric that takes several classes one by one compares rows of one class with those of all others, which are a
+    random mixture. So of more than two labels, their numbers do not count as given.
+
     Parameters
     ----------
     metric : callable
@@ -117,7 +139,9 @@ def strata_of(
     table : DataFrame
         Description of every stratum, and its number of rows ``n_samples``.
     """
-    wanted = info_of(metric).given_rows(params)
+    wanted: Sequence[str] = info_of(metric).given_rows(params)
+    if info_of(metric).by_class and y_true is not None and len(pd.unique(y_true)) > 2:
+        wanted = [name for name in wanted if name not in ("label", "response")]
     columns: dict[str, Any] = {"label": y_true, "response": response}
     if {"group", "side"} & set(wanted):
         columns |= _by_group(groups_of(metric, sensitive_features), params)

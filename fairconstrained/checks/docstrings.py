@@ -7,7 +7,6 @@ import re
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
 from typing import Any, TypeVar
 
 __all__ = ["completed_documentation", "documented_by", "entries", "inherited_documentation"]
@@ -18,7 +17,10 @@ _HEAD = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 #: An entry of a section: a line that is not indented, and the indented ones below it.
 _ENTRY = re.compile(r"^\S.*\n?(?:[ \t]+.*\n?|\n(?=[ \t]))*", re.MULTILINE)
 #: The sections in the order of numpydoc.
-_SECTIONS = ["Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes", "References", "Examples"]
+_SECTIONS = (
+    *("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "Warnings"),
+    *("See Also", "Notes", "References", "Examples"),
+)
 
 
 def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | None:
@@ -35,7 +37,7 @@ def inherited_documentation(cls: type, parameters: Mapping[str, Any]) -> str | N
     doc : str or None
         None where there is no docstring.
     """
-    bases = [inspect.cleandoc(base.__dict__.get("__doc__") or "") for base in cls.__mro__[1:]]
+    bases = [base.__dict__.get("__doc__") or "" for base in cls.__mro__[1:]]
     return completed_documentation(cls.__doc__, bases, parameters)
 
 
@@ -57,7 +59,10 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
     doc : str or None
         None where there is no docstring.
     """
-    doc = inspect.cleandoc(doc or "")
+    if not doc:
+        return None
+    before, sections = _parts(doc)
+    sections = dict(sections)
     for section in ("Parameters", "Attributes"):
         own = [*entries(doc, section)]
         documented = {name for names, _ in own for name in names}
@@ -70,15 +75,17 @@ def completed_documentation(doc: str | None, others: Sequence[str], parameters: 
         if section == "Parameters":
             places = {name: place for place, name in enumerate(parameters)}
             own.sort(key=lambda entry: places.get(entry[0][0], 0))
-        doc = _with_section(doc, section, "\n".join(text.rstrip("\n") for _, text in own))
+        sections[section] = "\n".join(text.rstrip("\n") for _, text in own)
     for section in ("Returns", "Raises", "Warns"):
         bodies: dict[str, str] = {}
         for source in (doc, *others):
             for _, text in entries(source, section):
                 head, _, body = text.rstrip("\n").partition("\n")
                 bodies[head] = bodies[head] + "\n" + body if head in bodies else body
-        doc = _with_section(doc, section, "\n".join(f"{head}\n{body}".rstrip("\n") for head, body in bodies.items()))
-    return doc or None
+        sections[section] = "\n".join(f"{head}\n{body}".rstrip("\n") for head, body in bodies.items())
+    ordered = sorted(sections.items(), key=lambda section: _place(section[0]))
+    written = (f"{head}\n{'-' * len(head)}\n{text}" for head, text in ordered if text)
+    return "\n\n".join(part.rstrip("\n") for part in (before, *written) if part)
 
 
 def documented_by(*others: str) -> Callable[[_F], _F]:
@@ -100,37 +107,25 @@ def _with_default(entry: str, default: Any) -> str:
     return entry[: named.start()] + repr(default).replace("'", '"') + entry[named.end() :]
 
 
-def _span(doc: str, section: str) -> tuple[int, int] | None:
-    """Where the entries of a section begin and end."""
-    heads = [*_HEAD.finditer(doc)]
-    for head, following in pairwise([*heads, None]):
-        if head is not None and head.group(1) == section:
-            return head.end(), len(doc) if following is None else following.start()
-    return None
-
-
 @cache  # a class reads the docstrings of all its bases
+def _parts(doc: str) -> tuple[str, dict[str, str]]:
+    """The text before the first section, and the text of every section by its head."""
+    before, *rest = _HEAD.split(inspect.cleandoc(doc))
+    return before, dict(zip(rest[::2], rest[1::2], strict=True))
+
+
+def _place(section: str) -> int:
+    """The place of a section in the order of numpydoc; what that does not know comes last."""
+    return _SECTIONS.index(section) if section in _SECTIONS else len(_SECTIONS)
+
+
+@cache
 def entries(doc: str, section: str) -> tuple[tuple[tuple[str, ...], str], ...]:
     """The names and the text of every entry."""
-    span = _span(doc, section)
-    texts = [found.group() for found in _ENTRY.finditer(doc[slice(*span)] if span else "")]
+    texts = _ENTRY.findall(_parts(doc)[1].get(section, ""))
     return tuple((_names_in(text.split("\n", 1)[0]), text) for text in texts)
 
 
 def _names_in(head: str) -> tuple[str, ...]:
     """The names that the first line of an entry documents together."""
     return tuple(name.strip().lstrip("*") for name in head.split(" : ")[0].split(",") if name.strip())
-
-
-def _with_section(doc: str, section: str, text: str) -> str:
-    """Return the docstring with this text as a section, in its place among the sections that there are."""
-    span = _span(doc, section)
-    if span is not None:
-        rest = doc[span[1] :]
-        return doc[: span[0]] + text + ("\n\n" + rest if rest else "")
-    if not doc or not text:
-        return doc
-    later = _SECTIONS[_SECTIONS.index(section) + 1 :]
-    place = next((head.start() for head in _HEAD.finditer(doc) if head.group(1) in later), len(doc))
-    before, rest = doc[:place].rstrip("\n"), doc[place:]
-    return f"{before}\n\n{section}\n{'-' * len(section)}\n{text}" + ("\n\n" + rest if rest else "")

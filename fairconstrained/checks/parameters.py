@@ -62,7 +62,7 @@ def with_parameters(cls: type[_T]) -> type[_T]:
 
 def _named(cls: type) -> list[str]:
     """Return the names of parameters that the docstring of a class documents, and of all fields that it declares."""
-    documented = entries(inspect.cleandoc(cls.__doc__ or ""), "Parameters")
+    documented = entries(cls.__doc__ or "", "Parameters")
     return [*(name for names, _ in documented for name in names), *inspect.get_annotations(cls)]
 
 

@@ -33,7 +33,16 @@ def compared_rows_only(inner: BoundConstraint, data: FairData) -> BoundConstrain
 
 
 def on_some_rows(inner: BoundConstraint, data: FairData, rows: slice) -> BoundConstraint:
-    """Return a constraint on all ``data`` from one on the ``rows`` of it, with the same views."""
+    """Return a constraint on all ``data`` from one on some of its rows, with the same views.
+
+    Parameters
+    ----------
+    inner : BoundConstraint
+        The constraint on these rows.
+    data : FairData
+    rows : slice
+        Places of the rows in ``data``.
+    """
     return _class_for(type(inner))(inner, data, rows)
 
 

@@ -180,7 +180,8 @@ class BaseFairBoosting(_DuringFit, MinimisesWorstLoss, HasThreshold, HandlesSmal
         if options.get("reset", True):
             lightgbm()  # before anything is computed
             self._codes = FeatureCodes.of(X, self.categorical_features)
-        return checked_rows(self, self._codes.coded(X), y, sample_weight, ensure_all_finite="allow-nan", **options)
+        options |= {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
+        return checked_rows(self, self._codes.coded(X), y, sample_weight, **options)
 
     @override
     def _checked_features(self, X: Any) -> Any:

@@ -61,16 +61,23 @@ def held_out_scores(
     """
     numbers = np.unique(folds)
     starts = starts if len(starts) == numbers.size else [None] * numbers.size
-    scores, ends = None, []
-    for number, start in zip(numbers, starts, strict=True):
-        seen, unseen = (problem.data.part(np.flatnonzero(rows)) for rows in (folds != number, folds == number))
+
+    def without(number: int, start: Start | None) -> tuple[Any, Start]:
+        """Fit to the rows that are not in a fold."""
+        seen = problem.data.part(np.flatnonzero(folds != number))
         known = start if start is not None and start.fingerprint == seen.fingerprint else None
         state, end = fit(problem.on(seen), known)
-        ends.append(replace(end, fingerprint=seen.fingerprint))
-        found = problem.model.training_scores(state, unseen)
+        return state, replace(end, fingerprint=seen.fingerprint)
+
+    scores, ends = None, []
+    for number, start in zip(numbers, starts, strict=True):
+        state, end = without(number, start)
+        ends.append(end)
+        unseen = np.flatnonzero(folds == number)
+        found = problem.model.training_scores(state, problem.data.part(unseen))
         if scores is None:  # a score of every row, or one of every class
             scores = np.empty((problem.data.n_samples, *found.shape[1:]))
-        scores[folds == number] = found
+        scores[unseen] = found
     assert scores is not None  # there are folds
     return HeldOutScores(scores, tuple(ends))
 

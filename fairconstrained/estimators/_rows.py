@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.features import NUMBERS, extremes
 
 __all__ = ["check_squares", "checked_features", "checked_rows"]
 
@@ -19,7 +19,7 @@ _LISTED = 10
 def checked_rows(
     estimator: Any, X: Any, y: Any, sample_weight: Any, **options: Any
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """Features, targets and weights that a fit can compute with.
+    """Features, targets and weights that a fit can compute with; features keep the type of their numbers.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def checked_rows(
         For invalid data, masked values, and values whose squares overflow.
     """
     refuse_masked(X=X, y=y, sample_weight=sample_weight)
-    X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=np.float64, **options)
+    X, y = validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
     check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -53,7 +53,7 @@ def checked_rows(
 def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
     """Features of other rows, as `checked_rows` returns them."""
     refuse_masked(X=X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=np.float64, reset=False, **options)
+    return validate_data(estimator, X, accept_sparse="csr", dtype=NUMBERS, reset=False, **options)
 
 
 def check_squares(values: Any, name: str, columns: Any = None) -> None:
@@ -67,8 +67,7 @@ def check_squares(values: Any, name: str, columns: Any = None) -> None:
     columns : sequence of str, optional
         Names of the columns.
     """
-    largest = abs(values).max(axis=0)
-    largest = np.atleast_1d(largest.toarray()[0] if sp.issparse(largest) else largest)
+    largest = np.maximum(*map(np.abs, extremes(values)))
     limit = np.sqrt(np.finfo(np.float64).max / _num_samples(values))
     found = np.flatnonzero(largest > limit)
     if found.size == 0:

@@ -81,8 +81,8 @@ class BoundsNewRows:
     promise : {"training", "new_rows"}, default="training"
         With "training", ``kappa`` bounds the metrics on the training rows; with "new_rows" their estimates on new rows,
         ``new_row_gaps_``. Then ``constraint_values_``, those of the training rows, may be larger or smaller, and a fit
-        takes several fits of each fold: of linear scores shared by all groups these are fits without bounds, and a
-        search in few directions follows.
+        takes several fits of each fold: of linear scores these are fits without bounds, and a search in few directions
+        follows.
     new_row_folds : int, "auto" or None, default="auto"
         Folds of the rows for ``new_row_gaps_``. "auto": 2, which takes about as long as the fit, or 5 with
         ``promise="new_rows"``. None: no estimate.

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from fairconstrained.features import row_blocks
+
 __all__ = ["RowSketch", "row_hashes"]
 
 #: Distinct rows that are remembered; of more, those of the smallest hashes. With 12 bytes each they take 60 kB.
@@ -29,13 +31,7 @@ def row_hashes(X: Any) -> np.ndarray:
         Numbers; those that are missing are NaN.
     """
     if sp.issparse(X):
-        X = sp.csr_array(X)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        mixed = _entries(X.data, X.indices)
-        ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-        return _mixed(ends[X.indptr[1:]] - ends[X.indptr[:-1]])  # integers wrap around, so differences are exact
+        return np.concatenate([_sparse_hashes(block) for _, block in row_blocks(sp.csr_array(X))])
     X = np.reshape(X, (X.shape[0], -1)) if X.ndim > 2 else X
     sums = np.zeros(X.shape[0], dtype=np.uint64)
     for column in range(X.shape[1]):
@@ -108,7 +104,17 @@ class RowSketch:
         """Return a sketch of at most as many rows as are remembered, none of them above the limit."""
         limit = int(self.hashes[_SIZE - 1]) if self.hashes.size > _SIZE else self.limit
         kept = int(np.searchsorted(self.hashes, np.uint64(limit), side="right"))
-        return replace(self, hashes=self.hashes[:kept], counts=self.counts[:kept], limit=limit)
+        # copies, as parts would keep the arrays of all rows alive
+        return replace(self, hashes=self.hashes[:kept].copy(), counts=self.counts[:kept].copy(), limit=limit)
+
+
+def _sparse_hashes(X: sp.csr_array) -> np.ndarray:
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    mixed = _entries(X.data, X.indices)
+    ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return _mixed(ends[X.indptr[1:]] - ends[X.indptr[:-1]])  # integers wrap around, so differences are exact
 
 
 def _entries(values: np.ndarray, columns: np.ndarray) -> np.ndarray:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
+import pkgutil
 from collections.abc import Hashable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -87,10 +88,9 @@ def skops_trusted_types() -> list[str]:
     True
     """
     package = __name__.partition(".")[0]
-    modules = [module for name, module in sys.modules.items() if name.partition(".")[0] == package]
     found = {f"{functools.partial.__module__}.{functools.partial.__qualname__}", f"{package}.models.module.mlp"}
-    for module in modules:
-        for _, kind in inspect.getmembers(module, inspect.isclass):
+    for module in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
+        for kind in filter(inspect.isclass, vars(import_module(module.name)).values()):
             if kind.__module__.partition(".")[0] == package:
                 found.add(f"{kind.__module__}.{kind.__qualname__}")
     return sorted(found)

@@ -1,6 +1,5 @@
 """Heads: small models under constraints, fitted on the scores of any scikit-learn estimator."""
 
-from fairconstrained.heads.cross_fitted import CrossFittedScores
-from fairconstrained.heads.fair_head import FairHeadClassifier, FairHeadRegressor
+import lazy_loader
 
-__all__ = ["CrossFittedScores", "FairHeadClassifier", "FairHeadRegressor"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -12,7 +13,14 @@ import pandas as pd
 from scipy.special import logsumexp
 from sklearn.utils import check_array, check_consistent_length
 
-__all__ = ["checked_class_scores", "class_log_loss", "class_margins", "over_classes"]
+__all__ = [
+    "about_class",
+    "checked_class_scores",
+    "class_log_loss",
+    "class_margins",
+    "class_questions",
+    "over_classes",
+]
 
 _Metric = TypeVar("_Metric", bound=Callable[..., Any])
 
@@ -62,7 +70,9 @@ def class_log_loss(scores: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return logsumexp(scores, axis=1) - own
 
 
-def checked_class_scores(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray, list[Any]] | None:
+def checked_class_scores(
+    y_true: Any, y_score: Any, classes: Sequence[Any] | None = None
+) -> tuple[np.ndarray, np.ndarray, list[Any]] | None:
     """Scores of more than two labels with the numbers of the true ones, and the labels; None for other scores.
 
     Parameters
@@ -70,11 +80,13 @@ def checked_class_scores(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndar
     y_true : array-like of shape (n_samples,)
     y_score : array-like of shape (n_samples, n_labels)
         A column for every label, in sorted order.
+    classes : sequence, default=None
+        All labels, sorted, if some may have no rows; None: those of ``y_true``.
 
     Raises
     ------
     ValueError
-        If ``y_true`` has another number of labels than there are columns.
+        If there is another number of labels than there are columns.
     """
     if np.ndim(y_score) != 2 or np.shape(y_score)[1] <= 2:
         return None
@@ -82,6 +94,9 @@ def checked_class_scores(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndar
     actual = _labels(y_true)
     check_consistent_length(actual, scores)
     labels, numbers = np.unique([] if actual is None else actual, return_inverse=True)
+    if classes is not None and actual is not None:
+        labels = np.asarray(classes)
+        numbers = np.searchsorted(labels, actual)
     if labels.size != scores.shape[1]:
         raise ValueError(
             f"y_score has {scores.shape[1]} columns, and y_true {labels.size} labels; give one column for each label, "
@@ -104,18 +119,20 @@ def over_classes(metric: _Metric, response: str) -> _Metric:
         probabilities, the column of the label.
     """
     names = list(inspect.signature(metric).parameters)[:2]
-    split = _SPLITS[response]
 
     @functools.wraps(metric)
     def measured(*given: Any, **options: Any) -> Any:
         by_name = dict(zip(names, given, strict=False)) | {name: options[name] for name in names if name in options}
         if len(given) > 2 or len(by_name) < 2 or options.get("pos_label") is not None:
             return metric(*given, **options)
-        questions = split(*(by_name[name] for name in names))
-        if questions is None:
+        questions = class_questions(response, *(by_name[name] for name in names))
+        if not questions:
             return metric(*given, **options)
         others = {name: value for name, value in options.items() if name not in names}
-        found = [metric(actual, asked, **others) for actual, asked in questions.values()]
+        found = []
+        for label, (actual, asked) in questions.items():
+            with about_class(label):
+                found.append(metric(actual, asked, **others))
         if not options.get("return_groups"):
             return float(np.max(found))
         values, tables = zip(*found, strict=True)
@@ -124,20 +141,51 @@ def over_classes(metric: _Metric, response: str) -> _Metric:
     return cast(_Metric, measured)
 
 
-#: For every label the two arguments of a metric of two labels; None where there are no more than two.
-_Questions = dict[Any, tuple[Any, np.ndarray]] | None
+#: For every label the two arguments of a metric of two labels; empty where there are no more than two.
+_Questions = dict[Any, tuple[Any, np.ndarray]]
 
 
-def _by_label(y_true: Any, y_pred: Any) -> _Questions:
+def class_questions(response: str, y_true: Any, y_pred: Any, classes: Sequence[Any] | None = None) -> _Questions:
+    """Return for every one of several labels the arguments with which a metric asks: this label, or any other?
+
+    Parameters
+    ----------
+    response : {"predict", "decision_function", "predict_proba"}
+        Meaning of the second argument, see `over_classes`.
+    y_true : array-like of shape (n_samples,) or None
+        True labels.
+    y_pred : array-like of shape (n_samples,), or (n_samples, n_labels) for scores and probabilities
+    classes : sequence, default=None
+        All labels, sorted, if some may have no rows; None: those of the rows.
+
+    Returns
+    -------
+    questions : dict
+        Whether the true label is this one, and the decision, margin or probability, by label. Empty for two labels.
+    """
+    return _SPLITS[response](y_true, y_pred, classes)
+
+
+@contextmanager
+def about_class(label: Any) -> Iterator[None]:
+    """Say in errors about values which label was the positive one."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"class {label!r} against all others: {error}") from error
+
+
+def _by_label(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) -> _Questions:
     """Questions about predicted labels; ``y_true`` may be None."""
     found = [_labels(column) for column in (y_true, y_pred) if column is not None]
     columns = [column for column in found if column is not None]
     kinds = {(column.shape, column.dtype.kind in "biuf") for column in columns}
     if len(columns) < len(found) or len(kinds) > 1:
-        return None  # for the metric to complain about
-    labels = np.unique(np.concatenate([pd.unique(column) for column in columns]))
+        return {}  # for the metric to complain about
+    known = [pd.unique(column) for column in columns] if classes is None else [np.asarray(classes)]
+    labels = np.unique(np.concatenate(known))
     if labels.size <= 2:
-        return None
+        return {}
     actual: list[Any] = [None] * labels.size if y_true is None else [columns[0] == label for label in labels]
     return {label: (of, columns[-1] == label) for label, of in zip(labels.tolist(), actual, strict=True)}
 
@@ -153,27 +201,29 @@ def _labels(column: Any) -> np.ndarray | None:
     return None if is_continuous else values
 
 
-def _by_margin(y_true: Any, y_score: Any) -> _Questions:
-    return _by_column(y_true, y_score, class_margins)
+def _by_margin(y_true: Any, y_score: Any, classes: Sequence[Any] | None) -> _Questions:
+    return _by_column(y_true, y_score, classes, class_margins)
 
 
-def _by_probability(y_true: Any, y_score: Any) -> _Questions:
-    return _by_column(y_true, y_score, np.asarray)
+def _by_probability(y_true: Any, y_score: Any, classes: Sequence[Any] | None) -> _Questions:
+    return _by_column(y_true, y_score, classes, np.asarray)
 
 
-def _by_column(y_true: Any, y_score: Any, of: Callable[[np.ndarray], np.ndarray]) -> _Questions:
+def _by_column(
+    y_true: Any, y_score: Any, classes: Sequence[Any] | None, of: Callable[[np.ndarray], np.ndarray]
+) -> _Questions:
     """Questions about scores with a column for every label; ``y_true`` may be None."""
     if y_true is None and np.ndim(y_score) == 2 and np.shape(y_score)[1] > 2:
         scores = check_array(y_score, dtype=np.float64, input_name="y_score")
         return {number: (None, column) for number, column in enumerate(of(scores).T)}
-    checked = None if y_true is None else checked_class_scores(y_true, y_score)
+    checked = None if y_true is None else checked_class_scores(y_true, y_score, classes)
     if checked is None:
-        return None
+        return {}
     scores, numbers, labels = checked
     return {label: (numbers == k, column) for k, (label, column) in enumerate(zip(labels, of(scores).T, strict=True))}
 
 
-_SPLITS: dict[str, Callable[[Any, Any], _Questions]] = {
+_SPLITS: dict[str, Callable[[Any, Any, Sequence[Any] | None], _Questions]] = {
     "predict": _by_label,
     "decision_function": _by_margin,
     "predict_proba": _by_probability,

@@ -19,7 +19,7 @@ from fairconstrained.metrics.cell_means import (
     rate_notion,
 )
 from fairconstrained.metrics.classes import checked_class_scores, class_log_loss
-from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, gaps_of_pairs
+from fairconstrained.metrics.comparisons import CellMeans, CellRates, Comparison, MetricRows, everyone, gaps_of_pairs
 from fairconstrained.metrics.contrasts import Contrast, OverallGaps
 from fairconstrained.metrics.group_rates import Rate, ScoredRows
 from fairconstrained.metrics.rates import AGGREGATES, OVER_LABELS, Aggregate, AggregateLabels
@@ -53,7 +53,16 @@ def _losses(rows: MetricRows) -> Comparison:
     notion = LOSS_NOTIONS[rows.params.get("constraint", "demographic_parity")]._replace(
         reference=rows.params.get("reference", "pairwise"), agg_labels=rows.params.get("agg_labels", "max")
     )
-    return _compared(rows, ROW_LOSSES[rows.params.get("loss", "log_loss")], notion, limits=None, counts_events=False)
+    facts: dict[str, Any] = {"limits": None, "counts_events": False}
+    of_classes = checked_class_scores(rows.y_true, rows.response)
+    if of_classes is None:
+        return _compared(rows, ROW_LOSSES[rows.params.get("loss", "log_loss")], notion, **facts)
+    scores, numbers, labels = of_classes
+    if notion.targets is None:
+        names, blocks = ["all"], everyone(numbers.size)
+    else:
+        names, blocks = [f"{label}" for label in labels], numbers == np.arange(len(labels))[:, None]
+    return _comparison(rows, class_log_loss(scores, numbers), blocks, tuple(names), notion, **facts)
 
 
 def _rates(rows: MetricRows) -> Comparison:
@@ -70,16 +79,22 @@ def _compared(
     scores = check_scores(rows.response, rows.y_true)
     positive, _ = check_true_labels(rows.y_true)
     targets = np.where(positive, 1.0, -1.0)
-    groups = check_groups(rows.sensitive_features, None, scores.size, overlapping=True).groups
     blocks = notion.blocks(targets).members
     names = ("all",) if notion.targets is None else tuple(_SIGN_NAMES[target] for target in notion.targets)
+    return _comparison(rows, function(scores, targets), blocks, names, notion, **facts)
+
+
+def _comparison(
+    rows: MetricRows, values: np.ndarray, blocks: np.ndarray, names: tuple[str, ...], notion: Notion, **facts: Any
+) -> Comparison:
+    groups = check_groups(rows.sensitive_features, None, values.size, overlapping=True).groups
     with_overall = notion.reference != "pairwise"
     contrast: Contrast = gaps_of_pairs(rows, groups, len(blocks), notion.agg_labels)
     if with_overall:
         shape = {"n_blocks": len(blocks), "n_groups": len(groups.names)}
         signed = notion.reference == "excess"
         contrast = OverallGaps(**shape, fold=notion.agg_labels, agg=rows.params.get("agg", "max"), signed=signed)
-    return Comparison(function(scores, targets), blocks, names, groups, contrast, with_overall=with_overall, **facts)
+    return Comparison(values, blocks, names, groups, contrast, with_overall=with_overall, **facts)
 
 
 @register(

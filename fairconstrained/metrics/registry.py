@@ -43,8 +43,8 @@ sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
 sample_weight : array-like of shape (n_samples,), default=None
     Non-negative; a weight of 2 stands for the same row twice.
 pos_label : object, default=None
-    The positive label; None for the larger of the two. With more than two labels and None, every label in turn is the
-    positive one against all others, and the result is the largest gap.
+    The positive label, against all others; None for the larger of two. With more than two labels and None, every label
+    in turn is the positive one, and the result is the largest gap.
 interval : pair of floats, list of pairs, or dict from group to either, default=(0.0, 1.0)
     Percentile interval as fractions, a union of disjoint ones, or one of these for each group. Rank 0 is the top:
     ``(0, 0.2)`` compares the top fifths. The default compares the whole groups.
@@ -71,7 +71,7 @@ y_true : array-like of shape (n_samples,) or None
 _REASONS = {
     "interval": "the interval is empty, reversed, overlapping or outside [0, 1]",
     "y_score": "scores are not finite",
-    "pos_label": "the labels are not binary",
+    "pos_label": "``pos_label`` is not a label",
     "protected": "``protected`` is not a group",
     "on_empty": "a cell of rows that is compared is empty (the message prints the counts)",
     "agg": "an option is unknown",
@@ -134,6 +134,8 @@ class MetricInfo:
     complement : bool or callable, default=False
         Whether the metric is better when large, so that a certificate bounds one minus it. A callable takes the
         arguments of the metric.
+    by_class : bool, default=False
+        Whether it is the largest gap of a label against all others where there are more than two labels.
     """
 
     function: Callable[..., Any]
@@ -153,6 +155,7 @@ class MetricInfo:
     compares_groups: bool = True
     overlapping: bool = False
     complement: bool | Callable[[Mapping[str, Any]], bool] = False
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         words = self.name.replace("_", " ").replace("auc", "AUC")
@@ -213,9 +216,10 @@ def register(response: Response, by_class: bool = True, **entry: Any) -> Callabl
     """
 
     def add(function: Metric) -> Metric:
-        if by_class and entry.get("is_gap", True):
+        splits = by_class and entry.get("is_gap", True)
+        if splits:
             function = over_classes(function, response)
-        info = MetricInfo(function=function, response=response, **entry)
+        info = MetricInfo(function=function, response=response, by_class=splits, **entry)
         known = _by_name()
         for name in (*info.names, *([info.symbol] if info.symbol else [])):
             other = known.get(name)

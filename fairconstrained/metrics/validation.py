@@ -180,7 +180,7 @@ def check_binary_labels(y_true: npt.ArrayLike, y_pred: npt.ArrayLike, pos_label:
     Raises
     ------
     ValueError
-        If there are more than two labels, ``pos_label`` is not one of them, or a single label leaves open
+        If there are more than two labels and no ``pos_label``, it is not one of them, or a single label leaves open
         whether it is the positive one.
     """
     actual, predicted = check_labels(y_true, y_pred)
@@ -276,21 +276,22 @@ def _distinct(labels: np.ndarray) -> list[Any]:
 
 
 def _name_labels(what: str, labels: list[Any], pos_label: Any) -> tuple[Any, tuple[str, str]]:
-    """The positive label among at most two, and the names to print for the negative and the positive one."""
+    """The positive label, of more than two the one given, and the names to print for the negative and the positive."""
     observed = list(dict.fromkeys(labels))
-    if len(observed) > 2:
+    if len(observed) > 2 and pos_label is None:
         raise ValueError(
             f"{what} must hold two labels; got {len(observed)}: {observed[:5]}"
-            f"{' ...' if len(observed) > 5 else ''}. Group metrics of labels are for binary classification."
+            f"{' ...' if len(observed) > 5 else ''}. To compare one of them with all others, pass it as pos_label, or "
+            "whether the label is this one."
         )
     positive = _positive_label(observed, pos_label)
-    negative = next((f"{label}" for label in observed if label != positive), f"not {positive}")
-    return positive, (negative, f"{positive}")
+    others = [label for label in observed if label != positive]
+    return positive, (f"{others[0]}" if len(others) == 1 else f"not {positive}", f"{positive}")
 
 
 def _positive_label(observed: list[Any], pos_label: Any) -> Any:
     if pos_label is not None:
-        if len(observed) == 2 and pos_label not in observed:
+        if len(observed) > 1 and pos_label not in observed:
             raise ValueError(f"pos_label={pos_label!r} is not among the labels {observed}.")
         return pos_label
     if len(observed) == 2:

@@ -110,8 +110,9 @@ class FairnessScorer(BaseEstimator):
     by_group : bool, default=True
         Whether the metric itself takes ``sensitive_features``.
     pos_label : object, default=None
-        The label that counts as positive; by default the last of two classes. The metric sees labels and
-        decisions of a binary classifier as 0 and 1, whatever they were.
+        The label that counts as positive, against all others; by default the last of two classes. Where there is one,
+        the metric sees labels and decisions as 0 and 1, whatever they were, and the score of one of more than two
+        classes as its excess over the largest score of the others.
     metric_params : dict, default=None
         Further keyword arguments of the metric.
     """

@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from fairconstrained.checks.messages import shortened
+from fairconstrained.metrics.classes import class_margins
 
 __all__ = ["RESPONSES", "Response", "check_model", "get_response"]
 
@@ -33,8 +34,8 @@ class Response(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Decisions as 0 and 1, or scores (larger: more likely positive), for a binary classifier; whatever
-        the estimator returned otherwise.
+        Decisions as 0 and 1, or scores (larger: more likely positive), where there is a positive label; whatever the
+        estimator returned otherwise.
     classes : ndarray of shape (n_classes,) or None
         The labels of a classifier.
     positive : object or None
@@ -91,12 +92,13 @@ def get_response(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         Rows to score.
     response : {"predict", "decision_function", "predict_proba"}
-        A classifier without ``decision_function`` answers with the log-odds of ``predict_proba``, so that 0
-        is still the threshold; the score of a regressor is its prediction.
+        A classifier without ``decision_function`` answers with the log-odds of ``predict_proba``, so that 0 is still
+        the threshold, or with the logarithms for more than two classes; the score of a regressor is its prediction.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features), default=None
         Handed on only to an estimator whose response method *requests* it through metadata routing.
     pos_label : object, default=None
-        The positive label; by default the last of two classes.
+        The positive label; by default the last of two classes. The score of one of more than two classes is the excess
+        over the largest score of the others, which is positive where it is predicted.
 
     Returns
     -------
@@ -123,23 +125,37 @@ def get_response(
         return Response(values, None, pos_label)
     if pos_label is not None and pos_label not in classes.tolist():
         raise ValueError(f"pos_label={pos_label!r} is not one of the classes {shortened(classes)}.")
+    several, from_probabilities = classes.size > 2, response == "decision_function" and method == "predict_proba"
+    if several and from_probabilities:
+        values = _log_probabilities(values)
     if pos_label is None and classes.size != 2:
         return Response(values, classes, None)
     positive = classes[-1] if pos_label is None else pos_label
-    column = int(np.flatnonzero(classes == positive)[0])
-    values = _of_positive(values, method, classes, column)
-    if response == "decision_function" and method == "predict_proba":
+    if several and response == "decision_function":
+        values = class_margins(values)
+    values = _of_positive(values, method, classes, int(np.flatnonzero(classes == positive)[0]))
+    if from_probabilities and not several:
         values = _log_odds(values)
     return Response(values, classes, positive)
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:
     """Finite, strictly increasing in the probability, and 0 at 1/2."""
-    odds = np.asarray(logit(probability))
-    finite = odds[np.isfinite(odds)]
+    return _finite(np.asarray(logit(probability)))
+
+
+def _log_probabilities(probability: np.ndarray) -> np.ndarray:
+    """Scores of several classes whose softmax the probabilities are; finite."""
+    with np.errstate(divide="ignore"):
+        return _finite(np.log(probability))
+
+
+def _finite(scores: np.ndarray) -> np.ndarray:
+    """Large scores in place of infinite ones."""
+    finite = scores[np.isfinite(scores)]
     # logit(1e-300) is -691: probability 0 has to stay below whatever else there is
     lowest = min(-_CERTAIN, float(finite.min()) - 1.0) if finite.size else -_CERTAIN
-    return np.nan_to_num(odds, nan=np.nan, posinf=_CERTAIN, neginf=lowest)
+    return np.nan_to_num(scores, nan=np.nan, posinf=_CERTAIN, neginf=lowest)
 
 
 def _of_positive(values: np.ndarray, method: str, classes: np.ndarray, column: int) -> np.ndarray:

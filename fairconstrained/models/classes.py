@@ -114,9 +114,9 @@ class ClassModel(ParametricModel):
         """Parameters of the score of every class, in columns, for all rows, if the model is linear."""
         return [np.hstack(cast(LinearModel, self.base).score_columns(params))]
 
-    def places(self, data: FairData) -> Sequence[slice]:
-        """Places of the rows that have coefficients of their own: all rows."""
-        return [slice(0, data.n_samples)]
+    def column_scores(self, columns: Sequence[np.ndarray], data: FairData) -> np.ndarray:
+        """Scores of models in columns, if the model is linear; ndarray of shape (n_samples, size)."""
+        return self.of_one_score.column_scores(columns, data)
 
     def with_features(self, n_features: int) -> ClassModel:
         """Return the model of so many features, if it is linear."""

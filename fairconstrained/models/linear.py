@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
+from fairconstrained.features import as_dense, extremes, product, squares, sums_of_products, weighted_gram
 from fairconstrained.models.base import LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 from fairconstrained.models.parts import Coordinates
@@ -67,17 +67,17 @@ class LinearModel(OutputModel, LinearMoments):
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         coefficients, intercepts = self.unpack(params)
         shared = self.n_copies == 1
-        slices = (slice(None),) if shared else data.slices
+        blocks, slices = ((data.X,), (slice(None),)) if shared else (data.blocks, data.slices)
         scores = np.empty(data.n_samples)
-        for copy, (block, rows) in enumerate(zip((data.X,) if shared else data.blocks, slices, strict=True)):
-            scores[rows] = block @ coefficients[copy]
+        for copy, (block, rows) in enumerate(zip(blocks, slices, strict=True)):
+            scores[rows] = product(block, coefficients[copy])
             scores[rows] += intercepts[copy]
 
         def pullback(cotangent: Tensor) -> np.ndarray:
             gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
-            residuals, transposed = cotangent.numpy(), (data.whole_transposed,) if shared else data.transposed
-            for copy, (columns, rows) in enumerate(zip(transposed, slices, strict=True)):
-                gradient[copy, : self.n_features] = columns @ residuals[rows]
+            residuals = cotangent.numpy()
+            for copy, (block, rows) in enumerate(zip(blocks, slices, strict=True)):
+                gradient[copy, : self.n_features] = sums_of_products(block, residuals[rows])
                 if self.fit_intercept:
                     gradient[copy, -1] = residuals[rows].sum()
             return gradient.ravel()
@@ -89,7 +89,7 @@ class LinearModel(OutputModel, LinearMoments):
         def pullback(cotangent: Tensor) -> np.ndarray:
             residuals = cotangent.numpy()
             gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
-            gradient[:, : self.n_features] = (data.whole_transposed @ residuals).T
+            gradient[:, : self.n_features] = sums_of_products(data.X, residuals).T
             if self.fit_intercept:
                 gradient[:, -1] = residuals.sum(axis=0)
             return gradient.ravel()
@@ -99,7 +99,7 @@ class LinearModel(OutputModel, LinearMoments):
     @override
     def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
         coefficients, intercepts = self.unpack(params)
-        return X @ coefficients.T + intercepts
+        return product(X, coefficients.T) + intercepts
 
     @property
     @override
@@ -110,11 +110,11 @@ class LinearModel(OutputModel, LinearMoments):
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
         coefficients, intercepts = self.unpack(params)
         if codes is None:
-            return X @ coefficients[0] + intercepts[0]
+            return product(X, coefficients[0]) + intercepts[0]
         scores = np.empty(X.shape[0])
         for head in range(self.n_copies):
             rows = np.flatnonzero(codes == head)
-            scores[rows] = X[rows] @ coefficients[head] + intercepts[head]
+            scores[rows] = product(X[rows], coefficients[head]) + intercepts[head]
         return scores
 
     def attributes(self, params: np.ndarray, offset: float, scale: float) -> dict[str, Any]:
@@ -134,8 +134,8 @@ class LinearModel(OutputModel, LinearMoments):
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
         """
         shares = [data.weights[rows].numpy() for rows in data.slices]
-        mean = np.stack([block.T @ share for block, share in zip(data.blocks, shares, strict=True)])
-        square = np.stack([_squared(block).T @ share for block, share in zip(data.blocks, shares, strict=True)])
+        mean = np.stack([sums_of_products(block, share) for block, share in zip(data.blocks, shares, strict=True)])
+        square = np.stack([squares(block, share) for block, share in zip(data.blocks, shares, strict=True)])
         total = np.array([[share.sum()] for share in shares])
         if self.n_copies == 1 or data.n_groups == 1:
             mean, square, total = (column.sum(axis=0, keepdims=True) for column in (mean, square, total))
@@ -190,20 +190,17 @@ class LinearModel(OutputModel, LinearMoments):
         """
         width = self.n_features
         table = np.zeros((self.n_copies, width + self.fit_intercept, self.n_copies, width + self.fit_intercept))
-        for copy, rows in enumerate(self.places(data)):
-            X = data.X if self.n_copies == 1 else data.blocks[copy]
+        for copy, (X, rows) in enumerate(self._parts(data)):
             own, shares = table[copy, :, copy], weights[rows]
-            roots = np.sqrt(shares)[:, None]
-            rooted = X.multiply(roots).tocsr() if sp.issparse(X) else X * roots
-            own[:width, :width] = _dense(rooted.T @ rooted)  # BLAS knows it to be symmetric, and takes half the time
+            own[:width, :width] = weighted_gram(X, shares)
             if self.fit_intercept:
-                own[width, :width] = own[:width, width] = X.T @ shares
+                own[width, :width] = own[:width, width] = sums_of_products(X, shares)
                 own[width, width] = shares.sum()
         return table.reshape(self.n_params, self.n_params)
 
     def squares(self, data: FairData, weights: np.ndarray) -> np.ndarray:
         """Weighted sums of the squares of every feature, a part of the diagonal of `curvature`; (n_features,)."""
-        return _squared(data.X).T @ weights
+        return squares(data.X, weights)
 
     def gradients(self, data: FairData, slopes: Any) -> np.ndarray:
         """Pull several slopes back in one pass over the features, for a model with one copy.
@@ -219,7 +216,7 @@ class LinearModel(OutputModel, LinearMoments):
         gradients : ndarray of shape (n_params, n_slopes)
         """
         sums = np.reshape(slopes.sum(axis=0), (1, -1))[: int(self.fit_intercept)]
-        return np.vstack([_dense(data.whole_transposed @ slopes), sums])
+        return np.vstack([as_dense(sums_of_products(data.X, slopes)), sums])
 
     @property
     def of_one_score(self) -> LinearModel:
@@ -230,9 +227,27 @@ class LinearModel(OutputModel, LinearMoments):
         """Parameters of the score by part of the rows that has its own, coefficients first, each of shape (size, 1)."""
         return [own[:, None] for own in params.reshape(self.n_copies, -1)]
 
-    def places(self, data: FairData) -> Sequence[slice]:
-        """Places of the rows of every part that has coefficients of its own: all rows, or those of every group."""
-        return [slice(0, data.n_samples)] if self.n_copies == 1 else data.slices
+    def column_scores(self, columns: Sequence[np.ndarray], data: FairData) -> np.ndarray:
+        """Scores of models in columns, by part of the rows that has its own as in `score_columns`, in one pass.
+
+        Parameters
+        ----------
+        columns : sequence of ndarray of shape (n_features + fit_intercept, size)
+        data : FairData
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, size)
+        """
+        scores = np.empty((data.n_samples, columns[0].shape[1]))
+        for (X, rows), own in zip(self._parts(data), columns, strict=True):
+            scores[rows] = product(X, own[: self.n_features])
+            scores[rows] += own[self.n_features :].sum(axis=0)
+        return scores
+
+    def _parts(self, data: FairData) -> list[tuple[Any, slice]]:
+        """The features, and the places of the rows, of every copy."""
+        return [(data.X, slice(None))] if self.n_copies == 1 else list(zip(data.blocks, data.slices, strict=True))
 
     def with_features(self, n_features: int) -> LinearModel:
         """Return the model of so many features."""
@@ -247,7 +262,7 @@ class LinearModel(OutputModel, LinearMoments):
         columns : ndarray of shape (n_features, size)
             Basis of the span; where it is orthonormal, the penalty is the same.
         """
-        features = np.ascontiguousarray(data.X @ columns)
+        features = np.ascontiguousarray(product(data.X, columns))
         return replace(self, n_features=columns.shape[1]), replace(data, X=features)
 
     def scaling_entries(self, params: np.ndarray, data: FairData) -> np.ndarray | None:
@@ -267,10 +282,7 @@ class LinearModel(OutputModel, LinearMoments):
             rows = np.arange(self.n_copies) * width + self.n_features
             return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))
         blocks = [block for block in data.blocks if block.shape[0]]
-        low, high = (
-            np.stack([np.asarray(_dense(getattr(block, extreme)(axis=0))).ravel() for block in blocks])
-            for extreme in ("min", "max")
-        )
+        low, high = map(np.stack, zip(*map(extremes, blocks), strict=True))
         constant = np.flatnonzero((low == high).all(axis=0))
         values = np.hstack([low[:, constant], np.ones((len(blocks), int(self.fit_intercept)))])
         columns = np.append(constant, self.n_features)[: values.shape[1]]
@@ -290,10 +302,6 @@ class LinearModel(OutputModel, LinearMoments):
         table = params.reshape(self.n_copies, self.n_features + self.fit_intercept)
         intercepts = table[:, -1] if self.fit_intercept else np.zeros(self.n_copies)
         return table[:, : self.n_features], intercepts
-
-
-def _squared(block: Any) -> Any:
-    return block.multiply(block) if sp.issparse(block) else block**2
 
 
 @dataclass(frozen=True)
@@ -338,7 +346,3 @@ class _Standardised(Coordinates):
     @override
     def factors(self, n_params: int) -> np.ndarray:
         return np.hstack([self.size, np.ones((len(self.size), int(self.fit_intercept)))]).ravel()
-
-
-def _dense(row: Any) -> Any:
-    return row.toarray() if sp.issparse(row) else row

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from fairconstrained.features import sums_of_products, weighted_gram
+
 __all__ = ["Moments"]
 
 
@@ -32,10 +34,9 @@ class Moments:
     def of(cls, X: Any, weights: np.ndarray) -> Self:
         """Return the moments of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
         total = float(weights.sum())
-        mean = X.T @ weights / total
+        mean = sums_of_products(X, weights) / total
         if sp.issparse(X):
-            scaled = X.multiply(weights[:, None] / total).tocsr()
-            return cls(total, mean, (X.T @ scaled).toarray() - np.outer(mean, mean))
+            return cls(total, mean, weighted_gram(X, weights / total) - np.outer(mean, mean))
         centred = X - mean
         return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
 

@@ -95,7 +95,8 @@ class PairModel(ItemModel):
     def row_features(self, data: FairData) -> Any:
         """Implement `Model.row_features`; the features of the first item minus those of the second."""
         features = self.base.row_features(self.items)
-        return features[data.X[:, 0]] - features[data.X[:, 1]]
+        first, second = (features[items].astype(np.float64) for items in data.X.T)  # small integers would overflow
+        return first - second
 
     def last_layer(self, params: np.ndarray, data: FairData) -> LastLayer | None:
         """Implement `ParametricModel.last_layer`; an intercept cancels out."""

@@ -5,15 +5,6 @@ Every pairwise quantity (AUC, pairwise losses, group AUC) is ``sum_ij a_i b_j ke
 windows, or a grid. For quadratic losses, `PairTerms` writes it as a function of means and variances.
 """
 
-from fairconstrained.pairwise._means import SoftplusKernel, interval_weights, pair_mean, pair_means, pair_table
-from fairconstrained.pairwise._quadratics import CellQuadratics, PairTerms
+import lazy_loader
 
-__all__ = [
-    "CellQuadratics",
-    "PairTerms",
-    "SoftplusKernel",
-    "interval_weights",
-    "pair_mean",
-    "pair_means",
-    "pair_table",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,16 +3,6 @@
 Install it with ``pip install 'fairconstrained[plot]'``.
 """
 
-from fairconstrained.plotting._pareto import ParetoFrontDisplay
-from fairconstrained.plotting._roc import SubsetRoc, SubsetRocDisplay
-from fairconstrained.plotting._score_curve import ScoreCurveDisplay
-from fairconstrained.plotting._score_density import GroupDensity, ScoreDensityDisplay
+import lazy_loader
 
-__all__ = [
-    "GroupDensity",
-    "ParetoFrontDisplay",
-    "ScoreCurveDisplay",
-    "ScoreDensityDisplay",
-    "SubsetRoc",
-    "SubsetRocDisplay",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

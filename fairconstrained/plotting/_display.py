@@ -6,10 +6,14 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Self
 
+import numpy as np
+
 from fairconstrained.checks.docstrings import documented_by, inherited_documentation
+from fairconstrained.checks.messages import shortened
+from fairconstrained.model_selection.response import Response, get_response
 from fairconstrained.plotting.style import require_matplotlib
 
-__all__ = ["Display", "ScoresDisplay"]
+__all__ = ["Display", "ScoresDisplay", "scores_of"]
 
 #: Documentation of the parameters that several factories and `plot` have.
 _SHARED = """Parameters
@@ -34,7 +38,8 @@ sample_weight : array-like of shape (n_samples,), default=None
 interval : pair of floats, list of pairs, or dict from group to either, default=None
     Percentile interval to mark, as fractions; 0 is the top.
 pos_label : object, default=None
-    The positive label; by default the last of two classes.
+    The positive label; by default the last of two classes. Of more than two, the one to draw against all others, by the
+    excess of its score over the largest of the others.
 name : str, default=None
     Name in the legend.
 ax : matplotlib Axes, default=None
@@ -65,6 +70,25 @@ def _drawing(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(owner, *args, **kwargs)
 
     return drawn
+
+
+def scores_of(
+    estimator: Any, X: Any, response: str, *, sensitive_features: Any = None, pos_label: Any = None
+) -> Response:
+    """Return one score for every row; see `get_response`.
+
+    Raises
+    ------
+    ValueError
+        For more than two classes without ``pos_label``.
+    """
+    found = get_response(estimator, X, response, sensitive_features=sensitive_features, pos_label=pos_label)
+    if found.classes is not None and found.classes.size > 2 and found.positive is None:
+        raise ValueError(
+            f"{type(estimator).__name__} has more than two classes: pass as pos_label the one whose scores to draw "
+            f"against all others, of {shortened(found.classes)}."
+        )
+    return found
 
 
 class Display:
@@ -113,9 +137,11 @@ class ScoresDisplay(Display):
         Raises
         ------
         ValueError
-            If the report has decisions and no scores, or :meth:`from_predictions` raises.
+            If the report has decisions and no scores, or is one of several classes, or :meth:`from_predictions` raises.
         """
         if report.y_score is None:
             raise ValueError("this report has decisions and no scores; make one with y_score to draw them.")
+        if np.ndim(report.y_score) > 1:
+            raise ValueError("this report has scores of several classes; make one with pos_label to draw those of one.")
         columns = {name: getattr(report, name) for name in ("y_score", "sensitive_features", "sample_weight")}
         return cls.from_predictions(**columns, **cls._of_report(report), **kwargs)

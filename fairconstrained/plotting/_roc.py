@@ -13,8 +13,7 @@ from fairconstrained.metrics.auc_gaps import GroupComparison, compare_groups
 from fairconstrained.metrics.auc_sets import AUC_METRICS
 from fairconstrained.metrics.comparisons import AUCDifferences
 from fairconstrained.metrics.validation import check_option
-from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._display import ScoresDisplay
+from fairconstrained.plotting._display import ScoresDisplay, scores_of
 from fairconstrained.plotting.group_names import group_name
 from fairconstrained.plotting.style import (
     DIAGONAL,
@@ -123,7 +122,7 @@ class SubsetRocDisplay(ScoresDisplay):
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``metric``, ``protected`` or ``ax``.
         """
-        response = get_response(
+        response = scores_of(
             estimator, X, "decision_function", sensitive_features=sensitive_features, pos_label=pos_label
         )
         return cls.from_predictions(

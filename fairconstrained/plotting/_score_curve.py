@@ -10,8 +10,7 @@ import pandas as pd
 
 from fairconstrained.checks.messages import shortened
 from fairconstrained.metrics import PercentileIntervals, score_curve
-from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._display import ScoresDisplay
+from fairconstrained.plotting._display import ScoresDisplay, scores_of
 from fairconstrained.plotting.group_names import group_name, interval_name, largest_group, pieces_of
 from fairconstrained.plotting.style import (
     DIAGONAL,
@@ -101,6 +100,7 @@ class ScoreCurveDisplay(ScoresDisplay):
         X: Any,
         *,
         sensitive_features: Any,
+        pos_label: Any = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the curves of a fitted estimator.
@@ -110,8 +110,9 @@ class ScoreCurveDisplay(ScoresDisplay):
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval`` or ``ax``.
         """
-        response = get_response(estimator, X, "decision_function", sensitive_features=sensitive_features)
-        return cls.from_predictions(response.values, sensitive_features=sensitive_features, **kwargs)
+        asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+        values = scores_of(estimator, X, "decision_function", **asked).values
+        return cls.from_predictions(values, sensitive_features=sensitive_features, **kwargs)
 
     @classmethod
     def from_predictions(

@@ -11,8 +11,7 @@ from scipy.stats import gaussian_kde
 from fairconstrained.metrics import PercentileIntervals
 from fairconstrained.metrics.intervals import RANK_TOLERANCE
 from fairconstrained.metrics.validation import check_groups, check_option, check_scores
-from fairconstrained.model_selection.response import get_response
-from fairconstrained.plotting._display import ScoresDisplay
+from fairconstrained.plotting._display import ScoresDisplay, scores_of
 from fairconstrained.plotting.group_names import group_name, interval_name, pieces_of
 from fairconstrained.plotting.style import (
     GREY,
@@ -105,6 +104,7 @@ class ScoreDensityDisplay(ScoresDisplay):
         *,
         sensitive_features: Any,
         response: str = "decision_function",
+        pos_label: Any = None,
         **kwargs: Any,
     ) -> Self:
         """Draw the scores that a fitted estimator gives.
@@ -117,7 +117,8 @@ class ScoreDensityDisplay(ScoresDisplay):
         **kwargs : object
             Passed to :meth:`from_predictions`, such as ``sample_weight``, ``interval``, ``method`` or ``ax``.
         """
-        values = get_response(estimator, X, response, sensitive_features=sensitive_features).values
+        asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+        values = scores_of(estimator, X, response, **asked).values
         return cls.from_predictions(
             values,
             sensitive_features=sensitive_features,

@@ -1,6 +1,5 @@
 """Post-processing: scores of a finished model, or its thresholds, adjusted."""
 
-from fairconstrained.postprocessing.group_threshold import GroupThresholdClassifier
-from fairconstrained.postprocessing.score_shift import ScoreShiftPostprocessor
+import lazy_loader
 
-__all__ = ["GroupThresholdClassifier", "ScoreShiftPostprocessor"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """Comparison of the groups under a model, in tables and on one self-contained page."""
 
-from fairconstrained.reporting._report import FairnessReport, fairness_report
+import lazy_loader
 
-__all__ = ["FairnessReport", "fairness_report"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from tqdm import tqdm
 from fairconstrained.metrics import METRICS, MetricInfo
 from fairconstrained.metrics.registry import UNITS
 from fairconstrained.reporting._condensed import Condensed, Gap
+from fairconstrained.reporting._names import isolated
 from fairconstrained.reporting._resamples import Resampling, gap_intervals
 from fairconstrained.reporting._rows import ReportRows
 
@@ -59,33 +61,91 @@ def check_gaps(metrics: Iterable[str] | None, rows: ReportRows) -> list[str]:
     return [info.name for info in gaps if info.name in chosen]
 
 
+@dataclass(frozen=True, eq=False)
+class _View:
+    """Rows, or those of one class against all others, and the gaps that are measured on them.
+
+    Parameters
+    ----------
+    rows : ReportRows
+    gaps : dict of Gap
+        Gaps by name.
+    """
+
+    rows: ReportRows
+    gaps: dict[str, Gap]
+
+    @classmethod
+    def of(cls, rows: ReportRows, names: Iterable[str]) -> _View:
+        infos = [METRICS[name] for name in names]
+        return cls(rows, {info.name: Gap(info.reads, partial(info.function, **_options(info, rows))) for info in infos})
+
+    @cached_property
+    def responses(self) -> dict[str, np.ndarray | None]:
+        """Responses that the gaps read."""
+        return {gap.reads: READS[gap.reads](self.rows) for gap in self.gaps.values()}
+
+    def values(self, verbose: int) -> dict[str, float]:
+        """Gaps of all rows by name."""
+        bar = tqdm(self.gaps.items(), desc="gaps", leave=False, disable=verbose < 1)
+        rows, groups = self.rows, self.rows.grouped
+        return {
+            name: float(gap.function(rows.y_true, self.responses[gap.reads], sensitive_features=groups))
+            for name, gap in bar
+        }
+
+
+def _views(rows: ReportRows, names: list[str]) -> dict[Any, _View]:
+    """All rows, for gaps that take several classes as they are, which are those of losses, and each of the classes."""
+    in_turn = [name for name in names if rows.classes and METRICS[name].by_class]
+    views = {None: _View.of(rows.own_label, [name for name in names if name not in in_turn])}
+    views |= {label: _View.of(part, in_turn) for label, part in rows.by_class.items()}
+    return {label: view for label, view in views.items() if view.gaps}
+
+
+def _largest(found: Iterable[dict[str, float]], names: list[str]) -> list[float]:
+    """The largest value of every gap in any view; NaN where one is not defined."""
+    found = list(found)
+    return [float(np.max([values[name] for values in found if name in values])) for name in names]
+
+
 def gap_table(
     rows: ReportRows, names: list[str], resampling: Resampling, interval_words: str, verbose: int = 0
 ) -> pd.DataFrame:
     """Value, interval and words of every gap; NaN where a cell is empty, and no interval without resamples."""
-    infos = [METRICS[name] for name in names]
-    gaps = {info.name: Gap(info.reads, partial(info.function, **_options(info, rows))) for info in infos}
-    responses = {reads: response(rows) for reads, response in READS.items()}
-    values = {
-        name: float(gap.function(rows.y_true, responses[gap.reads], sensitive_features=rows.grouped))
-        for name, gap in tqdm(gaps.items(), desc="gaps", leave=False, disable=verbose < 1)
-    }
+    by_view = {label: view.values(verbose) for label, view in _views(rows, names).items()}
+    values = dict(zip(names, _largest(by_view.values(), names), strict=True))
     ends = dict.fromkeys(names, (np.nan, np.nan))
     bounded = [name for name in names if resampling.n_resamples and np.isfinite(values[name])]
     if bounded:
-        condensed = Condensed.of(rows, responses)
-        found = gap_intervals(rows, condensed, [gaps[name] for name in bounded], resampling, verbose)
-        ends |= dict(zip(bounded, found, strict=True))
-    lines = []
-    for name in names:
+        parts = [(view.gaps, Condensed.of(view.rows, view.responses)) for view in _views(rows, bounded).values()]
+
+        def measured(drawn: np.ndarray, weights: np.ndarray) -> list[float]:
+            found = (dict(zip(gaps, rows.gaps([*gaps.values()], drawn, weights), strict=True)) for gaps, rows in parts)
+            return _largest(found, bounded)
+
+        ends |= dict(zip(bounded, gap_intervals(rows, measured, resampling, verbose), strict=True))
+    lines, worst = [], [_worst_class(by_view, name) for name in names]
+    for name, label in zip(names, worst, strict=True):
         info, value, (lower, upper) = METRICS[name], values[name], ends[name]
         words = info.description
         if _is_partial(info):
             words += f" Only {interval_words} of each group count."
+        if label is not None:
+            words += f" Largest for the class “{isolated(label)}” against all others."
         # the value is that of all scores, the ends are those of rounded ones
         lines.append((info.title, value, np.minimum(lower, value), np.maximum(upper, value), info.unit, words))
     columns = ["gap", "value", "lower", "upper", "unit", "description"]
-    return pd.DataFrame(lines, index=pd.Index(names, name="metric"), columns=columns)
+    table = pd.DataFrame(lines, index=pd.Index(names, name="metric"), columns=columns)
+    if rows.classes:
+        table.insert(2, "class", pd.Series(worst, index=names, dtype=object))
+    return table
+
+
+def _worst_class(by_view: dict[Any, dict[str, float]], name: str) -> Any:
+    """The class whose gap is the largest; None where there is none."""
+    found = {label: values[name] for label, values in by_view.items() if name in values}
+    return max(found, key=found.__getitem__) if np.isfinite(list(found.values())).all() else None
 
 
 def _parameters(info: MetricInfo) -> Any:

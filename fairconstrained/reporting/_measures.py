@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ from fairconstrained.metrics.cell_means import ROW_LOSSES
 from fairconstrained.metrics.rates import conditional_rates
 from fairconstrained.reporting._rows import ReportRows
 
-__all__ = ["MEASURES", "OVERALL", "Measure", "group_table"]
+__all__ = ["MEASURES", "OVERALL", "Measure", "class_tables", "group_table"]
 
 #: Name of the row of all rows together.
 OVERALL = "overall"
@@ -74,8 +74,24 @@ MEASURES: dict[str, Measure] = {
 }
 
 
+#: Columns that take several classes at once, and columns that tell a positive label from the others.
+_OF_ALL_LABELS = ("n_samples", "share", "accuracy", "log_loss")
+_OF_ONE_LABEL = ("base_rate", "positive_rate", "true_positive_rate", "false_positive_rate", "precision", "auc")
+
+
+def class_tables(rows: ReportRows) -> dict[Any, pd.DataFrame]:
+    """Columns that tell a positive label from the others, by the class that is positive; empty for two classes."""
+    tables = {label: group_table(part) for label, part in rows.by_class.items()}
+    return {label: table.filter(items=_OF_ONE_LABEL) for label, table in tables.items()}
+
+
 def group_table(rows: ReportRows) -> pd.DataFrame:
-    """All columns of `MEASURES` by group, then overall; those of scores only where there are some."""
+    """All columns of `MEASURES` by group, then overall; those of scores only where there are some.
+
+    Of several classes only those that need no positive label.
+    """
+    if rows.classes:
+        return group_table(rows.own_label).filter(items=_OF_ALL_LABELS)
     codes, weights, n_groups = rows.grouped.arrays
     everyone = np.zeros_like(codes)
 

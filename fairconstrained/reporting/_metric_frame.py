@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, log_loss, precision_score, recall_score, roc_auc_score
 
+from fairconstrained.checks.messages import shortened
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["metric_frame"]
@@ -21,6 +22,11 @@ def metric_frame(rows: ReportRows) -> Any:
         raise ImportError(
             "FairnessReport.to_metric_frame needs Fairlearn. Install it with: pip install fairlearn"
         ) from error
+    if rows.classes:
+        raise ValueError(
+            "the columns of a MetricFrame have one positive label: make the report with pos_label, one of the classes "
+            f"{shortened(rows.classes)}."
+        )
     metrics = {
         "n_samples": count,
         "base_rate": _base_rate,

@@ -28,6 +28,7 @@ class Answers(NamedTuple):
     pos_label: Any
     labels: tuple[str, str] | None
     has_probabilities: bool | None
+    classes: list[Any] | None = None
 
 
 class Bound(NamedTuple):
@@ -116,17 +117,21 @@ def answers_of(
     special = _special_arguments(model, sensitive_features, seed)
     if special:  # then there is nothing but decisions, in the labels of the user
         return Answers(np.asarray(y), None, np.asarray(model.predict(X, **special)), 0.0, pos_label, None, None)
-    asked = {"sensitive_features": sensitive_features, "pos_label": pos_label}
+    several = np.size(getattr(model, "classes_", ())) > 2  # the report tells the positive one from the others
+    asked = {"sensitive_features": sensitive_features, "pos_label": None if several else pos_label}
     decided = None if is_regressor(model) else get_response(model, X, "predict", **asked)
     if response == "predict" and decided is not None:
-        return Answers(decided.encode(y), None, decided.values, 0.0, *_labels(decided), None)
+        return Answers(
+            decided.encode(y), None, decided.values, 0.0, *_labels(decided, pos_label), None, _several(decided)
+        )
     scored = get_response(model, X, response, **asked)
     if threshold is None:
         threshold = 0.5 if response == "predict_proba" else _own_threshold(model)
     # a classifier says by the method what its scores are, a regressor does not
     known = None if scored.classes is None else response == "predict_proba"
     decisions = None if decided is None else decided.values
-    return Answers(scored.encode(y), scored.values, decisions, threshold, *_labels(scored), known)
+    labels = _labels(scored, pos_label)
+    return Answers(scored.encode(y), scored.values, decisions, threshold, *labels, known, _several(scored))
 
 
 def bounds_of(model: Any, X: Any = None, y: Any = None, **metadata: Any) -> list[Bound]:
@@ -191,9 +196,14 @@ def _special_arguments(model: Any, sensitive_features: Any, seed: int) -> dict[s
     return special
 
 
-def _labels(response: Response) -> tuple[Any, tuple[str, str] | None]:
-    """The positive label after `Response.encode`, and the names of both; without classes labels stay as they are."""
+def _several(response: Response) -> list[Any] | None:
+    """The classes, if none of them is the positive one yet."""
+    return None if response.classes is None or response.positive is not None else response.classes.tolist()
+
+
+def _labels(response: Response, pos_label: Any) -> tuple[Any, tuple[str, str] | None]:
+    """The positive label after `Response.encode`, and the names of both; otherwise labels stay as they are."""
     if response.classes is None or response.positive is None:
-        return response.positive, None
+        return pos_label, None
     others = [f"{label}" for label in response.classes if label != response.positive]
     return 1, (others[0] if len(others) == 1 else f"not {response.positive}", f"{response.positive}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from fairconstrained.reporting._figures import path_figure, score_figures
 from fairconstrained.reporting._html import Cell, Html, folded, joined, table, tag, template
@@ -36,9 +38,13 @@ def page(report: FairnessReport) -> Html:
     script = template("report.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     rows = report.rows
+    decisions = (
+        f"Decisions are among {len(rows.classes)} classes: {', '.join(map(isolated, rows.labels))}."
+        if rows.classes
+        else f"A positive decision is “{isolated(rows.labels[1])}”."
+    )
     facts = (
-        f"{rows.n_samples:,} rows in {rows.grouped.n_groups:,} groups: {listed(list(rows.grouped.labels))}. "
-        f"A positive decision is “{isolated(rows.labels[1])}”."
+        f"{rows.n_samples:,} rows in {rows.grouped.n_groups:,} groups: {listed(list(rows.grouped.labels))}. {decisions}"
     )
     sections = [
         _verdict(report),
@@ -83,24 +89,12 @@ def _strong(sentence: str) -> Html:
 
 
 def _groups(report: FairnessReport) -> Html:
-    columns = list(report.table.columns)
-    headings = [
-        Cell("group"),
-        *[Cell(tag("span", MEASURES[name].title, title=MEASURES[name].words)) for name in columns],
-    ]
-
-    def cells(label: Any, values: Any) -> list[Cell]:
-        written = [_value(value, MEASURES[name].form) for name, value in zip(columns, values, strict=True)]
-        return [Cell(group_words(label)), *written]
-
-    def of(codes: np.ndarray, caption: str) -> Html:
-        part = report.table.iloc[[*codes, -1]]
-        lines = [cells(label, values) for label, values in zip(part.index, part.itertuples(index=False), strict=True)]
-        return table(caption, headings, lines[:-1], lines[-1:])
-
+    tables = [report.table, *report.class_tables.values()]
+    columns = [name for name in MEASURES if any(name in part for part in tables)]
     return _section(
         "By group",
-        *_group_tables(report, of),
+        *_group_tables(report),
+        *[_of_class(report, label) for label in report.class_tables],
         _list(remark_sentences(report)),
         tag(
             "dl",
@@ -110,24 +104,48 @@ def _groups(report: FairnessReport) -> Html:
     )
 
 
-def _group_tables(report: FairnessReport, of: Callable[[np.ndarray, str], Html]) -> list[Html]:
+def _table_of(frame: pd.DataFrame, codes: np.ndarray, caption: str) -> Html:
+    """Some groups, and the row of all rows."""
+    headings = [Cell(tag("span", MEASURES[name].title, title=MEASURES[name].words)) for name in frame.columns]
+    forms = [MEASURES[name].form for name in frame.columns]
+    part = frame.iloc[[*codes, -1]]
+    lines = [
+        [Cell(group_words(label)), *map(_value, values, forms)]
+        for label, values in zip(part.index, part.itertuples(index=False), strict=True)
+    ]
+    return table(caption, [Cell("group"), *headings], lines[:-1], lines[-1:])
+
+
+def _first_groups(report: FairnessReport) -> np.ndarray:
+    """All groups; of many, those that a reader looks for first."""
+    if len(report.rows.sizes) <= _MOST_ROWS:
+        return np.arange(len(report.rows.sizes))
+    largest = np.argsort(-report.rows.sizes, kind="stable")[:_MOST_LARGEST]
+    return np.union1d(largest, report._verdict.groups)
+
+
+def _of_class(report: FairnessReport, label: Any) -> Html:
+    """One of several classes against all others, to unfold."""
+    caption = f"The class “{isolated(label)}” against all others"
+    return folded(caption, _table_of(report.class_tables[label], _first_groups(report), f"{caption}."))
+
+
+def _group_tables(report: FairnessReport) -> list[Html]:
     """All groups; of many, those that a reader looks for first, and the others folded or counted."""
     caption, n_groups = (
         "How the decisions and scores fare in each group, and in all rows together.",
         len(report.rows.sizes),
     )
-    everyone = np.arange(n_groups)
-    if n_groups <= _MOST_ROWS:
-        return [of(everyone, caption)]
-    largest = np.argsort(-report.rows.sizes, kind="stable")[:_MOST_LARGEST]
-    first = np.union1d(largest, report._verdict.groups)
+    of, first = partial(_table_of, report.table), _first_groups(report)
+    if len(first) == n_groups:
+        return [of(first, caption)]
     shown = of(
         first,
-        f"{caption} Shown are {len(first)} of {n_groups:,} groups: the {len(largest)} largest, and those that are "
+        f"{caption} Shown are {len(first)} of {n_groups:,} groups: the {_MOST_LARGEST} largest, and those that are "
         "farthest apart in what the words above compare.",
     )
     if n_groups <= _MOST_FOLDED:
-        return [shown, folded(f"All {n_groups:,} groups", of(everyone, caption))]
+        return [shown, folded(f"All {n_groups:,} groups", of(np.arange(n_groups), caption))]
     elsewhere = f"A page does not hold the other {n_groups - len(first):,} groups; all are in the report's table, "
     return [shown, tag("p", elsewhere, tag("code", "report.table"), ".", class_="facts")]
 
@@ -182,6 +200,9 @@ def _bar(value: float, lower: float, upper: float, scale: float) -> Html:
 def _scores(report: FairnessReport) -> Html:
     if report.y_score is None:
         return Html("")
+    if report.rows.classes:
+        why = "Curves and densities show the score of one class; a report with that class as pos_label has them."
+        return _section("Scores", tag("p", why, class_="facts"))
     return _section("Scores", tag("div", *score_figures(report.rows), class_="figures"))
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
 from fairconstrained.reporting._gaps import check_gaps, gap_table
-from fairconstrained.reporting._measures import group_table
+from fairconstrained.reporting._measures import class_tables, group_table
 from fairconstrained.reporting._metric_frame import metric_frame
 from fairconstrained.reporting._model import Bound, answers_of, bounds_of, check_fitted, status_of, words_for
 from fairconstrained.reporting._names import group_words, printable
@@ -40,14 +40,19 @@ class FairnessReport:
         weight; ``base_rate``, the share of positives; ``positive_rate``, that of positive decisions;
         ``true_positive_rate``, ``false_positive_rate``, ``precision``, ``accuracy``; and, if there are scores, ``auc``
         and ``log_loss``, which reads scores as log-odds (or as probabilities, if they are). NaN where a cell is empty.
+        Of more than two classes: ``n_samples``, ``share``, ``accuracy`` and ``log_loss``.
+    class_tables : dict of DataFrame
+        The other columns for every one of more than two classes, which is positive against all others; empty for two.
+        Scores are the excess over the largest score of the others.
     gaps : DataFrame
         One row for each gap, by the name of its function in :mod:`fairconstrained.metrics`. Columns: ``gap``, its
         name in words; ``value``; ``lower`` and ``upper``, its interval, NaN without resamples; ``unit``; and
-        ``description``. All are NaN where a cell that the gap compares is empty.
+        ``description``. All are NaN where a cell that the gap compares is empty. Of more than two classes a gap is the
+        largest one of a class against all others, and a column ``class`` says which it is; None for those of losses.
     rows : ReportRows
         Rows that the report is about, validated.
     y_true, y_pred : ndarray of int, of shape (n_samples,)
-        Labels and decisions: 1 is positive, 0 is negative.
+        Labels and decisions: 1 is positive, 0 is negative; of more than two classes, their numbers.
     y_score : ndarray of shape (n_samples,), or None
         Scores as given.
     sensitive_features : DataFrame of shape (n_samples, n_features)
@@ -86,6 +91,7 @@ class FairnessReport:
     table: pd.DataFrame
     gaps: pd.DataFrame
     rows: ReportRows
+    class_tables: dict[Any, pd.DataFrame] = field(default_factory=dict)
     title: str = "Fairness report"
     level: float = 0.95
     n_resamples: int = 0
@@ -143,7 +149,8 @@ class FairnessReport:
             0 for the ``decision_function`` of others and 0.5 for probabilities. Decisions are always those of
             ``predict``.
         pos_label : object, default=None
-            The positive label; by default the last of two classes.
+            The positive label, against all others; by default the last of two classes. None with more than two reports
+            on all of them, and decisions are then those of the largest score or of ``predict``, whatever ``threshold``.
         interval, metrics, level, n_resamples, random_state, path, title, verbose
             Arguments of :func:`fairness_report`.
 
@@ -200,6 +207,7 @@ class FairnessReport:
             raise ValueError(f"path must be a FairnessPath, got {type(path).__name__}.")
         return cls(
             table=group_table(rows),
+            class_tables=class_tables(rows),
             gaps=gap_table(rows, names, resampling, interval_words(rows), verbose),
             rows=rows,
             title=cls.title if title is None else str(title),
@@ -271,6 +279,8 @@ class FairnessReport:
         ------
         ImportError
             If Fairlearn is missing.
+        ValueError
+            For more than two classes.
         """
         return metric_frame(self.rows)
 
@@ -290,10 +300,16 @@ class FairnessReport:
 
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
-            named = self.table.set_axis([group_words(label) for label in self.table.index])
-            tables = [str(named.rename_axis("group")), str(self.gaps[["value", "lower", "upper"]])]
+            numbers = self.gaps.filter(items=["value", "class", "lower", "upper"])
+            by_class = [f"{label}:\n{_named(table)}" for label, table in self.class_tables.items()]
+            tables = [str(_named(self.table)), *map(printable, by_class), str(numbers)]
         parts = [printable(self.title), "\n".join(self.verdict), *tables, "\n".join(remark_sentences(self))]
         return "\n\n".join(part for part in parts if part)
+
+
+def _named(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with words for the groups."""
+    return table.set_axis([group_words(label) for label in table.index]).rename_axis("group")
 
 
 def fairness_report(
@@ -320,20 +336,22 @@ def fairness_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Two labels.
-    y_score : array-like of shape (n_samples,) or None
-        Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. None for a report of
-        decisions alone.
+        Labels, two or more.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or None
+        Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. Of more than two
+        labels, scores or probabilities of all, in sorted order. None for a report of decisions alone.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. Groups that overlap (a table of booleans) are an error.
     sample_weight : array-like of shape (n_samples,), default=None
         Non-negative; a weight of 2 stands for the same row twice, except in the counts of rows.
     y_pred : array-like of shape (n_samples,), default=None
-        Decisions, in the encoding of ``y_true``; by default, whether a score exceeds ``threshold``.
+        Decisions, in the encoding of ``y_true``; by default, whether a score exceeds ``threshold``, or the label of the
+        largest score.
     threshold : float, default=0.0
-        0 for log-odds, 0.5 for probabilities.
+        0 for log-odds, 0.5 for probabilities; for more than two labels it is not used.
     pos_label : object, default=None
-        The positive label; None for the larger of the two.
+        The positive label; None for the larger of two. Of more than two labels, the one to report on against all
+        others; None for a report on every one of them.
     interval : pair of floats, list of pairs, or dict from group to either, default=None
         Percentile interval, as fractions from the top, for the partial gaps, and to mark in the figures.
     metrics : iterable of str, default=None
@@ -361,7 +379,7 @@ def fairness_report(
     Raises
     ------
     ValueError
-        If labels are not two, lengths differ, scores are not finite, there is one group only or groups overlap,
+        If there is a single label, lengths differ, scores are not finite, there is one group only or groups overlap,
         probabilities come with ``threshold=0.0``, a gap is unknown or needs what is not there, or ``interval``,
         ``level`` or ``n_resamples`` is out of range.
     TypeError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +20,6 @@ from fairconstrained.certification.resampling import (
     without_blocks,
 )
 from fairconstrained.checks.messages import check_fraction
-from fairconstrained.reporting._condensed import Condensed, Gap
 from fairconstrained.reporting._rows import ReportRows
 
 __all__ = ["Resampling", "gap_intervals"]
@@ -57,11 +56,22 @@ class Resampling(NamedTuple):
 
 
 def gap_intervals(
-    rows: ReportRows, condensed: Condensed, gaps: Sequence[Gap], resampling: Resampling, verbose: int = 0
+    rows: ReportRows,
+    measured: Callable[[np.ndarray, np.ndarray], list[float]],
+    resampling: Resampling,
+    verbose: int = 0,
 ) -> list[tuple[float, float]]:
     """Two-sided interval of every gap, as of ``gap_interval`` with the groups as strata; a progress bar if ``verbose``.
 
     NaN where more than a tenth of the resamples have an empty cell.
+
+    Parameters
+    ----------
+    rows : ReportRows
+    measured : callable
+        Function from numbers of rows, which may repeat, and the weights of all rows to the gaps.
+    resampling : Resampling
+    verbose : int
     """
     codes, weights = rows.grouped.codes, rows.grouped.weights / rows.grouped.weights.mean()
     rng = np.random.default_rng(check_random_state(resampling.seed).randint(2**31))
@@ -72,7 +82,7 @@ def gap_intervals(
         def of_all(draws: Iterator[np.ndarray]) -> np.ndarray:
             values = []
             for drawn in draws:
-                values.append(condensed.gaps(gaps, drawn, weights))
+                values.append(measured(drawn, weights))
                 bar.update()
             return np.array(values)
 

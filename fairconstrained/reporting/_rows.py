@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from fairconstrained.checks.inputs import as_table
 from fairconstrained.groups import is_membership
 from fairconstrained.metrics import PercentileIntervals
+from fairconstrained.metrics.classes import class_log_loss, class_margins
 from fairconstrained.metrics.validation import (
     GroupedRows,
-    check_binary_labels,
     check_groups,
-    check_scores,
     check_threshold,
-    check_true_labels,
 )
+from fairconstrained.reporting._encoding import decided, encoded
 
 __all__ = ["ReportRows", "ShownRows"]
 
@@ -35,9 +36,9 @@ class ReportRows:
     Parameters
     ----------
     y_true, y_pred : ndarray of int, of shape (n_samples,)
-        1 for the positive label, 0 for the other.
+        1 for the positive label, 0 for the other; of more than two classes, their numbers.
     y_score : ndarray of float, of shape (n_samples,), or None
-        Scores as given; None for a report of decisions.
+        Scores as given, of shape (n_samples, n_classes) for more than two classes; None for a report of decisions.
     sensitive_features : DataFrame of shape (n_samples, n_features)
     sample_weight : ndarray of shape (n_samples,) or None
     grouped : GroupedRows
@@ -46,10 +47,14 @@ class ReportRows:
         Scores above it are positive decisions, unless decisions were given.
     interval : pair of floats, list of pairs, dict or None
         As given.
-    labels : tuple of two str
-        Names of the negative and the positive label.
+    labels : tuple of str
+        Names of the negative and the positive label, or of all classes.
+    classes : tuple
+        The classes in sorted order, if there are more than two; empty otherwise.
     has_probabilities : bool
         Whether the scores are probabilities; they are log-odds otherwise.
+    own_probabilities : ndarray of shape (n_samples,), or None
+        Probabilities of the positive label, where its score does not tell them.
     """
 
     y_true: np.ndarray
@@ -60,8 +65,10 @@ class ReportRows:
     grouped: GroupedRows
     threshold: float
     interval: Any
-    labels: tuple[str, str]
+    labels: tuple[str, ...]
     has_probabilities: bool
+    classes: tuple[Any, ...] = ()
+    own_probabilities: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -77,40 +84,68 @@ class ReportRows:
         interval: Any = None,
         labels: tuple[str, str] | None = None,
         has_probabilities: bool | None = None,
+        classes: Sequence[Any] | None = None,
     ) -> Self:
-        """Validate; None for ``labels`` are those of ``y_true``, for ``has_probabilities`` the scores tell."""
+        """Validate; what is None for ``labels``, ``classes`` and ``has_probabilities`` is told from the rows."""
         if y_score is None and y_pred is None:
             raise ValueError("a report needs y_score, or y_pred for a report of decisions without scores.")
         if np.size(y_true) == 0:
             raise ValueError("a report needs rows, and y_true is empty.")
-        positive, names = check_true_labels(y_true, pos_label)
         threshold = check_threshold(threshold)
-        scores = None if y_score is None else check_scores(y_score, positive)
-        if has_probabilities is None:
-            has_probabilities = scores is not None and _are_probabilities(scores, threshold)
-        if y_pred is not None:
-            known = check_binary_labels(y_true, y_pred, pos_label)
-            positive, decisions, names = known.y_true, known.y_pred, known.names
-        else:
-            assert scores is not None
-            decisions = scores > threshold
+        answers = encoded(y_true, y_score, y_pred, threshold, pos_label, has_probabilities, classes)
         frame = _features(sensitive_features)
-        grouped = check_groups(frame, sample_weight, positive.size)
+        grouped = check_groups(frame, sample_weight, answers.y_true.size)
         if grouped.n_groups < 2:
             raise ValueError(f"a report compares groups, and there is only one: {grouped.labels[0]!r}.")
         if interval is not None:
             PercentileIntervals.parse(interval, grouped.labels)
-        return cls(
-            y_true=positive.astype(int),
-            y_pred=decisions.astype(int),
-            y_score=scores,
+        rows = cls(
             sensitive_features=frame,
             sample_weight=None if sample_weight is None else grouped.weights,
             grouped=grouped,
             threshold=threshold,
             interval=interval,
-            labels=labels or names,
-            has_probabilities=has_probabilities,
+            **answers._replace(labels=labels or answers.labels)._asdict(),
+        )
+        return rows if pos_label is None or not rows.classes else rows.by_class[pos_label]
+
+    @cached_property
+    def by_class(self) -> dict[Any, Self]:
+        """The rows as those of two classes, by the one that is positive against all others; empty if there are two."""
+        return {label: self._against_others(number) for number, label in enumerate(self.classes)}
+
+    @property
+    def own_label(self) -> Self:
+        """The rows as those of two classes, of which each one's own is positive: right or wrong, with the same loss."""
+        if not self.classes:
+            return self
+        scores = None
+        if self.log_odds is not None:
+            losses = np.maximum(class_log_loss(self.log_odds, self.y_true), np.finfo(float).tiny)
+            scores = -(losses + np.log(-np.expm1(-losses)))
+        return replace(
+            self,
+            y_true=np.ones_like(self.y_true),
+            y_pred=(self.y_pred == self.y_true).astype(int),
+            y_score=scores,
+            labels=("wrong", "right"),
+            classes=(),
+            has_probabilities=False,
+        )
+
+    def _against_others(self, number: int) -> Self:
+        """Return one class against all others; its score is the excess over the largest score of the others."""
+        log_odds, probabilities = self.log_odds, self.probabilities
+        return replace(
+            self,
+            y_true=(self.y_true == number).astype(int),
+            y_pred=(self.y_pred == number).astype(int),
+            y_score=None if log_odds is None else class_margins(log_odds)[:, number],
+            own_probabilities=None if probabilities is None else probabilities[:, number],
+            labels=(f"not {self.labels[number]}", self.labels[number]),
+            classes=(),
+            threshold=0.0,
+            has_probabilities=False,
         )
 
     @property
@@ -125,17 +160,26 @@ class ReportRows:
 
     @property
     def log_odds(self) -> np.ndarray | None:
-        """Log-odds of the positive label, what losses read."""
-        if self.y_score is None or not self.has_probabilities:
+        """Log-odds of the positive label, what losses read; of several classes the scores that softmax reads."""
+        known = self.y_score if self.has_probabilities else self.own_probabilities
+        if known is None:
             return self.y_score
-        return np.asarray(logit(np.clip(self.y_score, _NEAREST, 1 - _NEAREST)))
+        inside = np.clip(known, _NEAREST, 1 - _NEAREST)
+        return np.log(inside) if self.classes else np.asarray(logit(inside))
 
     @property
     def probabilities(self) -> np.ndarray | None:
-        """Probability of the positive label."""
+        """Probability of the positive label, or of every class."""
+        if self.own_probabilities is not None:
+            return self.own_probabilities
         if self.y_score is None or self.has_probabilities:
             return self.y_score
-        return np.asarray(expit(self.y_score))
+        return np.asarray(softmax(self.y_score, axis=1) if self.classes else expit(self.y_score))
+
+    @property
+    def decisions_of_scores(self) -> np.ndarray | None:
+        """Decisions that the scores alone would give, as `y_pred`."""
+        return None if self.y_score is None else decided(self.y_score, self.threshold)
 
     @property
     def signed_decisions(self) -> np.ndarray:
@@ -181,22 +225,6 @@ class ShownRows:
     sample_weight: np.ndarray | None
     interval: Any
     score_name: str
-
-
-def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:
-    """Whether all scores are in [0, 1]; probabilities are not compared with 0, so that is an error."""
-    if scores.min() < 0 or scores.max() > 1:
-        return False
-    if np.isin(scores, (0.0, 1.0)).all() and not scores.min() == scores.max() == 0:
-        raise ValueError(
-            "y_score holds nothing but 0 and 1, so these are decisions: pass them as y_pred, and y_score=None."
-        )
-    if threshold == 0:
-        raise ValueError(
-            "all of y_score is in [0, 1], so these are probabilities, and with threshold=0.0 nearly every decision "
-            "would be positive. Pass threshold=0.5 (or where you decide), or log-odds instead of probabilities."
-        )
-    return True
 
 
 def _features(sensitive_features: Any) -> pd.DataFrame:

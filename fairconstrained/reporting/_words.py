@@ -25,6 +25,7 @@ __all__ = [
     "Verdict",
     "bound_sentences",
     "interval_words",
+    "label_words",
     "listed",
     "remark_sentences",
     "setting_words",
@@ -66,6 +67,7 @@ class Contrast(NamedTuple):
     low: Any
     values: tuple[float, float]
     codes: tuple[int, int]
+    label: Any = None
 
     @property
     def difference(self) -> float:
@@ -79,7 +81,8 @@ class Contrast(NamedTuple):
         is_rate = measure.form == "rate"
         apart = f"{100 * self.difference:.1f} percentage points" if is_rate else f"{self.difference:.3f}"
         between = self._interval(gaps, level, 100 if is_rate else 1)
-        name = _capital(measure.title) + (f" ({measure.words})" if explain else "")
+        of_class = "" if self.label is None else f" for the class “{isolated(self.label)}” against all others"
+        name = _capital(measure.title) + of_class + (f" ({measure.words})" if explain else "")
         if self.high == self.low:
             return f"{name}: {high} for all groups."
         return (
@@ -121,7 +124,7 @@ def verdict_of(report: FairnessReport) -> Verdict:
     rows, table = report.rows, report.table
     kept = np.flatnonzero(rows.sizes >= _FEW)
     kept = np.arange(rows.grouped.n_groups) if kept.size < 2 else kept
-    contrasts = [found for name in table.columns if (found := _contrast(table, kept, name)) is not None]
+    contrasts = _largest_contrasts({None: table, **report.class_tables}, kept)
     # decisions and scores are the model's doing, unlike the labels; shares can be compared with each other
     order = {"rate": 0, "number": 1}
     contrasts.sort(key=lambda c: (c.measure == "base_rate", order[MEASURES[c.measure].form], -c.difference))
@@ -162,13 +165,9 @@ def bound_sentences(bounds: list[Bound], status: str) -> list[str]:
 def remark_sentences(report: FairnessReport) -> list[str]:
     """Warn the reader of empty cells, groups of few rows, and decisions of another origin."""
     rows, table, gaps = report.rows, report.table, report.gaps
-    sentences = []
-    for name in table.columns:
-        empty = table.index[:-1][table[name].isna().to_numpy()[:-1]]
-        if len(empty):
-            sentences.append(
-                f"{_capital(MEASURES[name].title)} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
-            )
+    sentences = _empty_cells(table)
+    for label, of_class in report.class_tables.items():
+        sentences += [f"Class “{isolated(label)}”: {sentence}" for sentence in _empty_cells(of_class)]
     few = [label for label, size in zip(rows.grouped.labels, rows.sizes, strict=True) if size < _FEW]
     if few:
         sentences.append(f"Fewer than {_FEW} rows, so hardly more than anecdotes: {listed(few)}.")
@@ -180,12 +179,23 @@ def remark_sentences(report: FairnessReport) -> list[str]:
     unknown = gaps["gap"][gaps["value"].notna() & gaps["lower"].isna()].to_list() if report.n_resamples else []
     if unknown:
         sentences.append(f"No interval, as a cell is empty in too many resamples: {listed(unknown)}.")
-    if rows.y_score is not None:
-        differing = int(np.count_nonzero((rows.y_score > rows.threshold) != (rows.y_pred == 1)))
-        if differing:
+    differing = (
+        0 if rows.decisions_of_scores is None else int(np.count_nonzero(rows.decisions_of_scores != rows.y_pred))
+    )
+    if differing:
+        usual = "the class of the largest score" if rows.classes else f"that of the threshold {rows.threshold:g}"
+        sentences.append(f"In {differing:,} of {rows.n_samples:,} rows the decision is not {usual}.")
+    return sentences
+
+
+def _empty_cells(table: pd.DataFrame) -> list[str]:
+    """Say which columns are not defined for which groups."""
+    sentences = []
+    for name in table.columns:
+        empty = table.index[:-1][table[name].isna().to_numpy()[:-1]]
+        if len(empty):
             sentences.append(
-                f"In {differing:,} of {rows.n_samples:,} rows the decision is not that of the threshold "
-                f"{rows.threshold:g}."
+                f"{_capital(MEASURES[name].title)} is not defined for {listed(list(empty))}: no {MEASURES[name].needs}."
             )
     return sentences
 
@@ -196,25 +206,38 @@ def setting_words(report: FairnessReport) -> dict[str, str]:
     weighted = "" if rows.sample_weight is None else f", with weights that add up to {rows.grouped.weights.sum():g}"
     names = list(rows.sensitive_features.columns)
     by = "" if names == ["group"] else f" by {' and '.join(map(isolated, names))}"
-    scores = {None: "none: a report of decisions", True: "probabilities", False: "log-odds"}
     intervals = (
         f"{100 * report.level:g}%, two-sided; bootstrap of {report.n_resamples:,} resamples within the groups (seed "
         f"{report.random_state}), BCa quantiles or the plain ones, whichever lie farther out. For one gap at a time, "
         "and for rows of the same origin as these."
     )
-    negative, positive = map(isolated, rows.labels)
     entries = {
         "Model": report.model_words,
         "Rows": f"{rows.n_samples:,} in {rows.grouped.n_groups:,} groups{by}{weighted}",
         "Training rows": report.overlap,
-        "Labels": f"“{positive}” is positive, “{negative}” negative",
-        "Scores": scores[None if rows.y_score is None else rows.has_probabilities],
-        "Threshold": "" if rows.y_score is None else f"{rows.threshold:g}",
+        "Labels": label_words(rows),
+        "Scores": _score_words(rows),
+        "Threshold": "" if rows.y_score is None or rows.classes else f"{rows.threshold:g}",
         "Percentile interval": interval_words(rows),
         "Intervals": intervals if report.n_resamples else "none were computed",
         "Package": f"fairconstrained {__version__}",
     }
     return {name: words for name, words in entries.items() if words}
+
+
+def label_words(rows: ReportRows) -> str:
+    """Say which label is positive."""
+    names = [f"“{isolated(name)}”" for name in rows.labels]
+    if rows.classes:
+        return f"{', '.join(names)}: each of them in turn is positive against all others"
+    return f"{names[1]} is positive, {names[0]} negative"
+
+
+def _score_words(rows: ReportRows) -> str:
+    if rows.y_score is None:
+        return "none: a report of decisions"
+    kind = "probabilities" if rows.has_probabilities else "log-odds"
+    return f"{kind} of every class, of which its excess over the largest of the others counts" if rows.classes else kind
 
 
 def interval_words(rows: ReportRows) -> str:
@@ -244,6 +267,17 @@ def _capital(words: str) -> str:
     return words[0].upper() + words[1:]
 
 
+def _largest_contrasts(tables: dict[Any, pd.DataFrame], kept: np.ndarray) -> list[Contrast]:
+    """The largest contrast of every measure in any of the tables."""
+    largest: dict[str, Contrast] = {}
+    for label, table in tables.items():
+        for name in table.columns:
+            found = _contrast(table, kept, name)
+            if found is not None and (name not in largest or found.difference > largest[name].difference):
+                largest[name] = found._replace(label=label)
+    return list(largest.values())
+
+
 def _contrast(table: pd.DataFrame, kept: np.ndarray, name: str) -> Contrast | None:
     """None for what says nothing about fairness by itself, and where fewer than two groups have a value."""
     if name in ("n_samples", "share"):
@@ -257,7 +291,7 @@ def _contrast(table: pd.DataFrame, kept: np.ndarray, name: str) -> Contrast | No
 
 def _score_sentences(rows: ReportRows, kept: np.ndarray) -> list[tuple[str, tuple[int, int]]]:
     """Where the score distributions are farthest apart, and of which groups: everywhere, and within the interval."""
-    if rows.y_score is None:
+    if rows.y_score is None or rows.classes:
         return []
     sentences = []
     everything, own = (0.0, 1.0), rows.interval_of_codes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -230,7 +229,7 @@ def make_solver(name: str, options: Mapping[str, Any], problem: Problem) -> Solv
 
 def _documented_defaults(solver: type[Solver]) -> dict[str, Any]:
     """Defaults of the options that a class and its bases document, in this order."""
-    docs = (inspect.cleandoc(kind.__doc__ or "") for kind in solver.__mro__ if issubclass(kind, Solver))
+    docs = (kind.__doc__ or "" for kind in solver.__mro__ if issubclass(kind, Solver))
     names = dict.fromkeys(name for doc in docs for names, _ in entries(doc, "Parameters") for name in names)
     given = {name: getattr(solver, name) for name in names if hasattr(solver, name)}
     return {name: value.default if isinstance(value, Field) else value for name, value in given.items()}

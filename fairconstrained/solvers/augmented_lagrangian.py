@@ -140,9 +140,11 @@ class AugmentedLagrangian(IterativeSolver):
 
         fewer = problem.on(data.thinned(rng, max(self.coarse_rows, data.n_samples // 4)))
         coarse = self.solve(fewer, None, rng, watched)
+        n_rows = coarse.n_evaluations * fewer.data.n_samples
+        del fewer  # a copy of a quarter of the rows
         assert coarse.start is not None  # every run of this solver can be gone on from
         method = OuterIterations(self, problem, coarse.start, coarse.start.model_state, rng, is_followed=False)
-        method.n_rows = coarse.n_evaluations * fewer.data.n_samples
+        method.n_rows = n_rows
         spent = time.perf_counter() - begin
         left = None if self.max_time is None else max(self.max_time - spent, 0.0)
         # A callback that has ended the training on fewer rows is not asked again.

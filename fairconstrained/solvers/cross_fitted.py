@@ -24,8 +24,6 @@ from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["CrossFitted"]
 
-#: Smaller bounds that are tried until the training rows are within those asked for.
-_ROUNDS = 3
 #: Rows of every compared cell from which on it suits. With fewer, the gaps of the folds are so noisy that numbers
 #: chosen by them are chosen by chance.
 _ROWS = 100
@@ -38,12 +36,17 @@ class CrossFitted(Solver):
     r"""Moves the unconstrained model in a few directions, by as much as rows need that no model has seen.
 
     The coefficients are :math:`w = b_0 w_0 + \sum_j b_j d_j` with the unconstrained ones and the directions
-    :math:`d_j` of `CrossFittedSpan`. The few numbers b solve the problem with cross-fitted features, so that kappa
-    bounds the metrics of rows which the models have not seen. If those of the training rows exceed it all the same, the
-    bounds are made smaller by the excess, by half at most, up to three times; if that is in vain, `Span` solves the
-    problem on the training rows alone.
+    :math:`d_j` of `CrossFittedSpan`. The few numbers b solve the problem with cross-fitted features z, so that kappa
+    bounds the metrics of rows which the models have not seen:
 
-    Takes linear scores shared by all groups, of two classes or more. Those of more are the features of all of them.
+    .. math:: \min_b \; f(z b) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad c_j(z b) \le 0, \; c_j(X w) \le 0.
+
+    The second bounds are those of the training rows. They are left out first, and it ends there if they hold all the
+    same. If no b keeps both, another solver takes the problem on the training rows alone: `Span`, or
+    `AugmentedLagrangian` where groups have coefficients of their own or there are several classes.
+
+    Takes linear scores. Where groups have coefficients of their own, so do b; the directions are those of scores shared
+    by all groups. With several classes, the scores of all of them are the features of each.
 
     Parameters
     ----------
@@ -107,12 +110,11 @@ class CrossFitted(Solver):
             start = Start(found.model_state, fingerprint=problem.data.fingerprint, solver_state=known)
             return replace(found, n_evaluations=found.n_evaluations + n_evaluations, start=start)
         recorder = Recorder(callback, self.verbose)
-        problems = (lambda: span.problem, lambda: span.with_training_rows(problem))
-        for n_iter, bounded in enumerate(problems, start=1):
-            reduced = bounded()
+        for n_iter, reduced in enumerate(span.problems(problem), start=1):
             found = self._in_span(reduced, near, random_state)
             near = found.start
-            n_evaluations += int(np.ceil(found.n_evaluations * reduced.n_params / problem.n_params))
+            share = reduced.n_params * reduced.data.n_samples / (problem.n_params * problem.data.n_samples)
+            n_evaluations += int(np.ceil(found.n_evaluations * share))
             params = span.lift(found.model_state)
             scores = problem.scores(params)
             measured, objective = problem.measured(scores), problem.objective_at(params, scores)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import torch
 
 from fairconstrained.constraints import on_some_rows
-from fairconstrained.data import FairData
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import (
@@ -21,6 +21,7 @@ from fairconstrained.solvers._directions import (
     pulled_back,
 )
 from fairconstrained.solvers.span import smooth_without_constraints, unconstrained
+from fairconstrained.views import Stochastic
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
@@ -68,6 +69,8 @@ class CrossFittedSpan:
     ----------
     problem : Problem
         Problem in b: the terms are those given, the features are the cross-fitted ones.
+    features : ndarray of shape (n_samples, size)
+        The cross-fitted features.
     columns : list of ndarray of shape (n_params, size)
         Parameters of the models of all rows that b combines, by part of the rows; their coefficients are orthonormal,
         so that the penalty of b is that of w.
@@ -80,6 +83,7 @@ class CrossFittedSpan:
     """
 
     problem: Problem
+    features: np.ndarray
     columns: list[np.ndarray]
     models: CrossFittedModels
 
@@ -103,20 +107,19 @@ class CrossFittedSpan:
         known : CrossFittedModels, optional
             Models of the same rows and folds under another bound.
         """
-        model, data = _linear(problem).of_one_score, problem.data
+        model, data = _linear(problem), problem.data
         models = known or _cross_fitted(problem, folds, rng)
-        features = np.empty((data.n_samples, models.whole[0].shape[1]))
-        columns = []
-        for number, (rows, whole) in enumerate(zip(_linear(problem).places(data), models.whole, strict=True)):
-            for unseen, own in zip(_by_fold(folds, rows), models.by_fold, strict=True):
-                rest = data.at(unseen)
-                features[unseen] = np.column_stack([model.training_scores(params, rest) for params in own[number].T])
-            _, triangle = np.linalg.qr(whole[: model.n_features])
-            inverse = np.linalg.pinv(triangle)  # there may be fewer features than directions
-            features[rows] = features[rows] @ inverse
-            columns.append(whole @ inverse)
-        reduced = _linear(problem).with_features(features.shape[1])
-        return cls(replace(problem, data=replace(data, X=features), model=reduced), columns, models)
+        # there may be fewer features than directions
+        inverses = [np.linalg.pinv(np.linalg.qr(whole[: data.n_features])[1]) for whole in models.whole]
+        columns, *of_folds = (
+            [own @ inverse for own, inverse in zip(each, inverses, strict=True)]
+            for each in (models.whole, *models.by_fold)
+        )
+        features = np.empty((data.n_samples, columns[0].shape[1]))
+        for unseen, own in zip(_by_fold(folds), of_folds, strict=True):
+            features[unseen] = model.column_scores(own, data.at(unseen))
+        reduced = replace(problem, data=replace(data, X=features), model=model.with_features(features.shape[1]))
+        return cls(reduced, features, columns, models)
 
     def needs_no_move(self, problem: Problem) -> bool:
         """Whether the unconstrained model is within the bounds, on the rows of the problem and on rows not seen."""
@@ -128,24 +131,28 @@ class CrossFittedSpan:
         unseen = self.problem.holds(self.problem.scores(_joined(free)))
         return unseen and problem.holds(problem.scores(_joined(whole)))
 
-    def with_training_rows(self, problem: Problem) -> Problem:
+    def problems(self, problem: Problem) -> Iterator[Problem]:
+        """The problem in b, and if its solution does not do, the one whose bounds hold on training rows as well."""
+        yield self.problem
+        yield self._with_training_rows(problem)
+
+    def _with_training_rows(self, problem: Problem) -> Problem:
         """Return `problem` with the bounds for the scores of `lift` on the training rows as well.
 
         Every row comes twice, with the cross-fitted features and with those of the models of all rows; only the former
         count in the objective.
         """
-        reduced, model = self.problem, _linear(problem).of_one_score
-        once, rows = reduced.data, np.repeat(np.arange(problem.data.n_samples), 2)
+        reduced, once = self.problem, self.problem.data
         weights = torch.stack([once.weights, torch.zeros_like(once.weights)], dim=1).ravel()
-        twice = once.at(rows, weights)
-        for places, columns in zip(_linear(problem).places(problem.data), self.columns, strict=True):
-            part = problem.data.at(np.arange(places.start, places.stop))
-            own = np.column_stack([model.training_scores(params, part) for params in columns.T])
-            twice.X[2 * places.start + 1 : 2 * places.stop : 2] = own
+        features = np.stack([self.features, _linear(problem).column_scores(self.columns, problem.data)], axis=1)
+        twice = once.at(np.repeat(np.arange(once.n_samples), 2), weights)
+        twice = replace(twice, X=features.reshape(2 * once.n_samples, -1))
         unseen, seen = slice(0, None, 2), slice(1, None, 2)
         bounds = [on_some_rows(c, twice, unseen) for c in reduced.constraints]
         bounds += [on_some_rows(c.renamed(f"{c.name} of training rows"), twice, seen) for c in reduced.constraints]
-        return replace(reduced, objective=reduced.objective.on(twice), constraints=tuple(bounds), data=twice)
+        return replace(
+            reduced, objective=cast(Stochastic, reduced.objective).on(twice), constraints=tuple(bounds), data=twice
+        )
 
     def lift(self, params: np.ndarray) -> np.ndarray:
         """Parameters of the model of all rows from those of `problem`; ndarray of shape (n_params,)."""
@@ -172,32 +179,30 @@ def _joined(tables: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([table.T.ravel() for table in tables])
 
 
-def _by_fold(folds: np.ndarray, rows: slice) -> list[np.ndarray]:
-    """Rows of a part that are in a fold, for one fold after the other."""
-    return [rows.start + np.flatnonzero(folds[rows] == fold) for fold in np.unique(folds)]
+def _by_fold(folds: np.ndarray) -> list[np.ndarray]:
+    """Rows of one fold after the other."""
+    return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
 
 
 def _cross_fitted(problem: Problem, folds: np.ndarray, rng: np.random.Generator) -> CrossFittedModels:
     data, columns = problem.data, _linear(problem).score_columns
     free, n_evaluations = unconstrained(problem)
-    found = []
     scores = problem.scores(free)
     curvatures = smooth_without_constraints(problem).objective.curvature(torch.from_numpy(scores)).numpy()
     by_row = curvatures.reshape(len(scores), -1).mean(axis=1)
     slopes = np.column_stack([slope.numpy() for slope in constraint_slopes(problem, scores)])
-    for fold in np.unique(folds):
-        part = data.part(np.flatnonzero(folds != fold))
+
+    def without(unseen: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """The model fitted to the rows that are not in a fold, and the number of evaluations in units of all rows."""
+        part = data.part(np.delete(np.arange(data.n_samples), unseen))
         own, n_own = unconstrained(problem.on(part))
-        n_evaluations += int(np.ceil(n_own * part.n_samples / data.n_samples))
-        found.append(columns(own))
-    of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds, slice(0, data.n_samples)), rng)
+        return columns(own), int(np.ceil(n_own * part.n_samples / data.n_samples))
+
+    found, counts = zip(*map(without, _by_fold(folds)), strict=True)
+    of_all, of_parts = _directions(problem, by_row, slopes, _by_fold(folds), rng)
     whole = [np.hstack([own, of_all]) for own in columns(free)]
     by_fold = [[np.hstack([own, moves]) for own in fold] for fold, moves in zip(found, of_parts, strict=True)]
-    return CrossFittedModels(whole, by_fold, n_evaluations)
-
-
-def _columns(matrix: np.ndarray) -> list[torch.Tensor]:
-    return [torch.from_numpy(np.ascontiguousarray(column)) for column in matrix.T]
+    return CrossFittedModels(whole, by_fold, n_evaluations + sum(counts))
 
 
 def _directions(
@@ -205,9 +210,13 @@ def _directions(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Directions of all rows, and of those that are not in a fold, for one fold after the other."""
     model, data = _linear(problem).of_one_score, problem.data
-    parts = [data.at(rows) for rows in by_fold]
-    tables = [curvature_table(model, part, by_row[rows], rng) for part, rows in zip(parts, by_fold, strict=True)]
-    gradients = [pulled_back(model, part, _columns(slopes[rows])) for part, rows in zip(parts, by_fold, strict=True)]
+
+    def sums(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Hessian and pulled-back slopes of some rows."""
+        part = data.at(rows)
+        return curvature_table(model, part, by_row[rows], rng), pulled_back(model, part, _columns(slopes[rows]))
+
+    tables, gradients = zip(*map(sums, by_fold), strict=True)
     curvature, gradient = Curvature.of(model, reduce(np.add, tables)), reduce(np.add, gradients)
     _, sizes, right = np.linalg.svd(curvature.descents(gradient), full_matrices=False)
     kept = min(_MOST, int((sizes > _RANK * sizes.max(initial=0.0)).sum()))

@@ -66,8 +66,7 @@ class SequentialQuadratic(IterativeSolver):
     It begins at the unconstrained optimum, which Newton steps find. The method of `AugmentedLagrangian` needs some ten
     times as many evaluations for objectives that are as good.
 
-    Takes linear scores of at most 64 features, shared by all groups, and bounds on counted rows without auxiliary
-    variables.
+    Takes linear scores of at most 80 coefficients, and bounds on counted rows without auxiliary variables.
 
     Parameters
     ----------

@@ -5,16 +5,6 @@
 hold rows of every group.
 """
 
-from fairconstrained.torch.batch_terms import BatchConstraint, BatchObjective, ConstraintValues, bind
-from fairconstrained.torch.multipliers import MODES, Multipliers
-from fairconstrained.torch.sampler import StratifiedBatchSampler
+import lazy_loader
 
-__all__ = [
-    "MODES",
-    "BatchConstraint",
-    "BatchObjective",
-    "ConstraintValues",
-    "Multipliers",
-    "StratifiedBatchSampler",
-    "bind",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

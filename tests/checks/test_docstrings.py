@@ -37,5 +37,5 @@ def test_entries_come_in_the_order_of_the_signature_with_its_defaults():
 
 @pytest.mark.parametrize("documented", DOCUMENTED, ids=lambda documented: documented.__name__)
 def test_every_parameter_of_a_metric_or_constraint_is_documented(documented):
-    found = [name for names, _ in entries(inspect.cleandoc(documented.__doc__), "Parameters") for name in names]
+    found = [name for names, _ in entries(documented.__doc__, "Parameters") for name in names]
     assert found == list(inspect.signature(documented).parameters)

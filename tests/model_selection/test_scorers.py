@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from fairconstrained import RateParityClassifier
@@ -23,12 +24,14 @@ from fairconstrained.metrics import (
     conditional_parity_gap,
     inaccuracy,
     independence_gap,
+    loss_parity_gap,
     partial_demographic_parity_gap,
     partial_statistical_parity_gap,
     separation_gap,
     statistical_parity_gap,
     wasserstein_gap,
 )
+from fairconstrained.metrics.classes import class_margins
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import (
     best_feasible,
@@ -560,3 +563,20 @@ def test_inaccuracy_is_one_minus_accuracy(data):
     accuracy = get_fairness_scorer("accuracy")(model, X, y)
     score = make_fairness_scorer(inaccuracy)(model, X, y, sensitive_features=groups)
     assert score == pytest.approx(accuracy - 1)
+
+
+def test_one_positive_label_of_three_and_probabilities_of_three():
+    rng = np.random.default_rng(0)
+    y, groups = rng.integers(0, 3, 200), rng.integers(0, 2, 200)
+    X = rng.normal(size=(200, 3)) + np.eye(3)[y]
+    linear, tree = LogisticRegression().fit(X, y), DecisionTreeClassifier(max_depth=4, random_state=0).fit(X, y)
+    margins = class_margins(linear.decision_function(X))[:, 2]
+    scorer = make_fairness_scorer(statistical_parity_gap, pos_label=2)
+    expected = statistical_parity_gap(y == 2, margins, sensitive_features=groups)
+    assert -scorer(linear, X, y, sensitive_features=groups) == pytest.approx(expected)
+    # a tree has probabilities only, some of them 0: the losses are -log of those of the true labels
+    own = tree.predict_proba(X)[np.arange(200), y]
+    losses = -np.log(own)
+    assert tree.predict_proba(X).min() == 0 < own.min()
+    gap = abs(losses[groups == 0].mean() - losses[groups == 1].mean())
+    assert -make_fairness_scorer(loss_parity_gap)(tree, X, y, sensitive_features=groups) == pytest.approx(gap)

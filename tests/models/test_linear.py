@@ -50,6 +50,20 @@ def test_pullback_is_the_transpose(model, data):
 
 
 @each_model
+def test_curvature_is_a_sum_of_outer_products(model, data):
+    weights = np.random.default_rng(3).uniform(size=data.n_samples)
+    matrix = design_matrix(model, data)
+    np.testing.assert_allclose(model.curvature(data, weights), matrix.T @ (weights[:, None] * matrix), atol=1e-12)
+
+
+@each_model
+def test_scores_of_models_in_columns(model, data):
+    every = np.random.default_rng(4).normal(size=(5, model.n_params))
+    columns = [np.hstack(part) for part in zip(*(model.score_columns(params) for params in every), strict=True)]
+    np.testing.assert_allclose(model.column_scores(columns, data), design_matrix(model, data) @ every.T)
+
+
+@each_model
 def test_pullback_is_adjoint_to_forward(model, data):
     rng = np.random.default_rng(2)
     params, direction = rng.normal(size=(2, model.n_params))

@@ -1,0 +1,16 @@
+from ._constraint import Constraint as Constraint
+from ._some_rows import on_some_rows as on_some_rows
+from .auc_gap import AUCGap as AUCGap
+from .base import BoundConstraint as BoundConstraint
+from .demographic_parity import DemographicParity as DemographicParity
+from .equal_opportunity import EqualOpportunity as EqualOpportunity
+from .equalized_odds import EqualizedOdds as EqualizedOdds
+from .group_auc import GroupAUC as GroupAUC
+from .group_rates import GroupRates as GroupRates
+from .loss_parity import LossParity as LossParity
+from .minority_share import MinorityShare as MinorityShare
+from .pairwise_auc import PairwiseParity as PairwiseParity
+from .parity_pair import ParityPair as ParityPair
+from .quadratic_auc_gap import QuadraticAUCGap as QuadraticAUCGap
+from .rate_gap import RateGap as RateGap
+from .statistical_parity import StatisticalParity as StatisticalParity

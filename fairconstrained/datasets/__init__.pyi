@@ -1,0 +1,10 @@
+from ._acs_income import fetch_acs_income as fetch_acs_income
+from ._acs_like import make_acs_like as make_acs_like
+from ._adult import fetch_adult as fetch_adult
+from ._bank_marketing import fetch_bank_marketing as fetch_bank_marketing
+from ._compas import fetch_compas as fetch_compas
+from ._generators import make_biased_classification as make_biased_classification
+from ._generators import make_biased_ranking as make_biased_ranking
+from ._generators import make_biased_regression as make_biased_regression
+from ._law_school import load_law_school as load_law_school
+from ._letor import load_letor as load_letor

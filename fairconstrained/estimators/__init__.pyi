@@ -1,0 +1,17 @@
+from ._base import BaseFairEstimator as BaseFairEstimator
+from .auc_fair import AUCFairClassifier as AUCFairClassifier
+from .baselines import PairwiseParityClassifier as PairwiseParityClassifier
+from .baselines import RegularizedParityClassifier as RegularizedParityClassifier
+from .correlation import CorrelationPenaltyClassifier as CorrelationPenaltyClassifier
+from .fair_boosting import FairBoostingClassifier as FairBoostingClassifier
+from .fair_boosting import FairBoostingRegressor as FairBoostingRegressor
+from .fair_ranker import FairRanker as FairRanker
+from .group_loss import GroupLossClassifier as GroupLossClassifier
+from .group_loss import GroupLossRegressor as GroupLossRegressor
+from .loss_parity import LossParityClassifier as LossParityClassifier
+from .minority_rate import MinorityRateClassifier as MinorityRateClassifier
+from .neyman_pearson import NeymanPearsonClassifier as NeymanPearsonClassifier
+from .parity_pair import ParityPairClassifier as ParityPairClassifier
+from .partial_parity import PartialParityClassifier as PartialParityClassifier
+from .partial_parity import PartialParityRegressor as PartialParityRegressor
+from .rate_parity import RateParityClassifier as RateParityClassifier

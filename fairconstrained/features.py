@@ -1,0 +1,136 @@
+"""Products with the rows of X, dense or CSR, whose numbers may be of any type; sums are taken in float64.
+
+NumPy and SciPy convert the whole of a matrix for a product with float64 numbers. Here the rows are converted block by
+block, in the cache, which takes no longer than a product with a float64 matrix: there is more to compute, and less to
+read. The numbers that are multiplied are those of a float64 copy, so that scores and sums are as exact. Products in
+float32 would be off by 1e-6, and a bound holds for scores of the training rows that a prediction has to give again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+__all__ = [
+    "NUMBERS",
+    "as_dense",
+    "extremes",
+    "product",
+    "row_blocks",
+    "rows_of",
+    "squares",
+    "sums_of_products",
+    "weighted_gram",
+]
+
+#: Types that the numbers of X may have; others become the first.
+NUMBERS = tuple(map(np.dtype, ("float64", "float32", "int8", "int16", "int32", "int64", "uint8", "bool")))
+#: Numbers of a block; converted, they take 2 MB.
+_BLOCK = 2**18
+#: The rows of a block are a multiple of it. BLAS sums the rows that are left over of a few at a time in another order,
+#: so that scores are the same bit for bit as with all rows at once.
+_ROWS = 64
+
+
+def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield the rows of X in blocks, and where they are; without a copy, and at least one block.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+
+    Yields
+    ------
+    rows : slice
+    block : ndarray or CSR array of shape (n_rows, n_features)
+    """
+    size = max(_BLOCK * X.shape[0] // max(X.size, 1) // _ROWS, 1) * _ROWS
+    for start in range(0, max(X.shape[0], 1), size):
+        rows = slice(start, min(start + size, X.shape[0]))
+        yield rows, rows_of(X, rows)
+
+
+def rows_of(X: Any, rows: slice) -> Any:
+    """Return some rows without a copy; slicing a CSR array would copy its values."""
+    if not sp.issparse(X):
+        return X[rows]
+    first, last = X.indptr[rows.start], X.indptr[rows.stop]
+    block = sp.csr_array((rows.stop - rows.start, X.shape[1]), dtype=X.dtype)
+    return _with_arrays(block, X.data[first:last], X.indices[first:last], X.indptr[rows.start : rows.stop + 1] - first)
+
+
+def product(X: Any, columns: np.ndarray) -> np.ndarray:
+    """Return ``X @ columns`` for an ndarray of shape (n_features,) or (n_features, n_columns)."""
+    parts = [block @ columns for _, block in _converted(X)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def sums_of_products(X: Any, columns: Any) -> Any:
+    """Return ``X.T @ columns`` for an ndarray of shape (n_samples,) or (n_samples, n_columns), or a CSC array."""
+    return reduce(add, (_transposed(block) @ columns[rows] for rows, block in _converted(X)))
+
+
+def squares(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sums of the squares of every feature; ndarray of shape (n_features,)."""
+    return reduce(add, (_transposed(_squared(block)) @ weights[rows] for rows, block in _in_blocks(X)))
+
+
+def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sums of the products of every two features; ndarray of shape (n_features, n_features).
+
+    The weights of the rows are at least 0: the product of a table with itself takes BLAS half the time.
+    """
+    scaled = (_scaled(block, np.sqrt(weights[rows])) for rows, block in _in_blocks(X))
+    return reduce(add, (as_dense(block.T @ block) for block in scaled))
+
+
+def extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of every feature in float64; two ndarrays of shape (n_features,)."""
+    ends = [[as_dense(end) for end in (block.min(axis=0), block.max(axis=0))] for _, block in row_blocks(X)]
+    table = np.array(ends, dtype=np.float64).reshape(len(ends), 2, -1)
+    return table[:, 0].min(axis=0), table[:, 1].max(axis=0)
+
+
+def as_dense(values: Any) -> np.ndarray:
+    """Return an array of what may be sparse."""
+    return values.toarray() if sp.issparse(values) else values
+
+
+def _converted(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield the rows in float64: all at once where they are that already, otherwise block by block."""
+    if X.dtype == np.float64:
+        yield slice(0, X.shape[0]), X
+        return
+    yield from _in_blocks(X)
+
+
+def _in_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
+    """Yield the rows in float64, block by block, for what would take a second matrix with all of them at once."""
+    for rows, block in row_blocks(X):
+        yield rows, block.astype(np.float64, copy=False)
+
+
+def _transposed(block: Any) -> Any:
+    """Return the transpose without a copy."""
+    if not sp.issparse(block):
+        return block.T
+    return _with_arrays(sp.csc_array(block.shape[::-1], dtype=block.dtype), block.data, block.indices, block.indptr)
+
+
+def _with_arrays(matrix: Any, data: np.ndarray, indices: np.ndarray, indptr: np.ndarray) -> Any:
+    """``matrix`` made of these arrays; the constructor would copy arrays that are small parts of larger ones."""
+    matrix.data, matrix.indices, matrix.indptr = data, indices, indptr
+    return matrix
+
+
+def _squared(block: Any) -> Any:
+    return block.multiply(block) if sp.issparse(block) else block**2
+
+
+def _scaled(block: Any, weights: np.ndarray) -> Any:
+    return block.multiply(weights[:, None]).tocsr() if sp.issparse(block) else block * weights[:, None]

@@ -1,0 +1,16 @@
+from .base import LinearMoments as LinearMoments
+from .base import Model as Model
+from .base import ParametricModel as ParametricModel
+from .base import Pullback as Pullback
+from .boosted_trees import BoostedTrees as BoostedTrees
+from .classes import ClassModel as ClassModel
+from .linear import LinearModel as LinearModel
+from .module import ModuleModel as ModuleModel
+from .module import make_module as make_module
+from .module import mlp as mlp
+from .moments import Moments as Moments
+from .parts import Coordinates as Coordinates
+from .parts import LastLayer as LastLayer
+from .parts import Rescaling as Rescaling
+from .parts import ScoreShifts as ScoreShifts
+from .perceptron import Perceptron as Perceptron

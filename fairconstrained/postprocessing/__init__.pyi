@@ -1,0 +1,2 @@
+from .group_threshold import GroupThresholdClassifier as GroupThresholdClassifier
+from .score_shift import ScoreShiftPostprocessor as ScoreShiftPostprocessor

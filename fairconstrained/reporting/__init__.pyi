@@ -1,0 +1,2 @@
+from ._report import FairnessReport as FairnessReport
+from ._report import fairness_report as fairness_report

@@ -1,0 +1,113 @@
+"""Labels, decisions and scores of a report as numbers, of two classes or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from fairconstrained.checks.messages import shortened
+from fairconstrained.metrics.classes import checked_class_scores
+from fairconstrained.metrics.validation import check_binary_labels, check_labels, check_scores, check_true_labels
+
+__all__ = ["Encoded", "decided", "encoded"]
+
+
+class Encoded(NamedTuple):
+    """Labels, decisions and scores of the rows of a report; fields as of `ReportRows`."""
+
+    y_true: np.ndarray
+    y_pred: np.ndarray
+    y_score: np.ndarray | None
+    labels: tuple[str, ...]
+    has_probabilities: bool
+    classes: tuple[Any, ...] = ()
+
+
+def encoded(
+    y_true: Any,
+    y_score: Any,
+    y_pred: Any,
+    threshold: float,
+    pos_label: Any,
+    has_probabilities: bool | None,
+    classes: Sequence[Any] | None,
+) -> Encoded:
+    """Validate and encode; one label of several is told from all others where scores are its own."""
+    several = _several_classes(y_true, y_pred, classes)
+    if several and pos_label is not None and pos_label not in several:
+        raise ValueError(f"pos_label={pos_label!r} is not among the labels {shortened(several)}.")
+    if several and (pos_label is None or np.ndim(y_score) == 2):
+        return _of_classes(several, y_true, y_score, y_pred, has_probabilities)
+    return _of_two(y_true, y_score, y_pred, threshold, pos_label, has_probabilities)
+
+
+def decided(scores: np.ndarray, threshold: float = 0.0) -> np.ndarray:
+    """The class of the largest score, or whether the score of the positive one exceeds the threshold."""
+    return scores.argmax(axis=1) if scores.ndim == 2 else (scores > threshold).astype(int)
+
+
+def _several_classes(y_true: Any, y_pred: Any, classes: Sequence[Any] | None) -> tuple[Any, ...]:
+    """The classes in sorted order, if there are more than two; empty otherwise."""
+    if classes is not None:
+        known = list(classes)
+    else:
+        columns = check_labels(y_true, y_true if y_pred is None else y_pred)
+        known = np.unique(np.concatenate([pd.unique(column) for column in columns])).tolist()
+    return tuple(known) if len(known) > 2 else ()
+
+
+def _of_two(
+    y_true: Any, y_score: Any, y_pred: Any, threshold: float, pos_label: Any, has_probabilities: bool | None
+) -> Encoded:
+    positive, names = check_true_labels(y_true, pos_label)
+    scores = None if y_score is None else check_scores(y_score, positive)
+    if has_probabilities is None:
+        has_probabilities = scores is not None and _are_probabilities(scores, threshold)
+    if y_pred is not None:
+        known = check_binary_labels(y_true, y_pred, pos_label)
+        positive, decisions, names = known.y_true, known.y_pred.astype(int), known.names
+    else:
+        assert scores is not None
+        decisions = decided(scores, threshold)
+    return Encoded(positive.astype(int), decisions, scores, names, has_probabilities)
+
+
+def _of_classes(
+    classes: tuple[Any, ...], y_true: Any, y_score: Any, y_pred: Any, has_probabilities: bool | None
+) -> Encoded:
+    known = None if y_score is None else checked_class_scores(y_true, y_score, classes)
+    if y_score is not None and known is None:
+        raise ValueError(
+            f"there are {len(classes)} labels, and y_score has no column for each of them. Pass the scores of all "
+            "classes, in sorted order, or pos_label, the class that the scores speak for."
+        )
+    scores = None if known is None else known[0]
+    if has_probabilities is None:
+        has_probabilities = scores is not None and scores.min() >= 0 and np.allclose(scores.sum(axis=1), 1)
+    if y_pred is not None:
+        decisions = np.searchsorted(classes, y_pred)
+    else:
+        assert scores is not None
+        decisions = decided(scores)
+    return Encoded(
+        np.searchsorted(classes, y_true), decisions, scores, tuple(map(str, classes)), has_probabilities, classes
+    )
+
+
+def _are_probabilities(scores: np.ndarray, threshold: float) -> bool:
+    """Whether all scores are in [0, 1]; probabilities are not compared with 0, so that is an error."""
+    if scores.min() < 0 or scores.max() > 1:
+        return False
+    if np.isin(scores, (0.0, 1.0)).all() and not scores.min() == scores.max() == 0:
+        raise ValueError(
+            "y_score holds nothing but 0 and 1, so these are decisions: pass them as y_pred, and y_score=None."
+        )
+    if threshold == 0:
+        raise ValueError(
+            "all of y_score is in [0, 1], so these are probabilities, and with threshold=0.0 nearly every decision "
+            "would be positive. Pass threshold=0.5 (or where you decide), or log-odds instead of probabilities."
+        )
+    return True

@@ -1,0 +1,16 @@
+from ._generalization import GeneralizationBound as GeneralizationBound
+from ._generalization import ObjectiveBound as ObjectiveBound
+from ._generalization import generalization_bound as generalization_bound
+from ._generalization import objective_bound as objective_bound
+from ._generalization import rows_near_thresholds as rows_near_thresholds
+from ._idca import IDCAParameters as IDCAParameters
+from ._idca import idca_parameters as idca_parameters
+from ._idca import ssg_iterations as ssg_iterations
+from ._ipc import IPCParameters as IPCParameters
+from ._ipc import OnlineBound as OnlineBound
+from ._ipc import SwitchingIterations as SwitchingIterations
+from ._ipc import ipc_parameters as ipc_parameters
+from ._ipc import online_bound as online_bound
+from ._ipc import switching_iterations as switching_iterations
+from ._plada import PLADASteps as PLADASteps
+from ._plada import plada_steps as plada_steps

@@ -1,0 +1,137 @@
+"""Products with rows of any type of numbers: those of a float64 copy, without making one."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import fairconstrained.features as features
+from fairconstrained import RateParityClassifier
+
+LAYOUTS = {"dense": np.asarray, "csr_array": sp.csr_array, "csr_matrix": sp.csr_matrix}
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 64 rows, so that a small table has several of them."""
+    monkeypatch.setattr(features, "_BLOCK", 16)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+@pytest.mark.parametrize("numbers", features.NUMBERS, ids=str)
+def test_products_are_those_of_a_float64_copy(layout, numbers):
+    rng = np.random.default_rng(0)
+    table = np.where(rng.random((230, 4)) < 0.7, rng.integers(-128, 128, (230, 4)), 0).astype(numbers)
+    X, exact, weights, columns = layout(table), table.astype(float), rng.random(230), rng.normal(size=(4, 3))
+    slopes = rng.normal(size=(230, 2))
+    for found, expected in (
+        (features.product(X, columns[:, 0]), exact @ columns[:, 0]),
+        (features.product(X, columns), exact @ columns),
+        (features.sums_of_products(X, weights), exact.T @ weights),
+        (features.sums_of_products(X, slopes), exact.T @ slopes),
+        (features.as_dense(features.sums_of_products(X, sp.csc_array(slopes))), exact.T @ slopes),
+        (features.squares(X, weights), (exact**2).T @ weights),
+        (features.weighted_gram(X, weights), exact.T @ (exact * weights[:, None])),
+        (np.stack(features.extremes(X)), np.stack([exact.min(axis=0), exact.max(axis=0)])),
+    ):
+        assert found.dtype == np.float64
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_blocks_are_the_rows_in_turn_without_a_copy(layout):
+    X = layout(np.arange(1.0, 921).reshape(230, 4))
+    blocks = list(features.row_blocks(X))
+    assert len(blocks) == 4
+    np.testing.assert_array_equal(np.concatenate([np.arange(230)[rows] for rows, _ in blocks]), np.arange(230))
+    for rows, block in blocks:
+        np.testing.assert_array_equal(features.as_dense(block), features.as_dense(X[rows]))
+        assert np.shares_memory(getattr(block, "data", block), X.data if sp.issparse(X) else X)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("numbers", ["float32", "int8"])
+def test_scores_do_not_depend_on_blocks(numbers):
+    rng = np.random.default_rng(0)
+    X, w = (rng.normal(size=(1280, 9)) * 20).astype(numbers), rng.normal(size=9)
+    np.testing.assert_array_equal(features.product(X, w), X.astype(float) @ w)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+def test_no_rows_have_products_of_the_right_shape(layout):
+    X = layout(np.empty((0, 4), dtype=np.float32))
+    assert features.product(X, np.ones((4, 2))).shape == (0, 2)
+    np.testing.assert_array_equal(features.sums_of_products(X, np.empty(0)), np.zeros(4))
+
+
+@pytest.mark.parametrize("numbers", ["float32", "int8"])
+def test_products_need_a_fraction_of_the_memory_of_a_float64_copy(numbers):
+    X, w, r = np.ones((100_000, 40), dtype=numbers), np.ones(40), np.ones(100_000)
+    tracemalloc.start()
+    try:
+        features.product(X, w), features.sums_of_products(X, r), features.squares(X, r), features.weighted_gram(X, r)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * X.size / 3
+
+
+def rows(numbers, n_samples=600, n_features=9):
+    rng = np.random.default_rng(0)
+    X = rng.normal(scale=3, size=(n_samples, n_features)).round(1).astype(numbers)
+    scores = X.astype(float) @ rng.normal(scale=0.2, size=n_features)
+    groups = np.where(rng.random(n_samples) < 1 / (1 + np.exp(-scores)), "a", "b")
+    return X, (scores + rng.logistic(size=n_samples) > 0).astype(int), groups
+
+
+@pytest.mark.parametrize(
+    ("model", "numbers", "layout"),
+    [
+        (RateParityClassifier(kappa=0.02, new_row_folds=None, random_state=0), "float32", np.asarray),
+        (RateParityClassifier(kappa=0.02, solver="span", new_row_folds=None), "int8", sp.csr_array),
+        (RateParityClassifier(kappa=0.02, group_interactions=True, new_row_folds=None), "float32", sp.csr_array),
+    ],
+    ids=["cross-fitted", "span", "by group"],
+)
+def test_a_fit_is_that_of_a_float64_copy(model, numbers, layout):
+    table, y, groups = rows(numbers)
+    X, copy = layout(table), layout(table.astype(float))
+    given = {"sensitive_features": groups} if model.group_interactions else {}
+    one, other = (np.copy(model.fit(A, y, sensitive_features=groups).decision_function(A, **given)) for A in (X, copy))
+    np.testing.assert_array_equal(one, other)  # all rows are in one block, so that even rounding is the same
+    assert X.dtype == numbers
+    assert model.status_ == "optimal"
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "csr"])
+def test_the_bound_holds_for_the_predictions_whatever_the_blocks(layout, monkeypatch):
+    table, y, groups = rows("float32")
+    X = layout(table)
+    monkeypatch.setattr(features, "_BLOCK", 1024)
+    model = RateParityClassifier(kappa=0.02, solver="span", new_row_folds=None).fit(X, y, sensitive_features=groups)
+    predicted = model.predict(X)
+    gap = abs(predicted[groups == "a"].mean() - predicted[groups == "b"].mean())
+    assert model.constraint_values_["demographic_parity"] == pytest.approx(gap, abs=1e-12)
+    assert gap <= 0.02 + model.granularity_["demographic_parity"]
+    shuffled = np.random.default_rng(1).permutation(600)
+    np.testing.assert_array_equal(model.predict(X[shuffled]), predicted[shuffled])
+    monkeypatch.setattr(features, "_BLOCK", 2**18)
+    np.testing.assert_array_equal(model.predict(X), predicted)
+
+
+def test_a_fit_of_float32_rows_copies_them_once_and_leaves_nothing_behind():
+    X, y, groups = rows("float32", n_samples=20_000, n_features=60)
+    model = RateParityClassifier(kappa=None, random_state=0)
+    model.fit(X[:500], y[:500], sensitive_features=groups[:500])  # what is imported and compiled at first
+    tracemalloc.start()
+    try:
+        model.fit(X, y, sensitive_features=groups)
+        left, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    of_rows = 8 * len(X)
+    assert peak < X.nbytes + 2 * features._BLOCK * 8 + 20 * of_rows  # a copy in order, blocks, and numbers of rows
+    assert left < 4 * of_rows
