@@ -81,8 +81,12 @@ def squares(X: Any, weights: np.ndarray) -> np.ndarray:
 
 
 def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
-    """Return the weighted sums of the products of every two features; ndarray of shape (n_features, n_features)."""
-    return reduce(add, (as_dense(block.T @ _scaled(block, weights[rows])) for rows, block in _in_blocks(X)))
+    """Return the weighted sums of the products of every two features; ndarray of shape (n_features, n_features).
+
+    The weights of the rows are at least 0: the product of a table with itself takes BLAS half the time.
+    """
+    scaled = (_scaled(block, np.sqrt(weights[rows])) for rows, block in _in_blocks(X))
+    return reduce(add, (as_dense(block.T @ block) for block in scaled))
 
 
 def extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:

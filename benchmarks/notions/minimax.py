@@ -26,7 +26,12 @@ ALPHA, ROUNDS = 1e-4, 500
 #: Bounds that are tried with Fairlearn's exponentiated gradient, between the worst losses of the exact model and of the
 #: unconstrained one, as it has no minimax; the best one on the training rows counts, and its time is that of all.
 _BOUNDS = 3
-COLUMNS = ("data", "split", "method", "seconds", "train_worst", "train_mean", "test_worst", "test_mean", "gap")
+COLUMNS = (
+    *("data", "split", "method", "seconds", "train_worst", "train_mean", "test_worst", "test_mean", "gap"),
+    *("difference_low", "difference_high"),
+)
+#: Draws of the test rows for the interval of the difference of two worst losses, and its share of them.
+_DRAWS, _COVERAGE = 1000, 0.95
 
 
 class Rows(NamedTuple):
@@ -47,8 +52,28 @@ class Found(NamedTuple):
 def worst_losses(rows: Rows, scores: np.ndarray) -> tuple[float, float]:
     """Return the log loss of the worst group, and that of all rows."""
     worst = group_rates(rows.y, scores, sensitive_features=rows.groups, rate="log_loss", rule="ceiling")
-    signs = np.where(rows.y == 1, 1.0, -1.0)
-    return float(worst), float(np.logaddexp(0, -signs * scores).mean())
+    return float(worst), float(_losses(rows, scores).mean())
+
+
+def _losses(rows: Rows, scores: np.ndarray) -> np.ndarray:
+    """Log losses of the rows."""
+    return np.logaddexp(0, -np.where(rows.y == 1, 1.0, -1.0) * scores)
+
+
+def difference_interval(rows: Rows, first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Return a bootstrap interval of the worst group's loss of the first scores less that of the second ones.
+
+    Both are measured on the same draws of the rows, within the groups, so that what they share cancels.
+    """
+    rng, losses = np.random.default_rng(0), np.stack([_losses(rows, scores) for scores in (first, second)])
+    means = np.empty((len(np.unique(rows.groups)), 2, _DRAWS))
+    for own, group in zip(means, np.unique(rows.groups), strict=True):
+        inside = losses[:, rows.groups == group]
+        for draw in range(_DRAWS):
+            own[:, draw] = inside[:, rng.integers(inside.shape[1], size=inside.shape[1])].mean(axis=1)
+    worst = means.max(axis=0)
+    low, high = np.quantile(worst[0] - worst[1], [(1 - _COVERAGE) / 2, (1 + _COVERAGE) / 2])
+    return float(low), float(high)
 
 
 def _exact(rows: Rows, kappa: Any, **options: Any) -> Found:
@@ -167,17 +192,22 @@ def _dense(X: Any) -> np.ndarray:
 
 
 def compare(data: str, seed: int, methods: Sequence[str]) -> list[dict[str, Any]]:
-    """One row for each method on a split."""
+    """One row for each method on a split; the difference is the worst test loss of minimax less that of the method."""
     train, test = _rows(load_split(data, seed))
-    found = []
+    found, scores = [], {}
     for name in methods:
         begin = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = METHODS[name](train)
         seconds = time.perf_counter() - begin
-        losses = (*worst_losses(train, model.scores(train.X)), *worst_losses(test, model.scores(test.X)))
-        found.append(dict(zip(COLUMNS, (data, seed, name, seconds, *losses, model.gap), strict=True)))
+        scores[name] = model.scores(test.X)
+        losses = (*worst_losses(train, model.scores(train.X)), *worst_losses(test, scores[name]))
+        found.append(dict(zip(COLUMNS, (data, seed, name, seconds, *losses, model.gap, np.nan, np.nan), strict=True)))
+    for row in found:
+        if "minimax" in scores and row["method"] != "minimax":
+            interval = difference_interval(test, scores["minimax"], scores[row["method"]])
+            row["difference_low"], row["difference_high"] = interval
     return found
 
 

@@ -68,8 +68,8 @@ class BaseGroupLoss(
         How to treat groups that are smaller: "error" raises ValueError with their sizes, "merge" puts them together as
         one group, and "ignore" leaves them out of the constraint.
     solver : str, default="auto"
-        "auto" is "interior_point" for linear scores and smooth convex losses, bounded from above: it solves the problem
-        to the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
+        "auto" is "interior_point" for linear scores and losses that are bounded from above: it solves the problem to
+        the ``duality_gap_``. Otherwise it is "group_weights" for "minimax", "adam_lagrangian" for bounds on modules,
         and as in `PartialParityClassifier` for linear scores.
     max_iter : int or None, default=None
         Iterations of the solver; None is the solver's own default.
@@ -87,7 +87,7 @@ class BaseGroupLoss(
         Label of the group with the largest mean loss, among those that are compared.
     duality_gap_ : float or None
         ``objective_`` less a lower bound on its least value under the bounds, at least 0. None where there is no such
-        bound: modules, losses that are not smooth, differences of losses, and bounds that are not kept.
+        bound: modules, differences of losses, other solvers, and bounds that are not kept.
     objective_ : float
         Objective with its penalty; with "minimax" the mean loss of the worst group with the penalty.
     multipliers_ : dict or None
@@ -188,14 +188,14 @@ class GroupLossClassifier(FairClassifierMixin, BaseGroupLoss):
     .. math:: \min_w \max_g L_g(w) + \frac{\alpha}{2} \|w\|^2 = \max_{p \ge 0, \; \sum_g p_g = 1} \min_w
               \sum_g p_g L_g(w) + \frac{\alpha}{2} \|w\|^2 .
 
-    The scores :math:`h_w` are linear or those of a torch module. For linear scores and a smooth convex loss the fit is
-    the optimum up to ``duality_gap_``, which the right-hand side gives.
+    The scores :math:`h_w` are linear or those of a torch module. For linear scores the fit is the optimum up to
+    ``duality_gap_``, which the right-hand side gives.
 
     Parameters
     ----------
     loss : {"log_loss", "squared", "hinge", "absolute"}, default="log_loss"
         Loss of a row's score and its label, -1 or +1, in the objective and in the bound; "squared" is half the square
-        of the difference. The last two have corners, so that their optimum is not known exactly.
+        of the difference.
 
     References
     ----------
@@ -233,7 +233,7 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     ----------
     loss : {"squared", "absolute"}, default="squared"
         Loss in the objective and in the bound: half the squared error, or the absolute error. ``kappa`` is in its units
-        (half those of a mean squared error). The optimum is known exactly for the first one.
+        (half those of a mean squared error).
 
     Attributes
     ----------
@@ -257,7 +257,7 @@ class GroupLossRegressor(FairRegressorMixin, BaseGroupLoss):
     >>> y = X @ [1.0, 2.0, 3.0] * (1 + group) + rng.normal(size=1000)
     >>> model = GroupLossRegressor("minimax").fit(X, y, sensitive_features=group)
     >>> model.group_losses_.loss.round(2).tolist()
-    [2.27, 2.27]
+    [2.16, 2.16]
     """
 
     loss: str = parameter("squared", [StrOptions({"squared", "absolute"})])

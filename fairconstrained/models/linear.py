@@ -181,7 +181,7 @@ class LinearModel(OutputModel, LinearMoments):
         ----------
         data : FairData
         weights : ndarray of shape (n_samples,)
-            Weights of the rows.
+            Weights of the rows, at least 0.
 
         Returns
         -------

@@ -5,6 +5,9 @@ from ._loss import BoundLoss as BoundLoss
 from ._loss import ClassLoss as ClassLoss
 from ._loss import Loss as Loss
 from .class_weights import ClassWeights as ClassWeights
+from .corners import Absolute as Absolute
+from .corners import Hinge as Hinge
+from .corners import RoundedCorner as RoundedCorner
 from .correlation import CorrelationPenalty as CorrelationPenalty
 from .cost_matrix import CostMatrix as CostMatrix
 from .decisions import DecisionLoss as DecisionLoss
@@ -13,11 +16,9 @@ from .group_loss import GroupLoss as GroupLoss
 from .largest import BoundLargestMean as BoundLargestMean
 from .largest import WeightedMeans as WeightedMeans
 from .losses import ROW_LOSS_OBJECTIVES as ROW_LOSS_OBJECTIVES
-from .losses import Absolute as Absolute
 from .losses import CorrectRate as CorrectRate
 from .losses import DecisionRate as DecisionRate
 from .losses import ErrorRate as ErrorRate
-from .losses import Hinge as Hinge
 from .losses import Logistic as Logistic
 from .losses import NegativeRate as NegativeRate
 from .losses import PositiveRate as PositiveRate

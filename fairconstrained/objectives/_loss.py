@@ -30,6 +30,8 @@ class Loss(Objective):
 
     #: Whether it is convex in the score and has a second derivative everywhere, see `second_derivative`.
     is_smooth_and_convex: ClassVar[bool] = False
+    #: Whether it is convex and straight but for a corner at the target, see `sides`.
+    has_corner: ClassVar[bool] = False
 
     @abstractmethod
     def of(self, scores: Tensor, targets: Tensor) -> Tensor:
@@ -55,6 +57,25 @@ class Loss(Objective):
             (slopes,) = torch.autograd.grad(self.of(at, targets).sum(), at, create_graph=True)
             bent = slopes.requires_grad  # those of a linear loss are constant
             return torch.autograd.grad(slopes.sum(), at)[0].detach() if bent else torch.zeros_like(scores)
+
+    def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Slopes to the left and to the right of the corner, where `has_corner`; two Tensors of shape (n_samples,)."""
+        raise NotImplementedError(f"{type(self).__name__} has no corner at the target.")
+
+    def newton_curvature(self, scores: Tensor, targets: Tensor, duals: Tensor) -> Tensor:
+        """Curvature for a Newton step in which the slopes of the rows are variables of their own; (n_samples,).
+
+        Here the second derivative, whatever these variables are.
+        """
+        return self.second_derivative(scores, targets)
+
+    def admissible(self, duals: Tensor, targets: Tensor) -> Tensor:
+        """Return the slopes of rows, moved to where they can be slopes of the loss; here as they are."""
+        return duals
+
+    def floor(self, scores: Tensor, targets: Tensor, duals: Tensor) -> Tensor:
+        """Values at the scores of lines with these slopes that are nowhere above the loss; here the loss."""
+        return self.of(scores, targets)
 
     @abstractmethod
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

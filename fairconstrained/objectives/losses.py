@@ -14,15 +14,14 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.objectives._loss import Loss
+from fairconstrained.objectives.corners import Absolute, Hinge
 from fairconstrained.objectives.multinomial import MultinomialLogistic
 
 __all__ = [
     "ROW_LOSS_OBJECTIVES",
-    "Absolute",
     "CorrectRate",
     "DecisionRate",
     "ErrorRate",
-    "Hinge",
     "Logistic",
     "NegativeRate",
     "PositiveRate",
@@ -117,43 +116,6 @@ class TruncatedLogistic(Logistic):
 
 
 @dataclass(frozen=True)
-class Hinge(Loss):
-    """``max(1 - y s, 0)``, its corner rounded by a parabola over ``smoothing``.
-
-    Parameters
-    ----------
-    smoothing : float
-        Half the width of the parabola, in units of the margin ``y s``. The rounded loss exceeds the hinge
-        by at most ``smoothing / 4``.
-    """
-
-    smoothing: float = 0.01
-
-    @override
-    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        shortfall = 1 - targets * scores
-        rounded = (shortfall + self.smoothing).clamp(0, 2 * self.smoothing) ** 2 / (4 * self.smoothing)
-        return rounded + (shortfall - self.smoothing).clamp(min=0)
-
-    @override
-    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        shortfall = 1 - targets * scores
-        return -targets * ((shortfall + self.smoothing) / (2 * self.smoothing)).clamp(0, 1)
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
-
-    def path(self) -> tuple[Loss, ...]:
-        """Hinges with rounder corners, then this one."""
-        return (*(Hinge(s) for s in (0.5, 0.1) if s > self.smoothing), self)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``1 / (1 + exp(-s))``: ranks like the score, but is not calibrated."""
-        return expit(scores)
-
-
-@dataclass(frozen=True)
 class Squared(Loss):
     """``(s - y)^2 / 2`` (Example D.1)."""
 
@@ -182,27 +144,6 @@ class Squared(Loss):
 
     def probability(self, scores: np.ndarray) -> np.ndarray:
         """``(1 + s) / 2``, clipped to [0, 1]: the least-squares score estimates ``E[y | x]``."""
-        return np.clip((1 + scores) / 2, 0, 1)
-
-
-@dataclass(frozen=True)
-class Absolute(Loss):
-    """``|s - y|``."""
-
-    @override
-    def of(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return (scores - targets).abs()
-
-    @override
-    def slope(self, scores: Tensor, targets: Tensor) -> Tensor:
-        return (scores - targets).sign()
-
-    def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the loss and zero, as it is convex."""
-        return self.of(scores, targets), torch.zeros_like(scores)
-
-    def probability(self, scores: np.ndarray) -> np.ndarray:
-        """``(1 + s) / 2``, clipped to [0, 1]: ranks like the score, but is not calibrated."""
         return np.clip((1 + scores) / 2, 0, 1)
 
 
@@ -379,6 +320,16 @@ class Scaled(Loss):
     @override
     def second_derivative(self, scores: Tensor, targets: Tensor) -> Tensor:
         return self.factor * self.loss.second_derivative(scores, targets)
+
+    @property
+    def has_corner(self) -> bool:  # type: ignore[override]  # it has if the loss has
+        """Whether the loss has one."""
+        return self.loss.has_corner
+
+    @override
+    def sides(self, targets: Tensor) -> tuple[Tensor, Tensor]:
+        left, right = self.loss.sides(targets)
+        return self.factor * left, self.factor * right
 
     @override
     def split(self, scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

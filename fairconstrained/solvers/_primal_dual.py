@@ -92,9 +92,9 @@ class _System:
         return float(of_parameters @ self._of_parameters.solve(of_parameters)) + of_means + of_level
 
 
-def interior(program: RowProgram, params: np.ndarray, multipliers: np.ndarray | None = None) -> Iterate:
-    """Iterate at some parameters, with slacks of about the size of the means' spread."""
-    values = program.at(params)
+def interior(program: RowProgram, values: Values, multipliers: np.ndarray | None = None) -> Iterate:
+    """Iterate where another program has these values, with slacks of about the size of the means' spread."""
+    values = program.at(values.params, values.duals)
     spread = max(float(np.ptp(values.means)), 1e-2 * float(np.abs(values.means).max()), 1e-12)
     level = float(values.means.max()) + 0.1 * spread if program.has_level else 0.0
     slacks = np.maximum(level - values.means, 0.0 if program.has_level else 1e-1 * spread)
@@ -173,7 +173,7 @@ def _moved(program: RowProgram, system: _System, products: np.ndarray, most: flo
     while True:
         n_tried += 1
         moved = Iterate(
-            program.at(at.values.params + length * d_params),
+            at.values.moved(d_params, length),
             at.level + length * d_level,
             at.slacks + length * d_slacks,
             at.multipliers + length * d_multipliers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -9,10 +10,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from torch import Tensor
 
 from fairconstrained.data import FairData
 from fairconstrained.models import LinearModel
-from fairconstrained.objectives import BoundLargestMean, Loss
+from fairconstrained.objectives import BoundLargestMean, Loss, RoundedCorner
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import obstacle_to_shared_scores
 from fairconstrained.views import RowLosses
@@ -31,11 +33,15 @@ def obstacle_to_rows(problem: Problem) -> str:
         return linear
     objective = problem.objective
     terms = [objective.means if isinstance(objective, BoundLargestMean) else objective, *problem.constraints]
-    if not all(isinstance(term, RowLosses) and term.row_loss.is_smooth_and_convex for term in terms):
-        return "means of smooth convex losses such as the log loss, both minimised and bounded"
+    if not all(isinstance(term, RowLosses) and _is_convex(term.row_loss) for term in terms):
+        return "means of convex losses such as the log loss or the hinge, both minimised and bounded"
     if any(c.n_aux or _rows_of(c).data.min(initial=0.0) < 0 for c in problem.constraints):
         return "bounds on means of losses from above (rule='ceiling'); differences of losses are not convex"
     return ""
+
+
+def _is_convex(loss: Loss) -> bool:
+    return loss.is_smooth_and_convex or loss.has_corner
 
 
 def _rows_of(term: Any) -> Any:
@@ -129,9 +135,19 @@ class RowProgram:
         """Number of bounded means."""
         return self.limits.size
 
-    def at(self, params: np.ndarray) -> Values:
-        """Values at some parameters."""
-        return Values(self, params)
+    def at(self, params: np.ndarray, duals: Sequence[Tensor] | None = None) -> Values:
+        """Values at some parameters; the duals are the slopes of the losses unless they are given."""
+        return Values(self, params, duals)
+
+    @property
+    def has_corners(self) -> bool:
+        """Whether some losses have corners, so that Newton steps need the program `rounded`."""
+        return any(part.loss.has_corner for part in self.parts)
+
+    def rounded(self, width: float) -> RowProgram:
+        """Return the program with rounded corners, whose losses are nowhere below those of this one."""
+        parts = [p._replace(loss=RoundedCorner(p.loss, width)) if p.loss.has_corner else p for p in self.parts]
+        return replace(self, parts=tuple(parts))
 
     def levelled(self, alpha: float | None = None) -> RowProgram:
         """Return the program of the least level that the bounds can be exceeded by, with another penalty if given."""
@@ -151,9 +167,11 @@ class Values:
     penalty : float
     means : ndarray of shape (n_means,)
         Bounded means less their bounds, with the penalty where it belongs to them.
+    duals : list of Tensor of shape (n_samples,)
+        Slopes of the rows in the losses of every part, as variables of Newton steps; at a minimum those of the losses.
     """
 
-    def __init__(self, program: RowProgram, params: np.ndarray) -> None:
+    def __init__(self, program: RowProgram, params: np.ndarray, duals: Sequence[Tensor] | None = None) -> None:
         self._program, self.params = program, params
         self.scores, _ = program.model.forward(params, program.data)
         self.penalty, self._of_penalty = program.model.penalty(params)
@@ -162,20 +180,55 @@ class Values:
         self.means = program.share * self.penalty - program.limits
         for part, values in zip(program.parts, losses, strict=True):
             self.means[part.own] += part.rows @ values
+        if duals is not None:
+            self.duals = list(duals)
 
     @cached_property
-    def _slopes(self) -> list[np.ndarray]:
+    def duals(self) -> list[Tensor]:
+        """Slopes of the losses, unless others are given."""
+        return self._slopes
+
+    @cached_property
+    def _slopes(self) -> list[Tensor]:
         program = self._program
-        return [part.loss.slope(self.scores, program.data.y).numpy() for part in program.parts]
+        return [part.loss.slope(self.scores, program.data.y) for part in program.parts]
+
+    @cached_property
+    def _curvatures(self) -> list[Tensor]:
+        program, parts = self._program, zip(self._program.parts, self.duals, strict=True)
+        return [part.loss.newton_curvature(self.scores, program.data.y, duals) for part, duals in parts]
+
+    def moved(self, step: np.ndarray, length: float) -> Values:
+        """Values after a part of a Newton step of the parameters, with that of the duals that goes with it."""
+        program, moved = self._program, self._program.at(self.params + length * step)
+        change, y = moved.scores - self.scores, program.data.y
+        parts = zip(program.parts, self.duals, self._slopes, self._curvatures, strict=True)
+        moved.duals = [
+            part.loss.admissible(duals + length * (slopes - duals) + curvatures * change, y)
+            for part, duals, slopes, curvatures in parts
+        ]
+        return moved
 
     def value(self, objective: float, multipliers: np.ndarray) -> float:
         """The combination of objective and means, with the penalty of the objective."""
         return objective * self.mean + self.penalty + float(multipliers @ self.means)
 
+    def floor(self, objective: float, multipliers: np.ndarray) -> float:
+        """The least value of the combination where the duals balance, also of the losses before rounding.
+
+        They balance after a Newton step of full length: what they make of the rows has no slope in the parameters.
+        """
+        program = self._program
+        parts = zip(program.parts, self.duals, self._weights(objective, multipliers), strict=True)
+        floors = [w @ part.loss.floor(self.scores, program.data.y, duals).numpy() for part, duals, w in parts]
+        penalty = (1 + program.share * multipliers.sum()) * self.penalty
+        return float(sum(floors) + penalty - multipliers @ program.limits)
+
     def gradient(self, objective: float, multipliers: np.ndarray) -> np.ndarray:
         """Gradient of `value`; ndarray of shape (n_params,)."""
         slopes = sum(
-            weights * own for weights, own in zip(self._weights(objective, multipliers), self._slopes, strict=True)
+            weights * own.numpy()
+            for weights, own in zip(self._weights(objective, multipliers), self._slopes, strict=True)
         )
         pulled = self._program.model.gradients(self._program.data, np.asarray(slopes)[:, None])[:, 0]
         return pulled + (1 + self._program.share * multipliers.sum()) * self._of_penalty
@@ -184,8 +237,8 @@ class Values:
         """Second derivatives of `value`; ndarray of shape (n_params, n_params)."""
         program = self._program
         weights = sum(
-            own * part.loss.second_derivative(self.scores, program.data.y).numpy()
-            for own, part in zip(self._weights(objective, multipliers), program.parts, strict=True)
+            weights * own.numpy()
+            for weights, own in zip(self._weights(objective, multipliers), self._curvatures, strict=True)
         )
         hessian = program.model.curvature(program.data, np.asarray(weights))
         features = np.arange(program.model.n_features)
@@ -197,7 +250,7 @@ class Values:
         program = self._program
         jacobian = np.zeros((program.n_means, program.model.n_params))
         for part, slopes in zip(program.parts, self._slopes, strict=True):
-            weighted = sp.csc_array(part.rows.multiply(slopes[None, :]).T)
+            weighted = sp.csc_array(part.rows.multiply(slopes.numpy()[None, :]).T)
             jacobian[part.own] = program.model.gradients(program.data, weighted).T
         return jacobian + program.share * self._of_penalty
 
@@ -246,43 +299,41 @@ class Minimum(NamedTuple):
     n_evaluations: int
 
 
-def minimised(
-    program: RowProgram, start: np.ndarray, objective: float, multipliers: np.ndarray, accuracy: float
-) -> Minimum:
+def minimised(start: Values, objective: float, multipliers: np.ndarray, accuracy: float) -> Minimum:
     """Minimise a combination of the terms by Newton's method.
 
     Parameters
     ----------
-    program : RowProgram
-    start : ndarray of shape (n_params,)
+    start : Values
     objective : float
     multipliers : ndarray of shape (n_means,)
     accuracy : float
         Promised decrease of a step below which none is taken.
     """
-    values, n_evaluations = program.at(start), 1
+    values, n_evaluations = start, 1
     for _ in range(_STEPS):
         gradient = values.gradient(objective, multipliers)
         step = -Factor(values.hessian(objective, multipliers)).solve(gradient)
         promised = -float(gradient @ step)
         if promised <= accuracy:
             break
-        moved, taken = _searched(program, values, step, objective, multipliers, promised)
+        moved, taken = _searched(values, step, objective, multipliers, promised)
         n_evaluations += taken
         if moved is None:
             break
         values = moved
     # the promise is twice the decrease of a quadratic function
-    return Minimum(values, values.value(objective, multipliers) - max(promised, 0.0), n_evaluations)
+    lower = values.moved(step, 1.0).floor(objective, multipliers) - max(promised, 0.0)
+    return Minimum(values, lower, n_evaluations + 1)
 
 
 def _searched(
-    program: RowProgram, values: Values, step: np.ndarray, objective: float, multipliers: np.ndarray, promised: float
+    values: Values, step: np.ndarray, objective: float, multipliers: np.ndarray, promised: float
 ) -> tuple[Values | None, int]:
     """The point after a step that is halved until it brings what it promises; None where rounding is in the way."""
     before, length = values.value(objective, multipliers), 1.0
     for taken in range(1, _HALVINGS + 1):
-        moved = program.at(values.params + length * step)
+        moved = values.moved(step, length)
         if moved.value(objective, multipliers) <= before - _ARMIJO * length * promised:
             return moved, taken
         length /= 2

@@ -15,7 +15,7 @@ from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers._base import Callback, Recorder, Solver, SolverResult, Status, named_multipliers
 from fairconstrained.solvers._options import Count, NonNegative
 from fairconstrained.solvers._primal_dual import Iterate, followed, interior
-from fairconstrained.solvers._row_program import Minimum, RowProgram, minimised, obstacle_to_rows
+from fairconstrained.solvers._row_program import Minimum, RowProgram, Values, minimised, obstacle_to_rows
 from fairconstrained.views import Exact, FullBatch
 
 __all__ = ["InteriorPoint"]
@@ -26,10 +26,14 @@ _MOST_PARAMS = 3000
 _PATH, _FREE = 1e-2, 1e-4
 #: Share of the largest violation by which bounds have to be kept before the second part begins.
 _INSIDE = 1e-2
+#: Widths of rounded corners in units of the scores, and the share of the tolerance that is left to the last one.
+_WIDTHS, _SHARP = 0.25 ** np.arange(1, 13), 0.25
 #: Factor of the penalty with which the least bounds are looked for that any coefficients keep.
 _LITTLE = 1e-6
 #: Share of the largest multiplier below which one is rounding.
 _NOUGHT = 1e-6
+#: Objective below which a model is perfect up to rounding, and ``tol`` is no fraction of it.
+_PERFECT = 1e-8
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class InteriorPoint(Solver):
     .. math:: \min_w f(w) + \frac{\alpha}{2} \|w\|^2 \quad \text{s.t.} \quad L_j(w) \le \kappa_j
               \qquad \text{or} \qquad \min_w \max_j L_j(w) + \frac{\alpha}{2} \|w\|^2
 
-    where f and :math:`L_j` are means over rows of the log loss or the squared error, such as "bounded_group_loss".
-    Every iteration is a Newton step on the conditions of optimality with slacks, which costs about as much as one of
-    the unconstrained fit; some ten are enough. From its multipliers :math:`\lambda` follows a lower bound on the
-    objective, the value of the dual
+    where f and :math:`L_j` are means over rows of convex losses, such as those of "bounded_group_loss": the log loss,
+    the squared error, the hinge, the absolute error. Every iteration is a Newton step on the conditions of optimality
+    with slacks, which costs about as much as one of the unconstrained fit; some ten are enough, and some forty for the
+    last two losses. From its multipliers :math:`\lambda` follows a lower bound on the objective, the value of the dual
 
     .. math:: q(\lambda) = \min_w f(w) + \frac{\alpha}{2} \|w\|^2 + \sum_j \lambda_j (L_j(w) - \kappa_j)
 
@@ -52,6 +56,10 @@ class InteriorPoint(Solver):
     the optimum is known. Bounds that no coefficients keep are found to be so, and the message says by how much they
     have to be raised. Among the models whose largest loss is least, up to half of ``tol``, the result is the one of
     least mean loss.
+
+    The corners of the hinge and of the absolute error are rounded, by less and less. The rounded losses are nowhere
+    below these losses, so that bounds on them are kept. The lower bound is that of the losses themselves: lines through
+    the corners, with the slopes that rows have in the solution, are nowhere above them.
 
     Parameters
     ----------
@@ -101,11 +109,17 @@ class _Run:
 
     Attributes
     ----------
-    params : ndarray of shape (n_params,)
-        The best parameters so far.
+    exact : RowProgram
+        The program, with the corners that losses may have.
+    program : RowProgram
+        The program with these corners rounded.
+    values : Values
+        The program at the best parameters so far.
     multipliers : ndarray of shape (n_means,)
     lower : float or None
         Lower bound on the objective; None where no dual value is known.
+    levels : list of (RowProgram, float)
+        Programs that were solved, with their levels and penalties.
     lacking : float
         Amount by which the bounds would have to be raised for any coefficients to keep them.
     """
@@ -113,9 +127,12 @@ class _Run:
     solver: InteriorPoint
     problem: Problem
     recorder: Recorder
-    params: np.ndarray = field(init=False)
+    exact: RowProgram = field(init=False)
+    program: RowProgram = field(init=False)
+    values: Values = field(init=False)
     multipliers: np.ndarray = field(init=False)
     lower: float | None = None
+    levels: list[tuple[RowProgram, float]] = field(default_factory=list)
     lacking: float = 0.0
     n_iter: int = 0
     n_evaluations: int = 0
@@ -123,67 +140,94 @@ class _Run:
     began: float = field(default_factory=time.perf_counter)
 
     def __post_init__(self) -> None:
-        self.program = RowProgram.of(self.problem)
-        self.multipliers = np.zeros(self.program.n_means)
+        self.exact = RowProgram.of(self.problem)
+        self.multipliers = np.zeros(self.exact.n_means)
 
-    def solve(self, start: np.ndarray) -> None:
+    def solve(self, params: np.ndarray) -> None:
         """Find the parameters, the multipliers and the lower bound."""
-        self.params = self._minimise(start)
-        if self.is_stopped or not self.program.n_means:
-            return
-        if self.program.has_level:
-            self._solve_largest()
-        elif self.program.at(self.params).means.max() > 0 and self._finds_interior():
-            at = self._follow(self.program, interior(self.program, self.params))
-            self._conclude(at, 1.0, at.multipliers)
+        self.values = self.exact.at(params)
+        for width in _WIDTHS:
+            self.program = self.exact.rounded(width)
+            duals = self.values.duals if width < _WIDTHS[0] else None
+            self.values = self.program.at(self.values.params, duals)
+            self._solve_rounded()
+            if self.is_stopped or not self.exact.has_corners or self._is_near():
+                break
+        if self.program.has_level and not self.is_stopped:
+            self._lower_the_mean()
 
-    def _minimise(self, start: np.ndarray) -> np.ndarray:
-        """Parameters of least mean loss without bounds; their lower bound counts until there is another."""
+    def _solve_rounded(self) -> None:
+        """Solve the program whose corners are rounded, from the solution of the one before."""
+        program, has_multipliers = self.program, self.multipliers.any()
+        if not (program.has_level or has_multipliers or self.lacking):
+            self._minimise()
+            if self.is_stopped or self.values.means.max(initial=-np.inf) <= 0:
+                return
+        if program.has_level or has_multipliers or self._finds_interior():
+            self._conclude(self._follow(program, self.values, self.multipliers if has_multipliers else None))
+
+    def _is_near(self) -> bool:
+        """Whether rounded corners are sharp enough for the tolerance."""
+        values, limit = self.values, _SHARP * self.solver.tol
+        if self.lower is None:  # no coefficients keep the bounds, as far as is known
+            excess = values.means - self.exact.at(values.params).means
+            return bool(excess.max() <= limit * abs(values.mean))
+        value = values.penalty + (values.means.max() if self.program.has_level else values.mean)
+        return value - self.lower <= limit * abs(value)
+
+    def _minimise(self) -> None:
+        """Move to the least mean loss without bounds; its lower bound counts until there is another."""
         nothing = np.zeros(self.program.n_means)
-        found = self._least(start, 1.0, nothing)
-        self.lower = None if self.program.has_level else found.lower
+        found = self._least(1.0, nothing)
+        self.values, self.lower = found.values, found.lower
         self._record(Iterate(found.values, 0.0, nothing, nothing))
-        return found.values.params
 
-    def _least(self, start: np.ndarray, objective: float, multipliers: np.ndarray) -> Minimum:
+    def _least(self, objective: float, multipliers: np.ndarray) -> Minimum:
         """The minimum of a combination of the terms."""
-        size = abs(self.program.at(start).value(objective, multipliers))
-        found = minimised(self.program, start, objective, multipliers, _FREE * self.solver.tol * size)
+        size = abs(self.values.value(objective, multipliers))
+        found = minimised(self.values, objective, multipliers, _FREE * self.solver.tol * size)
         self.n_evaluations += found.n_evaluations
         return found
 
-    def _solve_largest(self) -> None:
-        """Minimise the largest mean, and then the mean loss among the models whose largest mean is no larger."""
-        at = self._follow(self.program, interior(self.program, self.params))
-        self._conclude(at, 0.0, at.multipliers / at.multipliers.sum())
-        if self.is_stopped:
-            return
-        values = self.program.at(self.params)
-        largest = values.means.max() + values.penalty
-        limits = self.program.limits + largest + self.solver.tol / 2 * abs(largest)
-        second = replace(self.program, objective=1.0, has_level=False, share=1.0, limits=limits)
-        found = self._follow(second, interior(second, self.params))
-        if found.worst <= 0 and found.values.value(1.0, 0 * limits) < second.at(self.params).value(1.0, 0 * limits):
-            self.params = found.values.params
+    def _lower_the_mean(self) -> None:
+        """Minimise the mean loss among the models whose largest mean is the least one, but for half of ``tol``.
+
+        The solution may be far away, so it is looked for with some of the wider corners first.
+        """
+        values, multipliers = self.values, None
+        sharp = self.exact.at(values.params)
+        levels = [*self.levels[:-1], (self.program, float(sharp.means.max()) + sharp.penalty)]
+        for program, largest in levels[len(levels) // 2 :]:
+            limits = self.exact.limits + largest + self.solver.tol / 2 * abs(largest)
+            second = replace(program, objective=1.0, has_level=False, share=1.0, limits=limits)
+            at = self._follow(second, values, multipliers)
+            values, multipliers = at.values, at.multipliers
+        if at.worst <= 0 and values.mean + values.penalty < self.values.mean + self.values.penalty:
+            self.values = values
 
     def _finds_interior(self) -> bool:
         """Move to parameters within the bounds; returns whether there are any."""
-        wanted = -_INSIDE * float(self.program.at(self.params).means.max())
+        wanted = -_INSIDE * float(self.values.means.max())
+        if wanted > 0:
+            self.lacking = 0.0
+            return True
         for alpha in (None, _LITTLE * self.program.model.alpha):
-            program = self.program.levelled(alpha)
-            at = self._follow(program, interior(program, self.params), wanted)
+            at = self._follow(self.program.levelled(alpha), self.values, wanted=wanted)
             if alpha is None or at.worst < 0:
-                self.params = at.values.params
+                self.values = self.program.at(at.values.params, at.values.duals)
             if at.worst < 0 or self.is_stopped:
+                self.lacking = 0.0
                 return not self.is_stopped
         self.lacking, self.lower = at.worst, None
         return False
 
-    def _follow(self, program: RowProgram, at: Iterate, wanted: float = -np.inf) -> Iterate:
+    def _follow(
+        self, program: RowProgram, values: Values, multipliers: np.ndarray | None = None, wanted: float = -np.inf
+    ) -> Iterate:
         """Follow the central path to the optimum, or until all means are low enough."""
         at, n_evaluations, _ = followed(
             program,
-            at,
+            interior(program, values, multipliers),
             _PATH * self.solver.tol,
             self.solver.max_iter,
             lambda now: self.is_stopped or now.worst < wanted,
@@ -192,12 +236,13 @@ class _Run:
         self.n_evaluations += n_evaluations
         return at
 
-    def _conclude(self, at: Iterate, objective: float, multipliers: np.ndarray) -> None:
+    def _conclude(self, at: Iterate) -> None:
         """Take an optimum, and the lower bound that its multipliers give."""
-        self.params = at.values.params
-        kept = np.where(multipliers > _NOUGHT * multipliers.max(), multipliers, 0.0)
-        self.multipliers = kept if objective else kept / kept.sum()
-        self.lower = self._least(self.params, objective, self.multipliers).lower
+        self.values = at.values
+        kept = np.where(at.multipliers > _NOUGHT * at.multipliers.max(), at.multipliers, 0.0)
+        self.multipliers = kept / kept.sum() if self.program.has_level else kept
+        self.lower = self._least(self.program.objective, self.multipliers).lower
+        self.levels.append((self.program, at.level + self.values.penalty))
 
     def _record(self, at: Iterate) -> None:
         """Add a record; a callback may end the run."""
@@ -215,17 +260,18 @@ class _Run:
         except StopTraining as stopped:
             self.is_stopped = True
             if stopped.params is not None:
-                self.params = stopped.params
+                self.values = self.program.at(stopped.params)
 
     def result(self) -> SolverResult:
         """The result, with the metrics of the model itself."""
-        problem, scores = self.problem, self.problem.scores(self.params)
-        measured, objective = problem.measured(scores), problem.objective_at(self.params, scores)
+        problem, params = self.problem, self.values.params
+        scores = problem.scores(params)
+        measured, objective = problem.measured(scores), problem.objective_at(params, scores)
         gap = None if self.lower is None or measured.excess > 0 else max(objective - self.lower, 0.0)
-        is_optimal = gap is not None and gap <= self.solver.tol * abs(objective)
+        is_optimal = gap is not None and gap <= self.solver.tol * max(abs(objective), _PERFECT)
         status = Status.OPTIMAL if is_optimal else Status.MAX_ITER
         return SolverResult(
-            model_state=self.params,
+            model_state=params,
             status=Status.INFEASIBLE if measured.excess > 0 else status,
             n_iter=self.n_iter,
             n_evaluations=self.n_evaluations + 1,

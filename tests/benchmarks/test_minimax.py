@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from benchmarks.notions.minimax import COLUMNS, METHODS, Rows, main, multiplicative_weights, worst_losses
+from benchmarks.notions.minimax import (
+    COLUMNS,
+    METHODS,
+    Rows,
+    difference_interval,
+    main,
+    multiplicative_weights,
+    worst_losses,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -24,6 +32,19 @@ def test_worst_losses_by_hand(rows):
     assert worst_losses(rows, scores) == pytest.approx(expected)
 
 
+def test_the_interval_of_a_difference_is_that_of_the_normal_law_where_one_group_is_worst(rows):
+    groups = np.where(np.arange(1000) < 500, "worst", "best")
+    rng, scores = np.random.default_rng(0), np.where(rows.y == 1, 3.0, -3.0)
+    scores[:500] = rng.normal(size=500)  # much larger losses
+    moved = scores + 0.1 * rng.normal(size=1000)
+    signs = np.where(rows.y == 1, 1, -1)[:500]
+    paired = np.logaddexp(0, -signs * moved[:500]) - np.logaddexp(0, -signs * scores[:500])
+    found = difference_interval(rows._replace(groups=groups), moved, scores)
+    expected = paired.mean() + 1.96 * paired.std() / np.sqrt(500) * np.array([-1, 1])
+    np.testing.assert_allclose(found, expected, atol=0.1 * np.ptp(expected))
+    assert difference_interval(rows, scores, scores) == (0, 0)
+
+
 def test_multiplicative_weights_come_near_the_exact_optimum_and_never_below(rows):
     exact = METHODS["minimax"](rows)
     lower = worst_losses(rows, exact.scores(rows.X))[0] * (1 - 1e-3)
@@ -40,6 +61,9 @@ def test_a_small_run(tmp_path, capsys):
     worst = table.set_index("method").train_worst
     assert worst["minimax"] <= worst["multiplicative_weights"] + 1e-4
     assert worst["minimax"] <= worst["unconstrained"]
+    others = table[table.method != "minimax"]
+    assert (others.difference_low <= others.difference_high).all()
+    assert table.set_index("method").loc["minimax", ["difference_low", "difference_high"]].isna().all()
     assert (tmp_path / "minimax.csv").exists()
     assert "test_worst" in capsys.readouterr().out
 

@@ -11,7 +11,17 @@ from fairconstrained.constraints import DemographicParity, GroupRates, LossParit
 from fairconstrained.data import FairData
 from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel
-from fairconstrained.objectives import BoundLargestMean, Hinge, Logistic, Scaled, Score, Squared, TruncatedLogistic
+from fairconstrained.objectives import (
+    Absolute,
+    BoundLargestMean,
+    Hinge,
+    Logistic,
+    RoundedCorner,
+    Scaled,
+    Score,
+    Squared,
+    TruncatedLogistic,
+)
 from fairconstrained.problem import Problem, Start
 from fairconstrained.solvers import Status, make_solver
 
@@ -173,7 +183,7 @@ def test_of_the_models_with_the_least_largest_loss_it_is_the_one_of_least_mean_l
 
 
 OTHERS = {
-    "a corner": lambda data: replace(bounded(data, 0.6), objective=Hinge().bind(data)),
+    "a rounded corner": lambda data: replace(bounded(data, 0.6), objective=Hinge().bind(data)),
     "not convex": lambda data: replace(bounded(data, 0.6), objective=TruncatedLogistic().bind(data)),
     "differences": lambda data: replace(bounded(data, 0.6), constraints=(LossParity(0.1).unchecked(data),)),
     "decisions": lambda data: replace(bounded(data, 0.6), constraints=(DemographicParity(0.1).unchecked(data),)),
@@ -209,7 +219,12 @@ def test_history_start_and_a_callback():
     assert stopped.objective >= cold.objective * (1 - 1e-4)
 
 
-@pytest.mark.parametrize("loss", [Logistic(), Squared(), Scaled(Logistic(), 3.0), TruncatedLogistic(), Score()])
+ROUNDED = [RoundedCorner(Hinge(1e-9), 0.5), RoundedCorner(Absolute(), 0.5)]
+
+
+@pytest.mark.parametrize(
+    "loss", [Logistic(), Squared(), Scaled(Logistic(), 3.0), TruncatedLogistic(), Score(), *ROUNDED]
+)
 def test_second_derivatives(loss):
     scores, y = torch.linspace(-3, 3, 13, dtype=torch.float64), torch.tensor([1.0, -1.0] * 6 + [1.0]).double()
     numeric = (loss.slope(scores + 1e-5, y) - loss.slope(scores - 1e-5, y)) / 2e-5
