@@ -132,7 +132,9 @@ def lines(train: Part, new: Part, notion: str, kappa: float, repeats: int) -> li
 
     def reduction() -> Any:
         model = ExponentiatedGradient(LogisticRegression(max_iter=1000), NOTIONS[notion](difference_bound=kappa))
-        return model.fit(train.X, train.y, sensitive_features=train.groups)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # newer versions of pandas warn of what Fairlearn does
+            return model.fit(train.X, train.y, sensitive_features=train.groups)
 
     found, seconds = timed(reduction)
     times = {"reduction": [seconds]}

@@ -62,7 +62,7 @@ def obstacle_to_linear_scores(problem: Problem, most_features: int | None = None
 
 def obstacle_to_shared_scores(problem: Problem, most_features: int | None = None) -> str:
     """Say what a problem lacks, as `obstacle_to_linear_scores` does; the scores are to be shared by all groups."""
-    if isinstance(problem.model, LinearModel) and problem.model.n_copies > 1:
+    if not isinstance(problem.model, LinearModel) or problem.model.n_copies > 1:
         return "linear scores, shared by all groups"
     return obstacle_to_linear_scores(problem, most_features)
 

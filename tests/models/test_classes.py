@@ -75,9 +75,10 @@ def test_every_class_can_be_that_of_all_rows(data):
 def test_its_columns_are_the_parameters_of_single_scores(data):
     model = ClassModel(LinearModel(3, 4))
     params = np.random.default_rng(3).normal(size=model.n_params)
-    one = model.of_one_score
-    columns = [one.training_scores(column, data) for column in model.score_columns(params).T]
-    np.testing.assert_allclose(np.column_stack(columns), model.training_scores(params, data), rtol=1e-12)
+    (columns,) = model.score_columns(params)
+    found = [model.of_one_score.training_scores(column, data) for column in columns.T]
+    np.testing.assert_allclose(np.column_stack(found), model.training_scores(params, data), rtol=1e-12)
+    np.testing.assert_allclose(model.column_scores([columns], data), model.training_scores(params, data), rtol=1e-12)
     assert model.with_features(2).n_params == 12
     assert model.is_linear
     assert not ClassModel(BASES["perceptron"]).is_linear
