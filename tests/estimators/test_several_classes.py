@@ -196,6 +196,7 @@ def test_networks_bound_multinomial_losses(sample, constraint):
     assert fitted(stopped, sample).constraint_values_["loss_parity"] <= 0.02 + 1e-6
 
 
+@pytest.mark.slow
 def test_networks_bound_rates(sample):
     model = fitted(RateParityClassifier(0.1, hidden_layer_sizes=(8,), random_state=0), sample)
     assert model.solver_ == "adam_lagrangian"

@@ -162,17 +162,12 @@ def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
 
 
 @each_solver
-def test_without_constraints_only_methods_with_multipliers_have_an_empty_dict(make_data, make_problem, name):
-    result = solve(name, make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01))
-    assert result.multipliers == (None if name in WITHOUT_MULTIPLIERS else {})
-
-
-@each_solver
 def test_a_problem_without_constraints(make_data, make_problem, name):
     problem = make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01)
     result = solve(name, problem)
     start = problem.view(FullBatch).at(np.zeros(problem.n_params)).objective
     assert result.constraint_values == {}
+    assert result.multipliers == (None if name in WITHOUT_MULTIPLIERS else {})
     assert not result.status.is_infeasible
     assert result.objective < 0.9 * start
 
@@ -200,12 +195,16 @@ def test_parameters_stay_in_the_domain_or_the_solver_refuses(known, name):
 
 
 @each_solver
-def test_the_same_run_twice_is_the_same_bit_for_bit_whether_anybody_watches_or_not(watched, name):
+def test_the_same_run_twice_is_the_same_bit_for_bit_and_verbose_prints_a_line_for_every_record(watched, name, capsys):
     problem, solver, start, one, *_ = watched(name)
-    other = solver.solve(problem, start, np.random.default_rng(0))  # one object: it keeps no state
+    assert solver == make_solver(name, QUICK[name], problem)
+    other = make_solver(name, QUICK[name] | {"verbose": 1}, problem).solve(problem, start, np.random.default_rng(0))
     np.testing.assert_array_equal(one.model_state, other.model_state)
     assert comparable(one.history) == comparable(other.history)
     assert (one.objective, one.multipliers, one.status) == (other.objective, other.multipliers, other.status)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(other.history)
+    assert "objective" in lines[0]
 
 
 @each_solver_with_a_notion
@@ -291,7 +290,7 @@ def test_a_run_goes_on_from_a_record_to_the_same_end(watched, name):
         assert start.model_state.size == problem.n_params
         return
     assert start.solver_state is not None
-    again = solver.solve(problem, start, np.random.default_rng(0))
+    again = solver.solve(problem, start, np.random.default_rng(0))  # one object: it keeps no state
     np.testing.assert_array_equal(again.model_state, whole.model_state)
     one, other = (
         # the rest may measure its first iterate once more
@@ -299,14 +298,6 @@ def test_a_run_goes_on_from_a_record_to_the_same_end(watched, name):
         for run in (again, whole)
     )
     assert one == other
-
-
-@each_solver_with_a_notion
-def test_verbose_prints_a_line_for_every_record(parity_problem, name, notion, capsys):
-    result = solve(name, parity_problem(notion, 0.3), verbose=1)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(result.history)
-    assert "objective" in lines[0]
 
 
 # --- errors
