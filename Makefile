@@ -8,6 +8,9 @@ BIN := .venv/bin
 demo: .venv/plain
 	$(BIN)/python -m examples.demo
 
+# Compiled tests are kept, even where the environment says that nothing is: to compile them takes ten seconds of a run.
+test test-all test-min: export PYTHONDONTWRITEBYTECODE =
+
 # The fast tier: every test that is not marked as slow.
 test: .venv/plain
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from fairconstrained.constraints import BoundConstraint
 from fairconstrained.data import FairData
+from fairconstrained.estimators import new_rows
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, Loss
 from fairconstrained.problem import Problem
@@ -32,6 +33,10 @@ collect_ignore = [] if find_spec("fairlearn") else ["benchmarks", "certification
 # The suite runs one worker on every core. One thread also fixes the order in which torch adds up.
 torch.set_num_threads(1)
 threadpool_limits(1)
+
+# An estimate for new rows takes two fits more: tests that are about it ask for it, see `new_row_estimates`.
+N_FOLDS = new_rows._FOLDS["training"]
+new_rows._FOLDS["training"] = None
 
 # The same examples in every run, and no deadline: a slow machine is not an error. More of them for `make test-all`.
 settings.register_profile("fast tier", derandomize=True, deadline=None, max_examples=10)
@@ -59,6 +64,17 @@ def classes_by_value(monkeypatch: pytest.MonkeyPatch) -> None:
 
     if Version(sklearn.__version__) < Version("1.7"):
         monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_y", by_value)
+
+
+@pytest.fixture(scope="module")
+def new_row_estimates() -> Iterator[None]:
+    """All fits of a module estimate the bounded metrics on new rows, as those of users do by default.
+
+    In other modules only those with ``new_row_folds`` or ``promise="new_rows"`` do.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(new_rows._FOLDS, "training", N_FOLDS)
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,7 @@ def files(layer: str) -> list[Path]:
     return sorted([*(PACKAGE / layer).rglob("*.py"), *PACKAGE.glob(f"{layer}.py")])
 
 
+@cache
 def imported(path: Path) -> set[str]:
     """Full names of all modules that a file imports, wherever in the file the import stands."""
     package = path.relative_to(PACKAGE.parent).parent.parts

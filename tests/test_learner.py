@@ -155,7 +155,9 @@ def free(rows):
     return fitted(rows, kappa=None)
 
 
-@pytest.mark.parametrize("constraint", [DemographicParity(0.15), LossParity(0.03)])
+@pytest.mark.parametrize(
+    "constraint", [DemographicParity(0.15), pytest.param(LossParity(0.03), marks=pytest.mark.slow)]
+)
 def test_a_model_and_a_solver_of_ones_own_keep_a_bound(rows, free, constraint):
     X, y, groups = rows
     model = fitted(rows, constraint=[("bound", constraint)])

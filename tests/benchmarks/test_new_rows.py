@@ -16,7 +16,7 @@ from benchmarks.new_rows.methods import DATA, METHODS, ONLY_FOR
 from benchmarks.new_rows.tables import cells, costs, kept
 from benchmarks.new_rows.tasks import all_tasks
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("new_row_estimates")]
 
 
 def _result(method, seed, gap, accuracy, seconds):

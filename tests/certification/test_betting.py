@@ -77,6 +77,7 @@ def test_the_promise_holds_for_every_outcome_of_tiny_samples():
     assert 0.01 < worst <= delta
 
 
+@pytest.mark.slow
 def test_the_promise_holds_for_sums_on_every_outcome():
     """One minus an AUC plus another, of three binary rows over three; the shares of one depend on the other."""
     n, delta = 3, 0.4

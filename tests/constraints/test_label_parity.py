@@ -7,6 +7,7 @@ import torch
 from fairconstrained.constraints import EqualizedOdds, EqualOpportunity
 from fairconstrained.constraints._label_parity import BoundGroupRanks
 from fairconstrained.views import DifferenceOfConvex, Stochastic
+from tests.covering import each_value
 
 NOTIONS = {EqualOpportunity: [1.0], EqualizedOdds: [1.0, -1.0]}
 INTERVALS = [
@@ -61,9 +62,7 @@ def test_a_refined_surrogate_is_the_gap_row_by_row(data, draw_scores, evaluate, 
     assert max(largest) > 0
 
 
-@pytest.mark.parametrize("surrogate", ["logistic", "smoothstep"])
-@each_interval
-@each_notion
+@each_value(surrogate=["logistic", "smoothstep"], interval=INTERVALS, notion=NOTIONS)
 def test_gradient_by_finite_differences(make_data, draw_scores, notion, interval, surrogate):
     """Also through the scores at the ends of the interval, which all rows next to them move."""
     data = make_data(counts=(25, 30), weighted=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 
 from fairconstrained import (
@@ -17,6 +18,7 @@ from fairconstrained import (
     NeymanPearsonClassifier,
     PartialParityClassifier,
     PartialParityRegressor,
+    RateParityClassifier,
     fairness_path,
 )
 from fairconstrained.constraints import DemographicParity
@@ -29,6 +31,8 @@ from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic
 from fairconstrained.problem import Problem
 from fairconstrained.solvers import CrossFittedSpan
+
+pytestmark = pytest.mark.usefixtures("new_row_estimates")
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +77,44 @@ def test_every_bounded_metric_has_an_estimate(model, rows):
         assert 0 <= gap.estimate <= 1
         assert 0 < gap.standard_error < 0.2
         assert gap.how == "2-fold cross-fitting"
+
+
+#: Models, and what becomes of rows: features, labels and groups.
+KINDS = {
+    "sparse": (rates(0.2), lambda X, y, groups: (sp.csr_array(X), y, {"sensitive_features": groups})),
+    "weights": (rates(0.2), lambda X, y, groups: (X, y, {"sensitive_features": groups, "sample_weight": y + 1.0})),
+    "by group": (
+        rates(0.2, group_interactions=True),
+        lambda X, y, groups: (X, y, {"sensitive_features": groups}),
+    ),
+    "small groups": (
+        rates(0.2, small_groups="merge"),
+        lambda X, y, groups: (X, y, {"sensitive_features": np.where(np.arange(y.size) < 8, ["c", "d"] * 150, groups)}),
+    ),
+    "groups that overlap": (
+        RateParityClassifier(0.2, random_state=0),
+        lambda X, y, groups: (X, y, {"sensitive_features": np.stack([groups == groups[0], X[:, 1] > 0], axis=1)}),
+    ),
+    "strata": (
+        RateParityClassifier(0.2, constraint="conditional", random_state=0),
+        lambda X, y, groups: (X, y, {"sensitive_features": groups, "strata": X[:, 1] > 0}),
+    ),
+    "classes": (
+        RateParityClassifier(0.2, random_state=0),
+        lambda X, y, groups: (X, y + (X[:, 0] > 1), {"sensitive_features": groups}),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_of_every_kind_have_an_estimate(rows, kind):
+    model, change = KINDS[kind]
+    X, y, columns = change(*(part[:300] for part in rows))
+    model = clone(model).set_params(tol=0.05).fit(X, y, **columns)
+    (gap,) = model.new_row_gaps_.values()
+    assert 0 < gap.estimate < 0.6
+    assert 0 < gap.standard_error < 0.2
+    assert gap.how == "2-fold cross-fitting"
 
 
 @pytest.mark.slow

@@ -45,6 +45,8 @@ from fairconstrained.views import ConvexQuadratic, SingleRows
 from tests.covering import each_value
 from tests.quick import QUICK
 
+pytestmark = pytest.mark.usefixtures("new_row_estimates")
+
 MIDDLE = {"interval": (0.2, 0.8)}
 ODDS = {"constraint": "equalized_odds", "rate": "sigmoid"}
 SHARE = {"minority": 1, "rate": "indicator"}
@@ -119,6 +121,7 @@ def test_kappa_holds_or_it_is_said(constraint, solver, model, kappa, seed, weigh
     heads = {"sensitive_features": groups} if model == "by group" else {}
     value = metric(y, fitted.decision_function(X, **heads), **columns, **options)
     assert fitted.constraint_values_ == {"bound": pytest.approx(value, abs=1e-9)}
+    assert np.isfinite(fitted.new_row_gaps_["bound"].estimate)
     above = excess(constraint, kappa, value)
     assert fitted.violation_ == pytest.approx(max(above, 0.0), abs=1e-9)
     said = [

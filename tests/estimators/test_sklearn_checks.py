@@ -47,7 +47,7 @@ FEW_ROWS = {"min_child_samples": 1, "min_data_in_bin": 1, "min_sum_hessian_in_le
         AUCFairClassifier(),
         GroupLossClassifier(),
         GroupLossRegressor(alpha=0.01),
-        LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.05, max_epochs=100),
+        LossParityClassifier(hidden_layer_sizes=(4,), activation="tanh", learning_rate=0.1, max_epochs=40),
     ]
 )
 def test_estimator_check(estimator, check):

@@ -1,7 +1,11 @@
 """Promises of every solver: reproducibility, honest results, history, readable errors."""
 
 import pickle
+from contextlib import redirect_stdout
 from dataclasses import FrozenInstanceError, fields, replace
+from functools import cache
+from io import StringIO
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,7 +16,7 @@ from fairconstrained.exceptions import IncompatibleProblem, StopTraining
 from fairconstrained.models import LinearModel
 from fairconstrained.objectives import Logistic, PairwiseAUC
 from fairconstrained.problem import Problem, Start
-from fairconstrained.solvers import SOLVERS, IterativeSolver, make_solver
+from fairconstrained.solvers import SOLVERS, IterativeSolver, Solver, SolverResult, make_solver
 from fairconstrained.views import ConvexQuadratic, FullBatch, SingleRows
 from tests.covering import each_value
 from tests.history import comparable
@@ -59,14 +63,39 @@ HOLDS_ROWS = "augmented_lagrangian"
 NOTIONS = (StatisticalParity, DemographicParity)
 SURROGATES = ("logistic", "ramp", "smoothstep")
 #: A notion for every solver, in turn: to a solver they are components and no more.
-each_solver_with_a_notion = pytest.mark.parametrize(
-    ("name", "notion"), [(name, NOTIONS[i % 2]) for i, name in enumerate(NAMES)]
-)
+NOTION_OF = {name: NOTIONS[i % 2] for i, name in enumerate(NAMES)}
+each_solver_with_a_notion = pytest.mark.parametrize(("name", "notion"), NOTION_OF.items())
 
 
 def solve(name, problem, start=None, callback=None, seed=0, **options):
     solver = make_solver(name, {**QUICK[name], **options}, problem)
     return solver.solve(problem, start, np.random.default_rng(seed), callback)
+
+
+class Watched(NamedTuple):
+    """A run, what its callback saw, and what it printed."""
+
+    problem: Problem
+    solver: Solver
+    start: Start
+    result: SolverResult
+    seen: list[dict[str, Any]]
+    printed: str
+
+
+@pytest.fixture(scope="module")
+def watched(parity_problem):
+    """``watched(name, **options)``: a run under the notion of the solver, which many tests look at."""
+
+    @cache
+    def run(name, **options):
+        problem, seen = parity_problem(NOTION_OF[name], 0.3), []
+        solver, start = make_solver(name, QUICK[name] | options, problem), Start(np.full(problem.n_params, 0.1))
+        with redirect_stdout(StringIO()) as printed:
+            result = solver.solve(problem, start, np.random.default_rng(0), lambda record: seen.append(dict(record)))
+        return Watched(problem, solver, start, result, seen, printed.getvalue())
+
+    return run
 
 
 def test_every_solver_is_tested_here():
@@ -76,10 +105,9 @@ def test_every_solver_is_tested_here():
 # --- results
 
 
-@each_solver_with_a_notion
-def test_result_is_frozen_and_what_its_parameters_give(parity_problem, name, notion):
-    problem = parity_problem(notion, 0.3)
-    result = solve(name, problem)
+@each_solver
+def test_result_is_frozen_and_what_its_parameters_give(watched, name):
+    problem, result = watched(name).problem, watched(name).result
     with pytest.raises(FrozenInstanceError):
         result.objective = 0.0
     scores = problem.scores(result.model_state)
@@ -134,17 +162,12 @@ def test_multipliers_of_solvers_for_quadratic_constraints(make_data, name):
 
 
 @each_solver
-def test_without_constraints_only_methods_with_multipliers_have_an_empty_dict(make_data, make_problem, name):
-    result = solve(name, make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01))
-    assert result.multipliers == (None if name in WITHOUT_MULTIPLIERS else {})
-
-
-@each_solver
 def test_a_problem_without_constraints(make_data, make_problem, name):
     problem = make_problem(make_data(counts=(90, 120), shift=0.8), alpha=0.01)
     result = solve(name, problem)
     start = problem.view(FullBatch).at(np.zeros(problem.n_params)).objective
     assert result.constraint_values == {}
+    assert result.multipliers == (None if name in WITHOUT_MULTIPLIERS else {})
     assert not result.status.is_infeasible
     assert result.objective < 0.9 * start
 
@@ -171,48 +194,45 @@ def test_parameters_stay_in_the_domain_or_the_solver_refuses(known, name):
 # --- reproducibility
 
 
-@each_solver_with_a_notion
-def test_the_same_run_twice_is_the_same_bit_for_bit(parity_problem, name, notion):
-    problem = parity_problem(notion, 0.2)
-    solver = make_solver(name, QUICK[name], problem)  # one object: it keeps no state
-    one, other = (solver.solve(problem, None, np.random.default_rng(0)) for _ in range(2))
+@each_solver
+def test_the_same_run_twice_is_the_same_bit_for_bit_and_verbose_prints_a_line_for_every_record(watched, name, capsys):
+    problem, solver, start, one, *_ = watched(name)
+    assert solver == make_solver(name, QUICK[name], problem)
+    other = make_solver(name, QUICK[name] | {"verbose": 1}, problem).solve(problem, start, np.random.default_rng(0))
     np.testing.assert_array_equal(one.model_state, other.model_state)
     assert comparable(one.history) == comparable(other.history)
     assert (one.objective, one.multipliers, one.status) == (other.objective, other.multipliers, other.status)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(other.history)
+    assert "objective" in lines[0]
 
 
 @each_solver_with_a_notion
-def test_neither_problem_nor_start_is_changed(parity_problem, name, notion):
-    problem = parity_problem(notion, 0.3)
-    names, data = problem.component_names, problem.data
-    start = np.full(problem.n_params, 0.1)
-    y, weights = data.y.clone(), data.weights.clone()
-    solve(name, problem, start=Start(start))
-    np.testing.assert_array_equal(start, 0.1)
-    assert problem.component_names == names
-    assert (data.y == y).all()
-    assert (data.weights == weights).all()
+def test_neither_problem_nor_start_is_changed(watched, parity_problem, name, notion):
+    problem, unused = watched(name).problem, parity_problem(notion, 0.3)
+    np.testing.assert_array_equal(watched(name).start.model_state, 0.1)
+    assert problem.component_names == unused.component_names
+    assert (problem.data.y == unused.data.y).all()
+    assert (problem.data.weights == unused.data.weights).all()
+    np.testing.assert_array_equal(problem.data.X, unused.data.X)
 
 
 # --- history
 
 
-@each_solver_with_a_notion
-def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(parity_problem, name, notion, capsys):
-    seen = []
-    one_part = {"polish": False} if name == TWO_PARTS else {}
-    problem = parity_problem(notion, 0.3)
-    result = solve(name, problem, callback=lambda record: seen.append(dict(record)), **one_part)
-    assert capsys.readouterr().out == ""
+@each_solver
+def test_callback_sees_every_record_of_the_history_and_nothing_is_printed(watched, name):
+    run = watched(name, **ONE_PART.get(name, {}))
+    assert run.printed == ""
     # the parameters and the state, where a solver gives them, would make the history large
-    told = [{key: record[key] for key in record if key not in ("params", "state")} for record in seen]
-    assert comparable(told) == comparable(result.history)
-    assert [record.get("seconds") for record in told] == [record.get("seconds") for record in result.history]
-    assert len(seen) >= 2
+    told = [{key: record[key] for key in record if key not in ("params", "state")} for record in run.seen]
+    assert comparable(told) == comparable(run.result.history)
+    assert [record.get("seconds") for record in told] == [record.get("seconds") for record in run.result.history]
+    assert len(told) >= 2
     for key in ("n_iter", "n_evaluations"):
-        values = [record[key] for record in seen]
+        values = [record[key] for record in told]
         assert values == sorted(values)
-    assert all(np.isfinite(record["objective"]) for record in seen)
+    assert all(np.isfinite(record["objective"]) for record in told)
 
 
 @each_solver_with_a_notion
@@ -262,17 +282,15 @@ def test_an_interruption_may_keep_what_was_found(parity_problem, name):
 
 
 @each_iterative_solver
-def test_a_run_goes_on_from_a_record_to_the_same_end(parity_problem, name):
-    problem, starts = parity_problem(StatisticalParity, 0.3), []
-    options = ONE_PART.get(name, {})
-    whole = solve(name, problem, callback=lambda record: starts.append(record["state"]), **options)
-    start = pickle.loads(pickle.dumps(starts[len(starts) // 2]))
+def test_a_run_goes_on_from_a_record_to_the_same_end(watched, name):
+    problem, solver, _, whole, seen, _ = watched(name, **ONE_PART.get(name, {}))
+    start = pickle.loads(pickle.dumps(seen[len(seen) // 2]["state"]))
     if name == HOLDS_ROWS:
         assert start.solver_state is None
         assert start.model_state.size == problem.n_params
         return
     assert start.solver_state is not None
-    again = solve(name, problem, start=start, **options)
+    again = solver.solve(problem, start, np.random.default_rng(0))  # one object: it keeps no state
     np.testing.assert_array_equal(again.model_state, whole.model_state)
     one, other = (
         # the rest may measure its first iterate once more
@@ -280,14 +298,6 @@ def test_a_run_goes_on_from_a_record_to_the_same_end(parity_problem, name):
         for run in (again, whole)
     )
     assert one == other
-
-
-@each_solver_with_a_notion
-def test_verbose_prints_a_line_for_every_record(parity_problem, name, notion, capsys):
-    result = solve(name, parity_problem(notion, 0.3), verbose=1)
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(result.history)
-    assert "objective" in lines[0]
 
 
 # --- errors

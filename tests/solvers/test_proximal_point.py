@@ -108,12 +108,10 @@ def test_the_first_step_of_constraint_extrapolation_has_the_given_length():
     np.testing.assert_allclose(found, start - 0.3 * (start - [2.0, 1.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "atol"),
-    [
-        (IPPSSG(max_iter=30, learning_rate=0.3), 0.05),
-        pytest.param(IPPConEx(max_iter=60), 0.005, marks=pytest.mark.slow),
-    ],
+    [(IPPSSG(max_iter=30, learning_rate=0.3), 0.05), (IPPConEx(max_iter=60), 0.005)],
     ids=["ssg", "conex"],
 )
 def test_known_optimum(known, solver, atol):

@@ -66,7 +66,9 @@ def test_log_losses_of_groups_come_near_to_the_optimum(unequal):
     assert result.constraint_values["loss_parity"] <= 0.05 + 1e-9
 
 
-@pytest.mark.parametrize("notion", [DemographicParity, StatisticalParity, EqualOpportunity])
+@pytest.mark.parametrize(
+    "notion", [DemographicParity, pytest.param(StatisticalParity, marks=pytest.mark.slow), EqualOpportunity]
+)
 def test_the_objective_is_near_that_of_all_coefficients(make_data, make_problem, notion):
     data = make_data(counts=(300, 400), n_features=20, shift=0.3)
     problem = make_problem(data, notion(0.1).unchecked(data), alpha=1e-3)

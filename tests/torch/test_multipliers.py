@@ -54,6 +54,7 @@ def test_primal_and_dual_optimum(mode):
     assert loop.multipliers.by_name() == pytest.approx({"0[0]": 1.0, "0[1]": 0.0, "1[0]": 1.0}, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_switching_finds_the_primal_optimum_and_has_no_multipliers():
     loop = Loop("switching", **OPTIONS["switching"])
     schedule = torch.optim.lr_scheduler.ExponentialLR(loop.optimizer, 0.999)
