@@ -5,7 +5,7 @@ Every pairwise quantity (AUC, pairwise losses, group AUC) is ``sum_ij a_i b_j ke
 windows, or a grid. For quadratic losses, `PairTerms` writes it as a function of means and variances.
 """
 
-from fairconstrained.pairwise._means import SoftplusKernel, interval_weights, pair_mean, pair_means, pair_table
+from fairconstrained.pairwise._means import SoftplusKernel, interval_weights, pair_mean, pair_table
 from fairconstrained.pairwise._quadratics import CellQuadratics, PairTerms
 
 __all__ = [
@@ -14,6 +14,5 @@ __all__ = [
     "SoftplusKernel",
     "interval_weights",
     "pair_mean",
-    "pair_means",
     "pair_table",
 ]
