@@ -118,8 +118,8 @@ def pair_table(
     kernel : PiecewisePolynomial or LogisticKernel
         Kernel with an even derivative, such as one with ``kernel(x) + kernel(-x) = 1``. With some thousand rows and
         fewer nodes than rows, a `PiecewisePolynomial` that is constant outside its knots is replaced by a spline on the
-        grid as well: one of the surrogates moves by less than 4e-3 within a sixteenth of a width around a knot, the
-        means by far less, and the gradient is that of the means.
+        grid as well. A ramp moves by less than 7e-3 near its knots and a smoothstep by less than 2e-4, the means by far
+        less, and the gradient is that of the means.
     scores, weights : Tensor of shape (n,)
         Rows. The weights are constants.
     codes : ndarray of shape (n,)
