@@ -26,7 +26,9 @@ __all__ = [
 class Point(Protocol):
     """A problem's values at one ``z``."""
 
-    constraints: np.ndarray
+    @property
+    def constraints(self) -> np.ndarray:
+        """Constraint components; ndarray of shape (n_components,)."""
 
     @property
     def objective(self) -> float:
@@ -80,7 +82,16 @@ class ModelPoint:
 
     def __init__(self, model: ParametricModel, params: np.ndarray, terms: TermsPoint, pullback: Pullback) -> None:
         self._model, self._params, self._terms, self._pullback = model, params, terms, pullback
-        self.loss, self.constraints = terms.loss, terms.constraints
+
+    @property
+    def loss(self) -> float:
+        """Loss without the penalty."""
+        return self._terms.loss
+
+    @property
+    def constraints(self) -> np.ndarray:
+        """Constraint components; ndarray of shape (n_components,)."""
+        return self._terms.constraints
 
     @cached_property
     def objective(self) -> float:

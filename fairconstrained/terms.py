@@ -22,18 +22,15 @@ __all__ = ["RowLossTerms", "Terms", "TermsPoint", "differentiated", "evaluated"]
 
 
 class TermsPoint(Protocol):
-    """Values of the terms at some scores and auxiliary variables.
+    """Values of the terms at some scores and auxiliary variables."""
 
-    Attributes
-    ----------
-    loss : float
-        The objective without a penalty on the model.
-    constraints : ndarray of shape (n_components,)
-        Satisfied where at most 0.
-    """
+    @property
+    def loss(self) -> float:
+        """The objective without a penalty on the model."""
 
-    loss: float
-    constraints: np.ndarray
+    @property
+    def constraints(self) -> np.ndarray:
+        """Components, satisfied where at most 0; ndarray of shape (n_components,)."""
 
     @property
     def scores(self) -> np.ndarray:
@@ -259,16 +256,29 @@ class _RowLossPoint:
     """The point of terms that are linear in losses of the rows; it needs no graph."""
 
     def __init__(self, terms: Terms, scores: Tensor, aux: np.ndarray, row_losses: RowLossTerms) -> None:
-        self._terms, self._row_losses, self._scores = terms, row_losses, scores
-        losses = [loss.of(scores, terms.data.y).numpy() for loss in row_losses.losses]
-        self.loss = float(cast(RowLosses, terms.objective).of_losses(losses[0], aux[:0])[0])
-        parts, first = [], 0
-        for constraint, place in zip(terms.constraints, row_losses.places, strict=True):
-            end = first + constraint.n_aux
-            parts.append(cast(RowLosses, constraint).of_losses(losses[place], aux[first:end]))
-            first = end
-        self._sizes, self._n_other = [part.size for part in parts], aux.size - first
-        self.constraints: np.ndarray = parts[0] if len(parts) == 1 else np.concatenate([np.empty(0), *parts])
+        self._terms, self._row_losses, self._scores, self._aux = terms, row_losses, scores, aux.copy()
+
+    @cached_property
+    def _losses(self) -> list[np.ndarray]:
+        """Losses of the rows; a step along a gradient needs their slopes alone."""
+        return [loss.of(self._scores, self._terms.data.y).numpy() for loss in self._row_losses.losses]
+
+    @property
+    def loss(self) -> float:
+        return float(cast(RowLosses, self._terms.objective).of_losses(self._losses[0], self._aux[:0])[0])
+
+    @cached_property
+    def _parts(self) -> list[np.ndarray]:
+        """Components of every constraint."""
+        terms = self._terms
+        return [
+            cast(RowLosses, constraint).of_losses(self._losses[place], self._aux[own])
+            for constraint, place, own in zip(terms.constraints, self._row_losses.places, terms.aux_slices, strict=True)
+        ]
+
+    @cached_property
+    def constraints(self) -> np.ndarray:
+        return self._parts[0] if len(self._parts) == 1 else np.concatenate([np.empty(0), *self._parts])
 
     @property
     def scores(self) -> np.ndarray:
@@ -280,7 +290,9 @@ class _RowLossPoint:
         if objective:
             weights[0] = cast(RowLosses, terms.objective).row_weights(np.array([objective]))[0]
         slopes_aux, first = [], 0
-        for constraint, place, size in zip(terms.constraints, self._row_losses.places, self._sizes, strict=True):
+        # one constraint has all multipliers, whose values need not be known
+        sizes = [multipliers.size] if len(terms.constraints) == 1 else [part.size for part in self._parts]
+        for constraint, place, size in zip(terms.constraints, self._row_losses.places, sizes, strict=True):
             chosen = multipliers[first : first + size]
             first += size
             aux = np.zeros(constraint.n_aux)
@@ -289,8 +301,9 @@ class _RowLossPoint:
                 weights[place] = own if weights[place] is None else weights[place] + own
             if aux.size:
                 slopes_aux.append(aux)
-        if self._n_other:  # variables of constraints that these terms are without
-            slopes_aux.append(np.zeros(self._n_other))
+        n_other = self._aux.size - sum(constraint.n_aux for constraint in terms.constraints)
+        if n_other:  # variables of constraints that these terms are without
+            slopes_aux.append(np.zeros(n_other))
         return self._weighted(weights), np.concatenate(slopes_aux) if slopes_aux else np.empty(0)
 
     def _weighted(self, weights: Sequence[np.ndarray | None]) -> Tensor:

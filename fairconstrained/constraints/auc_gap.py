@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any, Self
 
 import numpy as np
-import torch
 from sklearn.utils._param_validation import StrOptions
 from torch import Tensor
 from typing_extensions import override
@@ -20,14 +18,10 @@ from fairconstrained.constraints._signed_gaps import BoundSignedGaps
 from fairconstrained.constraints.auc_sets import AUCSets, both_ways, side_names
 from fairconstrained.constraints.base import check_kappa
 from fairconstrained.data import FairData
-from fairconstrained.pairwise import pair_means
 from fairconstrained.surrogates import SURROGATES
 from fairconstrained.views import Stochastic
 
 __all__ = ["AUCGap"]
-
-#: The cells of the rows that should be ahead, and of those that they are compared with.
-_Pair = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 @with_parameters
@@ -38,7 +32,7 @@ class AUCGap(SmoothedConstraint):
               \mathrm{AUC}(G, G') = P(s > s' \mid s \in G, s' \in G') + \tfrac{1}{2} P(s = s' \mid \cdot)
 
     Its surrogate has :math:`\sigma((s - s') / h)` in place of the indicator, and is summed over all pairs without
-    forming them (`fairconstrained.pairwise.pair_mean`, O(n log n)).
+    forming them (`fairconstrained.pairwise.pair_table`).
 
     Parameters
     ----------
@@ -125,25 +119,4 @@ class BoundAUCGap(BoundSignedGaps, Stochastic):
         return self.sets.exact(scores)
 
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
-        pairs = [((d.above, d.below), d[2:]) for d in self.sets.differences]
-        # a group's AUC is in as many differences as there are other groups
-        aucs = self._aucs(scores, dict.fromkeys(chain(*pairs)))
-        gaps = [aucs[first] - aucs[second] for first, second in pairs]
-        return torch.stack(gaps) if gaps else scores[:0]
-
-    def _aucs(self, scores: Tensor, pairs: Iterable[_Pair]) -> dict[_Pair, Tensor]:
-        """Smooth AUCs; that of a set against itself is one half, whatever the scores."""
-        aucs = {pair: scores.new_tensor(0.5) for pair in pairs}
-        known = [(above, below) for above, below in aucs if above != below and above and below]
-        if known:
-            first, second = ([self.sets.set_rows[pair[side]] for pair in known] for side in (0, 1))
-            means = pair_means(
-                self.surrogate.value,
-                [scores[part.rows] for part in first],
-                [scores[part.rows] for part in second],
-                [part.weights for part in first],
-                [part.weights for part in second],
-                self.surrogate.width,
-            )
-            aucs |= dict(zip(known, means.unbind(), strict=True))
-        return aucs
+        return self.sets.smooth(self.surrogate.value, self.surrogate.width, scores)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -17,10 +17,19 @@ from fairconstrained.checks.protected import protected_code
 from fairconstrained.constraints._resolution import CellSizes
 from fairconstrained.data import FairData, Rows
 from fairconstrained.groups import cell_maxima, cell_sums
-from fairconstrained.metrics.auc_gaps import difference_aucs
-from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences, checked_masks, mask_cells
+from fairconstrained.metrics.auc_gaps import centred_aucs
+from fairconstrained.metrics.auc_sets import (
+    AUC_METRICS,
+    AUCDifference,
+    CellUnions,
+    auc_differences,
+    checked_masks,
+    mask_cells,
+)
+from fairconstrained.pairwise import pair_table
+from fairconstrained.surrogates import Kernel
 
-__all__ = ["AUCSets", "SetRows", "both_ways", "side_names"]
+__all__ = ["AUCSets", "both_ways", "side_names"]
 
 #: Name of the constraint where the user gives the sets.
 MASKS_NAME = "subset_auc"
@@ -29,13 +38,6 @@ RESOLUTION = 1e-4
 _SET_NAMES = ("G1", "G1'", "G2", "G2'")
 #: Groups of a union that a message names.
 _NAMED = 3
-
-
-class SetRows(NamedTuple):
-    """The rows of a set, and their weights, which sum to one."""
-
-    rows: Rows
-    weights: Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,19 +150,42 @@ class AUCSets:
         return positives, negatives
 
     @cached_property
-    def set_rows(self) -> Mapping[tuple[int, ...], SetRows]:
-        """The rows of every union of cells that is compared."""
-        unions = {cells for difference in self.differences for cells in difference}
-        return {cells: self._rows_of(cells) for cells in unions}
+    def unions(self) -> CellUnions:
+        """The sets of the differences as unions of cells, each once."""
+        return CellUnions.of(self.differences, self.n_cells)
 
-    def _rows_of(self, cells: tuple[int, ...]) -> SetRows:
-        rows = self.cell_rows[cells[0]] if len(cells) == 1 else _compact(np.flatnonzero(np.isin(self.codes, cells)))
-        weights = self.data.weights[rows]
-        return SetRows(rows, weights / weights.sum())
+    @cached_property
+    def _counted(self) -> tuple[Rows, Tensor, np.ndarray]:
+        """The rows in any cell, their shares of its weight, and their cells."""
+        rows = _compact(np.flatnonzero(self.codes < self.n_cells))
+        return rows, self.shares[rows], self.codes[rows]
+
+    @cached_property
+    def _cell_shares(self) -> Tensor:
+        """Shares of the cells in every union, zero in an empty one; Tensor of shape (n_unions, n_cells)."""
+        weights = self.unions.members * self.mass
+        return torch.from_numpy(weights / np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(float).tiny))
+
+    @cached_property
+    def _places(self) -> Tensor:
+        """Places of the two AUCs of every difference among those of all unions with each other."""
+        return torch.from_numpy((self.unions.above * len(self.unions.members) + self.unions.below).T.copy())
+
+    def smooth(self, kernel: Kernel, width: float, scores: Tensor) -> Tensor:
+        """The differences of the AUCs with a kernel in place of the indicator; Tensor of shape (n_differences,).
+
+        All of them are sums over one table of the cells, in which a cell is level with itself.
+        """
+        rows, shares, codes = self._counted
+        table = pair_table(kernel, scores[rows], shares, codes, self.n_cells, width)
+        centred = table - 0.5 * (1 - torch.eye(self.n_cells, dtype=table.dtype))
+        aucs = (self._cell_shares @ centred @ self._cell_shares.T).flatten()
+        first, second = (aucs.index_select(0, places) for places in self._places)
+        return first - second
 
     def exact(self, scores: np.ndarray) -> np.ndarray:
         """The differences of the AUCs, ties one half; ndarray of shape (n_differences,)."""
-        aucs = difference_aucs(scores, self.codes, self.data.weights.numpy(), self.n_cells, self.differences)
+        aucs = self.unions.aucs(*centred_aucs(scores, self.codes, self.data.weights.numpy(), self.n_cells))
         aucs = np.where(np.isnan(aucs), 0.5, aucs)  # of an empty set, as in a mini-batch, none is ahead
         return aucs[:, 0] - aucs[:, 1]
 

@@ -177,9 +177,8 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
 
     def _smooth_gaps(self, scores: Tensor) -> Tensor:
         """Eq. 49 of every pair; since ``sigma(x) + sigma(-x) = 1``, one AUC serves both of its orders."""
-        rows, weights = self._counted(scores)
-        sizes = np.bincount(self.data.codes[rows], minlength=self.data.n_groups).tolist()
-        aucs = pair_table(self.surrogate.value, scores.index_select(0, rows), weights, sizes, self.surrogate.width)
+        own, weights, codes = self._counted(scores)
+        aucs = pair_table(self.surrogate.value, own, weights, codes, self.data.n_groups, self.surrogate.width)
         places, lengths = self._table_of_pairs
         return aucs.flatten().index_select(0, places) / lengths - 0.5
 
@@ -208,10 +207,11 @@ class BoundGroupAUC(BoundSignedGaps, DifferenceOfConvex):
             bottoms=[(-sign, self._rows(scores, group, end, 1.0)) for end, sign in ends if end < 1],
         )
 
-    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows at ranks in their group's interval, group after group, and the parts of their weights that count."""
+    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor, np.ndarray]:
+        """The scores at ranks in their group's interval, the parts of their weights that count, and their groups."""
         ends = self.intervals.alpha, self.intervals.beta
-        return _without_weightless(interval_weights(scores, self.data.groups.weights, *ends, self.data.codes))
+        found = _without_weightless(interval_weights(scores, self.data.groups.weights, *ends, self.data.codes))
+        return scores.index_select(0, found[0]), found[1], self.data.codes[found[0].numpy()]
 
     def _rows(self, scores: Tensor, group: int, alpha: float, beta: float) -> _Rows:
         """The rows of a group at ranks in ``[alpha, beta)``."""
@@ -239,6 +239,6 @@ class BoundWholeGroupAUC(BoundGroupAUC, Stochastic):
     def on(self, data: FairData) -> Self:
         return replace(self, data=data)
 
-    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor]:
+    def _counted(self, scores: Tensor) -> tuple[Tensor, Tensor, np.ndarray]:
         """All rows: ranks are not needed."""
-        return torch.arange(self.data.n_samples), self.data.groups.weights
+        return scores, self.data.groups.weights, self.data.codes

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fairconstrained.checks.protected import protected_code
 from fairconstrained.groups import Groups, cell_sums
-from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, auc_differences
+from fairconstrained.metrics.auc_sets import AUC_METRICS, AUCDifference, CellUnions, auc_differences
 from fairconstrained.metrics.cell_aucs import LARGEST_GAPS, ScoredRows, pair_aucs
 from fairconstrained.metrics.intervals import PercentileIntervals
 from fairconstrained.metrics.rates import AGGREGATES, Aggregate
@@ -27,7 +27,7 @@ from fairconstrained.metrics.validation import (
     check_true_labels,
 )
 
-__all__ = ["GroupComparison", "compare_groups", "difference_aucs"]
+__all__ = ["GroupComparison", "centred_aucs", "compare_groups", "difference_aucs"]
 
 _EVERYTHING = PercentileIntervals.parse((0.0, 1.0), ())
 
@@ -182,11 +182,8 @@ def difference_aucs(
 
     Parameters
     ----------
-    scores : ndarray of shape (n_samples,)
-    cells : ndarray of int, of shape (n_samples,)
-        Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
-    weights : ndarray of shape (n_samples,)
-    n_cells : int
+    scores, cells, weights, n_cells
+        Arguments of `centred_aucs`.
     differences : sequence of AUCDifference
 
     Returns
@@ -194,9 +191,31 @@ def difference_aucs(
     aucs : ndarray of shape (n_differences, 2)
         NaN if a set has no weight. O(n log n + n n_cells^2) time, whatever the sets.
     """
+    return CellUnions.of(differences, n_cells).aucs(*centred_aucs(scores, cells, weights, n_cells))
+
+
+def centred_aucs(
+    scores: np.ndarray, cells: np.ndarray, weights: np.ndarray, n_cells: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """AUCs of all cells with each other, minus one half, and the weight of every cell.
+
+    Centred, so that the AUC of a constant score, or of a set with itself, is 1/2 without rounding. Cells without
+    weight add nothing to a union, which is what their zeros say.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+    cells : ndarray of int, of shape (n_samples,)
+        Cell of every row, in ``0 .. n_cells``; the rows of cell ``n_cells`` are left out.
+    weights : ndarray of shape (n_samples,)
+    n_cells : int
+
+    Returns
+    -------
+    centred : ndarray of shape (n_cells, n_cells)
+    mass : ndarray of shape (n_cells,)
+    """
     mass = cell_sums(cells, n_cells, weights)
-    # Centred, so that the AUC of a constant score, or of a set with itself, is 1/2 without rounding. Cells without
-    # weight add nothing to a union, which is what their zeros say.
     centred = np.zeros((n_cells, n_cells))
     present = np.flatnonzero(mass)
     if present.size:
@@ -205,17 +224,7 @@ def difference_aucs(
         kept = place[cells] >= 0
         aucs = pair_aucs(scores[kept], place[cells[kept]], weights[kept], present.size, _EVERYTHING)
         centred[np.ix_(present, present)] = aucs - 0.5
-    # Pairs of groups share sets: "everything" occurs once for each pair, and is summed up once.
-    number: dict[tuple[int, ...], int] = {}
-    places = np.array([[number.setdefault(cells, len(number)) for cells in sets] for sets in differences], dtype=int)
-    unions = np.zeros((len(number), n_cells))
-    for union, members in zip(unions, number, strict=True):
-        union[list(members)] = 1.0
-    weighted = unions @ (mass[:, None] * centred * mass)
-    above, below = places.reshape(-1, 2, 2).transpose(2, 0, 1)
-    totals = unions @ mass
-    with np.errstate(invalid="ignore"):
-        return 0.5 + (weighted @ unions.T)[above, below] / (totals[above] * totals[below])
+    return centred, mass
 
 
 def _against_others(rows: GroupedRows, protected: Hashable) -> GroupedRows:

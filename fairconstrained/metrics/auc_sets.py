@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["AUC_METRICS", "AUCDifference", "auc_differences", "checked_masks", "mask_cells"]
+__all__ = ["AUC_METRICS", "AUCDifference", "CellUnions", "auc_differences", "checked_masks", "mask_cells"]
 
 
 class AUCDifference(NamedTuple):
@@ -29,6 +29,48 @@ class AUCDifference(NamedTuple):
     def renumbered(self, place: Mapping[int, int]) -> AUCDifference:
         """Return the sets where cell c has the number ``place[c]``; cells that have none are left out."""
         return AUCDifference(*(tuple(place[c] for c in cells if c in place) for cells in self))
+
+
+class CellUnions(NamedTuple):
+    """The sets of several differences, each once: every pair of groups has "everything", which is summed up once.
+
+    Attributes
+    ----------
+    members : ndarray of shape (n_unions, n_cells)
+        1 for the cells of a set, 0 for others.
+    above, below : ndarray of int, of shape (n_differences, 2)
+        Numbers of the sets of a difference's AUC, and of its reference.
+    """
+
+    members: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+
+    @classmethod
+    def of(cls, differences: Sequence[AUCDifference], n_cells: int) -> CellUnions:
+        """Number the sets."""
+        number: dict[tuple[int, ...], int] = {}
+        places = [[number.setdefault(cells, len(number)) for cells in sets] for sets in differences]
+        members = np.zeros((len(number), n_cells))
+        for union, cells in zip(members, number, strict=True):
+            union[list(cells)] = 1.0
+        above, below = np.array(places, dtype=int).reshape(-1, 2, 2).transpose(2, 0, 1)
+        return cls(members, above, below)
+
+    def aucs(self, centred: np.ndarray, mass: np.ndarray) -> np.ndarray:
+        """The two AUCs of every difference, of shape (n_differences, 2); NaN if a set has no weight.
+
+        Parameters
+        ----------
+        centred : ndarray of shape (n_cells, n_cells)
+            AUCs of the cells, minus one half.
+        mass : ndarray of shape (n_cells,)
+            Weight of every cell.
+        """
+        totals = self.members @ mass
+        sums = self.members @ (mass[:, None] * centred * mass) @ self.members.T
+        with np.errstate(invalid="ignore"):
+            return 0.5 + sums[self.above, self.below] / (totals[self.above] * totals[self.below])
 
 
 class _Side(NamedTuple):

@@ -60,12 +60,14 @@ class ScoredRows(NamedTuple):
     def steps(self) -> sp.csr_array:
         """Weight of every group at every score, of shape (n_groups, n_levels)."""
         shape = self.n_groups, self.n_levels
-        return sp.csr_array((self.weights, (self.codes, self.levels)), shape=shape, dtype=np.float64)
+        # column by column first: rows of ascending levels follow without a sort
+        steps = sp.csc_array((self.weights, (self.codes, self.levels)), shape=shape, dtype=np.float64)
+        return steps.tocsr()
 
     def against(self, others: ScoredRows) -> np.ndarray:
         """Centred AUC of every group's rows above all the other rows; NaN for empty ones, of shape (n_groups,)."""
         mass = np.bincount(others.levels, others.weights, minlength=self.n_levels)
-        above = _excess_above(mass[:, None])[:, 0]
+        above = _excess_above(mass)
         sums = np.bincount(self.codes, self.weights * above[self.levels], minlength=self.n_groups)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums / (self.mass * mass.sum()))
@@ -208,9 +210,10 @@ def _centred_aucs(above: sp.csr_array, below: sp.csr_array) -> np.ndarray:
     """AUCs, minus one half, of all groups of ``above`` over all of ``below``; ndarray of shape (n_groups, n_groups)."""
     n_groups, n_levels = below.shape
     centred = np.empty((n_groups, n_groups))
-    width = max(1, _BLOCK_ENTRIES // n_levels)
-    for start in range(0, n_groups, width):
-        centred[:, start : start + width] = above @ _excess_above(below[start : start + width].T.toarray(order="C"))
+    for group in range(n_groups):
+        own = slice(*below.indptr[group : group + 2])
+        of_group = np.bincount(below.indices[own], below.data[own], minlength=n_levels)
+        centred[:, group] = above @ _excess_above(of_group)  # one group at a time stays in the cache
     mass, of_below = (np.asarray(steps.sum(axis=1)) for steps in (above, below))
     with np.errstate(invalid="ignore"):
         centred /= mass[:, None] * of_below

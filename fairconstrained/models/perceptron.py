@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,6 +21,9 @@ from fairconstrained.models.module import ModuleModel, part_of
 
 __all__ = ["Perceptron"]
 
+
+#: Rows of a pass; it takes up to three times as long for each of eight times as many.
+_AT_ONCE = 1024
 
 #: Weights of shape (n_out, n_in), and biases.
 _Layer = tuple[np.ndarray, np.ndarray]
@@ -63,17 +66,21 @@ class Perceptron(ModuleModel):
     ) -> tuple[Tensor, Pullback]:
         if self._device.type != "cpu":
             return super()._forward(params, X, codes)
-        layers, chunks = self._layers(params), self._chunks(X.shape[0])
-        if len(chunks) == 1:
+        layers, parts = self._layers(params), _parts(X.shape[0])
+        if len(parts) == 1:
             return self._forward_part(_Pass(layers, self.activation, X), slice(None), codes)
-        # the layers of all rows would not fit
-        scores = self._scores(layers, X, codes)
+
+        def run(rows: slice) -> _Pass:
+            return _Pass(layers, self.activation, X[rows])
+
+        # the layers of very many rows would not fit
+        kept = [run(rows) for rows in parts] if X.shape[0] <= self.chunk_size else None
+        scores = self._joined(kept or map(run, parts), parts, codes)
 
         def pullback(cotangent: Tensor) -> np.ndarray:
             slopes, gradient = cotangent.numpy(), np.zeros(params.size)
-            for rows in chunks:
-                run = _Pass(layers, self.activation, X[rows])
-                gradient += run.gradient(self._to_groups(slopes[rows], part_of(codes, rows)))
+            for rows, own in zip(parts, kept or map(run, parts), strict=True):
+                gradient += own.gradient(self._to_groups(slopes[rows], part_of(codes, rows)))
             return gradient
 
         return torch.from_numpy(scores.astype(float, copy=False)), pullback
@@ -81,7 +88,7 @@ class Perceptron(ModuleModel):
     def forward_each(self, params: np.ndarray, parts: Sequence[FairData]) -> list[tuple[Tensor, Pullback]]:
         """Implement `ParametricModel.forward_each`; small dense mini-batches go through the layers as one."""
         ends = list(accumulate((data.n_samples for data in parts), initial=0))
-        if self._device.type != "cpu" or sp.issparse(parts[0].X) or len(self._chunks(ends[-1])) > 1:
+        if self._device.type != "cpu" or sp.issparse(parts[0].X) or ends[-1] > self.chunk_size:
             return super().forward_each(params, parts)
         run = _Pass(self._layers(params), self.activation, np.concatenate([data.X for data in parts]))
         return [
@@ -102,14 +109,14 @@ class Perceptron(ModuleModel):
     def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
         if self._device.type != "cpu":
             return super()._evaluated(params, X, codes)
-        return self._scores(self._layers(params), X, codes).astype(float, copy=False)
+        layers, parts = self._layers(params), _parts(X.shape[0])
+        runs = (_Pass(layers, self.activation, X[rows]) for rows in parts)
+        return self._joined(runs, parts, codes).astype(float, copy=False)
 
-    def _scores(self, layers: list[_Layer], X: Any, codes: np.ndarray | None) -> np.ndarray:
-        parts = [
-            self._of_groups(_Pass(layers, self.activation, X[rows]).outputs, part_of(codes, rows))
-            for rows in self._chunks(X.shape[0])
-        ]
-        return np.concatenate(parts) if parts else np.empty(0)
+    def _joined(self, runs: Iterable[_Pass], parts: Sequence[slice], codes: np.ndarray | None) -> np.ndarray:
+        """The outputs of all parts of the rows."""
+        found = [self._of_groups(run.outputs, part_of(codes, rows)) for run, rows in zip(runs, parts, strict=True)]
+        return np.concatenate(found) if found else np.empty(0)
 
     def _layers(self, params: np.ndarray) -> list[_Layer]:
         """Weights of shape (n_out, n_in) and biases of every layer, views of ``params``."""
@@ -143,6 +150,11 @@ class Perceptron(ModuleModel):
         outputs = np.zeros((codes.size, self.n_outputs), dtype=slopes.dtype)
         np.put_along_axis(outputs, codes[:, None], slopes, axis=1)
         return outputs
+
+
+def _parts(n_rows: int) -> list[slice]:
+    """Rows that go through the layers together: of more, the intermediate results would not stay in the cache."""
+    return [slice(first, min(first + _AT_ONCE, n_rows)) for first in range(0, n_rows, _AT_ONCE)]
 
 
 class _Pass:

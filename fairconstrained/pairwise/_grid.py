@@ -12,7 +12,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.linalg import solve_banded
 from torch import Tensor
 
-__all__ = ["Result", "Sample", "close_gaps", "evaluate_on_grid", "near_pairs", "table_on_grid"]
+__all__ = ["Result", "Sample", "close_gaps", "evaluate_on_grid", "has_few_nodes", "near_pairs", "table_on_grid"]
 
 #: Nodes of the grid in one width. A power of two, so that moving scores by whole nodes is exact.
 _NODES_PER_WIDTH = 16
@@ -75,7 +75,7 @@ def near_pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray] | 
 def evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: Sample, other: Sample) -> Result:
     """Tensor product of cubic B-splines: spread the weights on the nodes, convolve with the kernel, gather."""
     rows, size, density = _grid_rows([one.x, other.x])
-    spread = [r.spread(sample.weights, size) for r, sample in zip(rows, (one, other), strict=True)]
+    spread = [r.spread(sample.weights, size)[0] for r, sample in zip(rows, (one, other), strict=True)]
     spectrum = _spectrum(kernel, size, density)
     potential = _convolved(spectrum, spread[1]), _correlated(spectrum, spread[0])
     gradients = [
@@ -84,23 +84,31 @@ def evaluate_on_grid(kernel: Callable[[Tensor], Tensor], one: Sample, other: Sam
     return float(spread[0] @ potential[0]), gradients[0], gradients[1]
 
 
-def table_on_grid(kernel: Callable[[Tensor], Tensor], samples: Sequence[Sample]) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Pair means of all samples with each other, on one grid.
+def table_on_grid(
+    kernel: Callable[[Tensor], Tensor], rows: Sample, codes: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
+    """Pair means of all groups with each other, on one grid.
 
     Returns
     -------
-    means : ndarray of shape (n_samples, n_samples)
-    slopes : list of ndarray of shape (n_samples, n_rows), one for each sample
-        Derivatives of the means of a sample, as the first one of a pair, in its own rows.
+    means : ndarray of shape (n_groups, n_groups)
+    slopes : callable
+        Function from factors of the means, of their shape, to the derivatives of the sum in the rows as the first ones
+        of the pairs; shape (n_rows,).
     """
-    rows, size, density = _grid_rows([sample.x for sample in samples])
-    spread = np.stack([r.spread(sample.weights, size) for r, sample in zip(rows, samples, strict=True)])
+    (grid,), size, density = _grid_rows([rows.x])
+    spread = grid.spread(rows.weights, size, codes, n_groups)
     potential = _convolved(_spectrum(kernel, size, density), spread)
-    slopes = [
-        np.stack([density * sample.weights * r.slopes(p) for p in potential])
-        for r, sample in zip(rows, samples, strict=True)
-    ]
+
+    def slopes(factors: np.ndarray) -> np.ndarray:
+        return density * rows.weights * grid.slopes(factors @ potential, codes)
+
     return spread @ potential.T, slopes
+
+
+def has_few_nodes(x: np.ndarray) -> bool:
+    """Whether a grid over these scores, in units of the width, has fewer nodes than there are scores."""
+    return bool(np.ptp(x) * _NODES_PER_WIDTH < x.size)
 
 
 def _grid_rows(positions: Sequence[np.ndarray]) -> tuple[list[_GridRows], int, float]:
@@ -174,18 +182,22 @@ class _GridRows:
         self.node = cell.astype(np.intp)
         self.t = position - cell
 
-    def spread(self, weights: np.ndarray, size: int) -> np.ndarray:
-        """Weights of the nodes: every row gives to the four B-splines that are not zero there."""
+    def spread(self, weights: np.ndarray, size: int, codes: np.ndarray | int = 0, n_groups: int = 1) -> np.ndarray:
+        """Weights of the nodes for every group: every row gives to the four B-splines that are not zero there.
+
+        ndarray of shape (n_groups, size).
+        """
         t, s = self.t, 1 - self.t
         tt, ss = t * t, s * s
         shares = (s * ss, 4 - 3 * tt * (1 + s), 4 - 3 * ss * (1 + t), t * tt)
-        total = np.zeros(size)
+        first, total = self.node + codes * size, np.zeros(n_groups * size)
         for k, share in enumerate(shares):
-            total += np.bincount(self.node + k, weights * share / 6, minlength=size)
-        return total
+            total += np.bincount(first + k, weights * share / 6, minlength=total.size)
+        return total.reshape(n_groups, size)
 
-    def slopes(self, potential: np.ndarray) -> np.ndarray:
-        """Derivative in the position of the spline with these coefficients; ndarray of shape (n,)."""
+    def slopes(self, potential: np.ndarray, codes: np.ndarray | int = 0) -> np.ndarray:
+        """Derivative in the position of the spline with its group's coefficients, of shape (n_groups, size)."""
         t, s = self.t, 1 - self.t
         shares = (-(s**2), t * (3 * t - 4), s * (4 - 3 * s), t**2)
-        return sum((share * potential[self.node + k] for k, share in enumerate(shares)), np.zeros_like(t)) / 2
+        first, flat = self.node + codes * potential.shape[-1], potential.ravel()
+        return sum((share * flat[first + k] for k, share in enumerate(shares)), np.zeros_like(t)) / 2

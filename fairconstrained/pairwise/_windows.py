@@ -5,15 +5,15 @@ Pairs in one piece of the kernel are a window of the other sample in sorted orde
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from fairconstrained.pairwise._grid import Result, Sample
 from fairconstrained.surrogates import taylor_shifted
 
-__all__ = ["Pieces", "Side", "centre", "group_potentials", "pair_sums"]
+__all__ = ["Pieces", "centre", "group_potentials", "pair_sums"]
 
 #: Points that are summed at once: more do not stay in the cache, fewer are slowed down by the number of calls.
 _AT_ONCE = 2**14
@@ -51,6 +51,11 @@ class Others:
     begins: np.ndarray
     ends: np.ndarray
 
+    @classmethod
+    def of(cls, x: np.ndarray, weights: np.ndarray) -> Others:
+        """Take sorted rows, which are the other sample of all points."""
+        return cls(x, weights, np.zeros(1, dtype=np.intp), np.array([x.size]))
+
     def find(self, points: np.ndarray, side: Any = "left", width: float | None = None) -> np.ndarray:
         """Return the first row of its part that is not below a point, or not up to it (side "right").
 
@@ -75,7 +80,7 @@ class GroupedOthers(Others):
     places: np.ndarray
 
     @classmethod
-    def of(cls, x: np.ndarray, weights: np.ndarray, is_member: np.ndarray) -> GroupedOthers:
+    def of_groups(cls, x: np.ndarray, weights: np.ndarray, is_member: np.ndarray) -> GroupedOthers:
         """Take the groups' rows, ``is_member`` of shape (n_groups, n_rows), from sorted ones."""
         counts = np.zeros((len(is_member), x.size + 1), dtype=np.intp)
         np.cumsum(is_member, axis=1, out=counts[:, 1:])
@@ -115,52 +120,19 @@ def group_potentials(
     at_once = max(_AT_ONCE // x.size, 1)
     for first in range(0, n_groups, at_once):
         some = np.arange(first, min(first + at_once, n_groups))
-        values[some], slopes[some] = potentials(kernel, x, GroupedOthers.of(x, weights, codes == some[:, None]))
+        values[some], slopes[some] = potentials(kernel, x, GroupedOthers.of_groups(x, weights, codes == some[:, None]))
     return values, slopes
 
 
-class Side(NamedTuple):
-    """One side of several pairs of samples, sample after sample."""
-
-    x: np.ndarray
-    weights: np.ndarray
-    sizes: np.ndarray
-
-    def blocks(self, n_samples: int) -> Iterator[Side]:
-        """Split the samples into parts of so many samples."""
-        ends = np.append(0, np.cumsum(self.sizes))
-        for first in range(0, self.sizes.size, n_samples):
-            sizes = self.sizes[first : first + n_samples]
-            rows = slice(ends[first], ends[first + sizes.size])
-            yield Side(self.x[rows], self.weights[rows], sizes)
-
-    def laid_out(self, apart: float) -> tuple[Side, np.ndarray, np.ndarray]:
-        """Return the samples sorted, each ``apart`` from the one before; the order; and the number of the sample."""
-        numbers = np.repeat(np.arange(self.sizes.size), self.sizes)
-        x = self.x + apart * numbers
-        order = np.argsort(x, kind="stable")
-        return Side(x[order], self.weights[order], self.sizes), order, numbers
-
-    def as_others(self, numbers: np.ndarray) -> Others:
-        """Return these as the other samples of points, by the numbers of these samples."""
-        ends = np.cumsum(self.sizes)
-        return Others(self.x, self.weights, (ends - self.sizes)[numbers], ends[numbers])
-
-
-def pair_sums(kernel: Pieces, first: Side, second: Side) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sums over the pairs of every two samples, and their derivatives in the rows of both sides.
-
-    The pairs of samples are laid side by side, so far apart that one search finds the windows of all.
-    """
-    both = np.concatenate([first.x, second.x])
-    apart = 2 * float(np.ptp(both)) + 2 * float(np.abs(kernel.knots).max()) if first.sizes.size > 1 else 0.0
-    (one, place, numbers), (other, other_place, other_numbers) = (side.laid_out(apart) for side in (first, second))
-    values, d_one = potentials(kernel, one.x, other.as_others(numbers))
-    slopes = _hinge_slopes if _is_linear(kernel) else _polynomial_slopes
-    d_other = slopes(kernel, other.x, one.as_others(other_numbers))
-    d_first, d_second = np.empty_like(one.x), np.empty_like(other.x)
-    d_first[place], d_second[other_place] = one.weights * d_one, -other.weights * d_other
-    return np.bincount(numbers, one.weights * values, minlength=first.sizes.size), d_first, d_second
+def pair_sums(kernel: Pieces, first: Sample, second: Sample) -> Result:
+    """Sum over the pairs of two samples, and its derivatives in the rows of both."""
+    orders = [np.argsort(sample.x, kind="stable") for sample in (first, second)]
+    one, other = (Others.of(*(c[order] for c in s)) for s, order in zip((first, second), orders, strict=True))
+    values, d_one = potentials(kernel, one.x, other)
+    d_other = (_hinge_slopes if _is_linear(kernel) else _polynomial_slopes)(kernel, other.x, one)
+    slopes = np.empty_like(one.x), np.empty_like(other.x)
+    slopes[0][orders[0]], slopes[1][orders[1]] = one.weights * d_one, -other.weights * d_other
+    return float(one.weights @ values), *slopes
 
 
 def _is_linear(kernel: Pieces) -> bool:
@@ -194,7 +166,7 @@ def _hinge_slopes(kernel: Pieces, points: np.ndarray, others: Others) -> np.ndar
     below = _cumulative(others.weights)
     slopes = kernel.coefficients[0, 1] * (below[others.ends] - below[others.begins])
     for knot, change in zip(kernel.knots, np.diff(kernel.coefficients[:, 1]), strict=True):
-        slopes += change * (below[others.ends] - below[others.find(points + knot, "right")])
+        slopes = slopes + change * (below[others.ends] - below[others.find(points + knot, "right")])
     return slopes
 
 

@@ -207,7 +207,8 @@ class _Plane:
             yield self.at(*self._minimised(np.array([0.0, self.centre]), largest=0.0))
             yield from self.problem.model.one_class_states(self.problem.data)
         if self._spread:
-            yield from (self.at(*p) for p in (self._by_cuts(free) if self._cuts_decide else self._by_search(free)))
+            points = self._by_cuts(free) if self._cuts_decide else self._by_search(free)
+            yield from (self.at(*p) for p in points if self.objective(p)[0] < least)
 
     @cached_property
     def _thresholds(self) -> list[float]:

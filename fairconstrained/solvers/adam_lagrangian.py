@@ -30,6 +30,8 @@ _NEWTON = 20
 #: A range of the scores below this share of what it was leaves nothing of a model.
 _ALMOST_NOTHING = 0.01
 _NOTHING_LEFT = "kappa is met by scores that are all but the same for all rows. Raise it, or merge groups."
+#: Rows of the sample for the multipliers: for every group, and at most.
+_GROUP_ROWS, _UPDATE_ROWS = 1250, 10_000
 #: Epochs, and the steps that they make up at least.
 _EPOCHS, _STEPS = 30, 500
 
@@ -68,8 +70,9 @@ class AdamLagrangian(StochasticSolver):
         Steps between two computations of the values on all rows; there is also one at the beginning of every epoch.
         With fixed weights the Lagrangian of a network is not bounded from below: the loss of a group with a negative
         weight would grow without limit.
-    update_rows : int, default=10000
-        Number of rows of the sample for these computations, if there are more.
+    update_rows : int or None, default=None
+        Number of rows of the sample for these computations, if there are more; every epoch has another sample. None is
+        1,250 for every group, and 10,000 at most.
     error_weight : float, default=0.0
         Weight, in the gradients of the first part, of the mean of :math:`1 / (1 + e^{y s})`, a smooth number of wrong
         signs of the scores s. It counts where the objective is a mean loss and y is -1 or +1.
@@ -96,7 +99,7 @@ class AdamLagrangian(StochasticSolver):
     dual_rate: NonNegative = 2.0
     penalty: NonNegative = 5.0
     update_steps: Count = 10
-    update_rows: Count = 10_000
+    update_rows: Count | None = None
     error_weight: NonNegative = 0.0
     polish: bool = True
     tol: NonNegative = 5e-4
@@ -191,19 +194,21 @@ class _AdamLagrangian(Method):
             self._weights = np.maximum(self._multipliers + o.penalty * moves, 0.0)
         rate = o.learning_rate * max(1 - self._step / self._planned, 0.01)  # more epochs than planned go on slowly
         self._step += 1
-        batch = source.batch()
-        if o.error_weight and self._weights.any():
+        batch, weights = source.batch(), self._weights
+        if not weights.any():  # the objective alone takes a part of the time
+            batch, weights = _changed(batch, batch.problem.without_constraints()), weights[:0]
+        elif o.error_weight:
             batch = _with_errors(batch, o.error_weight)
-        gradient = batch.at(self.z).gradient(1.0, self._weights)
+        gradient = batch.at(self.z).gradient(1.0, weights)
         self.z = problem.project(self.z - rate * self._direction.of(gradient))
 
     def _sample(self, problem: Problem) -> FullBatchView:
-        """All rows, or those that stand for them, always the same."""
+        """All rows, or those that stand for them in this epoch: others in the next, so that errors do not add up."""
         if self._view is None:
-            data, size = problem.data, self._options.update_rows
-            few = data.n_samples <= size
-            rows = problem if few else problem.on(data.thinned(np.random.default_rng(self._seed), size))
-            self._view = FullBatchView(rows)
+            data = problem.data
+            size = self._options.update_rows or min(_GROUP_ROWS * data.n_groups, _UPDATE_ROWS)
+            few, rng = data.n_samples <= size, np.random.default_rng((self._seed, self._step))
+            self._view = FullBatchView(problem if few else problem.on(data.thinned(rng, size)))
         return self._view
 
     def __getstate__(self) -> dict[str, Any]:
@@ -236,9 +241,13 @@ def _with_errors(batch: FullBatchView, weight: float) -> FullBatchView:
     problem, objective = batch.problem, batch.problem.objective
     if type(objective) is not BoundLoss:
         return batch
-    changed = FullBatchView(
-        replace(problem, objective=BoundLoss(_LossAndErrors(objective.loss, weight), objective.data))
-    )
+    loss = _LossAndErrors(objective.loss, weight)
+    return _changed(batch, replace(problem, objective=BoundLoss(loss, objective.data)))
+
+
+def _changed(batch: FullBatchView, problem: Problem) -> FullBatchView:
+    """A mini-batch with another problem on its rows."""
+    changed = FullBatchView(problem)
     changed.anchor = batch.anchor
     return changed
 

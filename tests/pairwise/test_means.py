@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from fairconstrained.pairwise import SoftplusKernel, interval_weights, pair_mean, pair_means, pair_table
+from fairconstrained.pairwise import SoftplusKernel, _means, interval_weights, pair_mean, pair_table
 from fairconstrained.surrogates import SURROGATES, LogisticKernel, PiecewisePolynomial, QuadraticKernel
 
 EXACT = {
@@ -235,7 +235,7 @@ def test_a_table_has_the_pair_means_of_all_groups(kernel, width, sizes):
         return sum(factors[g, h] * pair_mean(kernel, rows[g], rows[h], parts[g], parts[h], width) for g, h in pairs)
 
     one, other = scores.clone().requires_grad_(), scores.clone().requires_grad_()
-    table = pair_table(kernel, one, weights, sizes, width)
+    table = pair_table(kernel, one, weights, np.repeat(np.arange(len(sizes)), sizes), len(sizes), width)
     assert not table.diagonal().any()
     expected = one_by_one(other)
     torch.testing.assert_close((factors * table).sum(), expected, rtol=1e-11, atol=rounding((scores,), width))
@@ -243,37 +243,52 @@ def test_a_table_has_the_pair_means_of_all_groups(kernel, width, sizes):
     torch.testing.assert_close(slopes[0] * width, slopes[1] * width, rtol=1e-9, atol=1e-11)
 
 
-@each_kernel
-@pytest.mark.parametrize("width", WIDTHS)
-def test_several_pairs_at_once(kernel, width):
-    """Samples of different sizes, one of a single row, and one that is in two pairs."""
-    sizes = [(37, 52), (1, 8), (20, 1), (37, 15)]
-    samples = [draw(*size, seed=seed) for seed, size in enumerate(sizes)]
-    samples[3] = (samples[0][0], samples[3][1], samples[0][2], samples[3][3])
-    scores = [[x.clone().requires_grad_() for x in sample[:2]] for sample in samples]
-    factors = torch.arange(1.0, 5.0, dtype=torch.float64)
-
-    first, second = zip(*scores, strict=True)
-    means = pair_means(kernel, first, second, *zip(*(sample[2:] for sample in samples), strict=True), width)
-    slopes = torch.autograd.grad(means @ factors, [*first, *second])
-    for k, sample in enumerate(samples):
-        value, gradients = with_gradient(pair_mean, kernel, sample, width)
-        torch.testing.assert_close(means[k].detach(), value, rtol=1e-9, atol=1e-12)
-        for found, gradient in zip((slopes[k], slopes[4 + k]), gradients, strict=True):
-            torch.testing.assert_close(found, factors[k] * gradient, rtol=1e-7, atol=1e-9)
+@pytest.mark.parametrize("kernel", TABLE_KERNELS.values(), ids=TABLE_KERNELS)
+def test_a_table_does_not_depend_on_the_order_of_the_rows(kernel):
+    rng = np.random.default_rng(2)
+    scores, weights = torch.from_numpy(rng.normal(size=50)), torch.from_numpy(rng.uniform(size=50))
+    codes, order = rng.integers(0, 4, 50), rng.permutation(50)
+    codes[codes == 2] = 3  # a group without rows
+    tables = []
+    for rows in (np.arange(50), order):
+        own = scores[rows].requires_grad_()
+        table = pair_table(kernel, own, weights[rows], codes[rows], 4, 0.5)
+        slopes = torch.zeros(50, dtype=torch.float64)
+        slopes[rows] = torch.autograd.grad((table * torch.arange(4.0)).sum(), own)[0]
+        tables.append((table.detach(), slopes))
+    torch.testing.assert_close(tables[0], tables[1], rtol=1e-12, atol=1e-12)
+    assert not tables[0][0][2].any()
+    assert not tables[0][0][:, 2].any()
 
 
-def test_hundreds_of_pairs_lose_no_digits():
-    kernel, rng = SURROGATES["ramp"].value, np.random.default_rng(0)
-    samples = [draw(9, 7, seed=seed, ties=False, scale=10.0 ** rng.uniform(0, 3)) for seed in range(300)]
-    means = pair_means(kernel, *zip(*samples, strict=True), 0.1)
-    for found, sample in zip(means, samples, strict=True):
-        assert found.item() == pytest.approx(by_pairs(kernel, *sample, 0.1).item(), abs=2e-9)
+@pytest.mark.parametrize("name", ["ramp", "smoothstep"])
+def test_many_rows_of_a_table_go_through_a_spline(name, monkeypatch):
+    """Close to the sums over pairs, with the slopes of the values as computed; rows far apart are summed exactly."""
+    rng, n = np.random.default_rng(3), 5000
+    codes, kernel = rng.integers(0, 3, n), TABLE_KERNELS[name]
+    scores = torch.from_numpy(rng.normal(size=n) + 0.2 * codes)
+    weights = torch.from_numpy(1 / np.bincount(codes)[codes])
+    factors = torch.tensor([[0.0, 2.0, 0.0], [0.0, 0.0, -1.0], [0.5, 0.0, 0.0]], dtype=torch.float64)
+
+    def table(x):
+        return pair_table(kernel, x, weights, codes, 3, 0.1)
+
+    own = scores.clone().requires_grad_()
+    on_grid, slopes = table(own).detach(), torch.autograd.grad((factors * table(own)).sum(), own)[0]
+    direction = torch.from_numpy(rng.normal(size=n))
+    ends = [float((factors * table(scores + step * direction)).sum()) for step in (1e-5, -1e-5)]
+    assert float(slopes @ direction) == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
+    far = torch.cat([scores, column(1e3)])  # more nodes than rows
+    sparse = pair_table(kernel, far, torch.cat([weights, column(0.0)]), np.append(codes, 0), 3, 0.1)
+    monkeypatch.setattr(_means, "_MANY_ROWS", n + 1)
+    exact = table(scores)
+    torch.testing.assert_close(sparse, exact, rtol=1e-11, atol=1e-13)
+    assert 0 < (on_grid - exact).abs().max() < 2e-6
 
 
 def test_tables_of_other_kernels_are_refused():
     with pytest.raises(TypeError, match="pair_table does not know how to sum QuadraticKernel over pairs"):
-        pair_table(QuadraticKernel(1.0), column(0, 1), column(1, 1), [1, 1])
+        pair_table(QuadraticKernel(1.0), column(0, 1), column(1, 1), np.arange(2), 2)
 
 
 # --- interval weights
