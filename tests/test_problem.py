@@ -447,7 +447,7 @@ def test_problems_of_the_package_work_with_every_solver(problem):
     }
     assert {"projected_gradient", "moments"} <= others
     # of scores shared by all groups, of objectives that count errors, of counted rows, and of mean losses
-    others |= {"cross_fitted", "span", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
+    others |= {"span", "span_search", "sequential_quadratic", "interior_point", "group_weights"}
     assert problem.working_solvers() == sorted(set(SOLVERS) - others)
 
 

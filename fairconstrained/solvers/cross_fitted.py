@@ -159,8 +159,13 @@ class CrossFitted(Solver):
             if results[-1].status in _SETTLED:
                 break
         found = min(results, key=lambda one: (one.status not in _SETTLED, one.status.is_infeasible, one.objective))
-        state = best_rescaled(reduced, [reduced.finish(found.model_state), *found.candidates])
-        return replace(found, model_state=state, n_evaluations=sum(one.n_evaluations for one in results))
+        finished = reduced.finish(found.model_state)
+        return replace(
+            found,
+            model_state=best_rescaled(reduced, [finished, *found.candidates]),
+            multipliers=found.multipliers if finished is found.model_state else None,  # a search has no price
+            n_evaluations=sum(one.n_evaluations for one in results),
+        )
 
     def _methods(self, reduced: Problem) -> list[Solver]:
         """Methods for the few coefficients, in turn; with exact thresholds where errors are counted."""

@@ -356,9 +356,10 @@ def test_features_of_a_fold_do_not_depend_on_its_labels(rows):
 def test_whole_models_from_few_numbers(rows):
     problem, folds = _problem_of(rows)
     span = CrossFittedSpan.of(problem, folds, np.random.default_rng(0))
-    size = span.columns.shape[1]
-    np.testing.assert_allclose(span.columns[:-1].T @ span.columns[:-1], np.eye(size), atol=1e-8)
+    (columns,) = span.columns
+    size = columns.shape[1]
+    np.testing.assert_allclose(columns[:-1].T @ columns[:-1], np.eye(size), atol=1e-8)
     params = np.append(np.arange(1.0, size + 1), 0.5)
     lifted = span.lift(params)
-    np.testing.assert_allclose(lifted[:-1], span.columns[:-1] @ params[:-1])
-    assert lifted[-1] == pytest.approx(span.columns[-1] @ params[:-1] + 0.5)
+    np.testing.assert_allclose(lifted[:-1], columns[:-1] @ params[:-1])
+    assert lifted[-1] == pytest.approx(columns[-1] @ params[:-1] + 0.5)
