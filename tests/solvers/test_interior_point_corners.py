@@ -45,7 +45,7 @@ def by_linear_program(data, loss, kappa=None):
     weights = data.weights.numpy() / data.weights.numpy().sum()
     means = np.stack([np.where(data.codes == g, weights, 0.0) for g in range(data.n_groups)])
     means /= means.sum(axis=1, keepdims=True)
-    rows = [sp.hstack([sp.csr_array(side), -sp.eye_array(n), sp.csr_array((n, 1))]) for side, _ in sides]
+    rows = [sp.hstack([sp.csr_array(side), -sp.csr_array(sp.eye(n)), sp.csr_array((n, 1))]) for side, _ in sides]
     level = np.full((data.n_groups, 1), -1.0 if kappa is None else 0.0)
     rows.append(sp.hstack([sp.csr_array((data.n_groups, X.shape[1])), sp.csr_array(means), sp.csr_array(level)]))
     limits = np.concatenate([*(limit for _, limit in sides), np.full(data.n_groups, kappa or 0.0)])
