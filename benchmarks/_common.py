@@ -132,6 +132,12 @@ def set_threads(threads: int) -> None:
     threadpool_limits(threads)
 
 
+def timed(function: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of a call, and its processor seconds."""
+    begin = time.process_time()
+    return function(), time.process_time() - begin
+
+
 def median_seconds(function: Callable[[], Any], repeats: int = 30) -> float:
     """Median wall-clock time of a call, after one call to warm up."""
     function()

@@ -8,7 +8,6 @@ measured in turns in one process with one thread; those are seconds of processor
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -18,7 +17,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, data_folder, load_a9a, save, set_threads
+from benchmarks._common import DOCS, data_folder, load_a9a, save, set_threads, timed
 from fairconstrained import ConvergenceWarning, FairBoostingClassifier
 from fairconstrained.metrics import partial_equalized_odds_gap
 
@@ -66,13 +65,6 @@ def splits(rows: Rows, n_splits: int) -> Iterator[np.ndarray]:
     yield rows.is_train
     for seed in range(1, n_splits):
         yield np.random.default_rng(seed).permutation(rows.is_train)
-
-
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a call, and its seconds."""
-    begin = time.process_time()
-    result = function()
-    return result, time.process_time() - begin
 
 
 def part_of(rows: Rows, mask: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:

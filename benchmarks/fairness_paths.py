@@ -8,7 +8,6 @@ Training rows of a9a, Bank and ACS income of Oklahoma, one thread, processor tim
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +23,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 from tqdm import tqdm
 
-from benchmarks._common import RESULTS, load_a9a, load_bank_table, publish, save, set_threads, significant
+from benchmarks._common import RESULTS, load_a9a, load_bank_table, publish, save, set_threads, significant, timed
 from benchmarks.loss_parity.datasets import load_parts
 from fairconstrained import AUCFairClassifier, PartialParityClassifier, RateParityClassifier, fairness_path
 from fairconstrained.exceptions import ConvergenceWarning
@@ -58,12 +57,6 @@ DATA: dict[str, Callable[[], tuple[Any, np.ndarray, np.ndarray]]] = {
     "bank": rows_of_bank,
     "Oklahoma": rows_of_oklahoma,
 }
-
-
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a call, and its processor seconds."""
-    begin = time.process_time()
-    return function(), time.process_time() - begin
 
 
 def compare(estimator: Any, X: Any, y: np.ndarray, groups: np.ndarray) -> tuple[dict[str, float], pd.DataFrame]:

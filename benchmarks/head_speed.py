@@ -8,7 +8,6 @@ path is a ratio to the fits of the model alone, its folds and the models of the 
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ import lightgbm as lgb
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, data_folder, save, set_threads
+from benchmarks._common import DOCS, data_folder, save, set_threads, timed
 from fairconstrained import (
     AUCFairClassifier,
     ConvergenceWarning,
@@ -51,33 +50,31 @@ def acs(n_rows: int) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
     return frame[columns], frame["PINCP_gt_50000"].to_numpy(dtype=int), frame["SEX"].to_numpy()
 
 
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a call, and its seconds."""
-    begin = time.process_time()
+def timed_fit(function: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the result of a call, and its processor seconds, without warnings: the status is in the table."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the status is in the table
-        result = function()
-    return result, time.process_time() - begin
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return timed(function)
 
 
 def table(X: Any, y: np.ndarray, groups: np.ndarray, n_trees: int) -> pd.DataFrame:
     """A line for the model, one for every head, and one for the path."""
     trees = lgb.LGBMClassifier(n_estimators=n_trees, learning_rate=0.05, n_jobs=1, random_state=0, verbose=-1)
     scores = CrossFittedScores(trees, random_state=0)
-    features, base = timed(lambda: scores.fit_transform(X, y, sensitive_features=groups))
+    features, base = timed_fit(lambda: scores.fit_transform(X, y, sensitive_features=groups))
     lines: list[dict[str, Any]] = [{"what": "LightGBM, cross-fitted, and of the group", "seconds": base}]
     for name, make in HEADS.items():
         head = make().set_params(random_state=0, new_row_folds=None)
         head._on_scores = True
-        _, seconds = timed(lambda head=head: head.fit(features, y, sensitive_features=groups))
+        _, seconds = timed_fit(lambda head=head: head.fit(features, y, sensitive_features=groups))
         (value,) = head.constraint_values_.values()
         lines.append({"what": name, "seconds": seconds, "status": head.status_, "training gap": value})
     head = PartialParityClassifier(constraint="demographic_parity", random_state=0, new_row_folds=None, **ERRORS)
     model = FairHeadClassifier(trees, head, random_state=0)
-    _, whole = timed(lambda: fairness_path(model, X, y, sensitive_features=groups, kappas=KAPPAS))
+    _, whole = timed_fit(lambda: fairness_path(model, X, y, sensitive_features=groups, kappas=KAPPAS))
     lines.append({"what": "ten bounds, errors, with LightGBM", "seconds": whole, "times": whole / base})
     model = FairHeadClassifier(trees, head.set_params(objective="logistic"), random_state=0)
-    _, whole = timed(lambda: fairness_path(model, X, y, sensitive_features=groups, kappas=KAPPAS))
+    _, whole = timed_fit(lambda: fairness_path(model, X, y, sensitive_features=groups, kappas=KAPPAS))
     lines.append({"what": "ten bounds, log loss, with LightGBM", "seconds": whole, "times": whole / base})
     return pd.DataFrame(lines)
 

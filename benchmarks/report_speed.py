@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import argparse
 import shutil
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from benchmarks._common import DOCS, RESULTS, save, set_threads, significant
+from benchmarks._common import DOCS, RESULTS, save, set_threads, significant, timed
 from fairconstrained.metrics import METRICS
 from fairconstrained.reporting import fairness_report
 
@@ -33,13 +31,6 @@ def generated(n_samples: int, n_groups: int, seed: int = 0) -> tuple[np.ndarray,
     first = np.searchsorted(groups[by_group], np.arange(n_groups))
     labels[by_group[first]], labels[by_group[first + 1]] = 0, 1
     return labels, scores, groups
-
-
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a call, and its seconds."""
-    begin = time.process_time()
-    result = function()
-    return result, time.process_time() - begin
 
 
 def reported(n_samples: int, n_groups: int, n_resamples: int | None) -> dict[str, Any]:

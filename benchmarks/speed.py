@@ -10,7 +10,6 @@ numbers that products read, in multiples of those of X: a product with several c
 from __future__ import annotations
 
 import argparse
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -38,6 +37,7 @@ from benchmarks._common import (
     save,
     set_threads,
     significant,
+    timed,
 )
 from fairconstrained import RateParityClassifier
 from fairconstrained.exceptions import ConvergenceWarning
@@ -119,12 +119,6 @@ def counted_passes(size: int) -> Iterator[list[float]]:
 
     with patch.multiple(linear, **{name: counting(getattr(linear, name)) for name in PRODUCTS}):
         yield read
-
-
-def timed(function: Callable[[], Any]) -> tuple[Any, float]:
-    """Return the result of a call, and its processor seconds."""
-    begin = time.process_time()
-    return function(), time.process_time() - begin
 
 
 def lines(train: Part, new: Part, notion: str, kappa: float, repeats: int) -> list[dict[str, Any]]:

@@ -66,17 +66,15 @@ class LinearModel(OutputModel, LinearMoments):
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
         coefficients, intercepts = self.unpack(params)
-        shared = self.n_copies == 1
-        blocks, slices = ((data.X,), (slice(None),)) if shared else (data.blocks, data.slices)
-        scores = np.empty(data.n_samples)
-        for copy, (block, rows) in enumerate(zip(blocks, slices, strict=True)):
+        parts, scores = self._parts(data), np.empty(data.n_samples)
+        for copy, (block, rows) in enumerate(parts):
             scores[rows] = product(block, coefficients[copy])
             scores[rows] += intercepts[copy]
 
         def pullback(cotangent: Tensor) -> np.ndarray:
             gradient = np.empty((self.n_copies, self.n_features + self.fit_intercept))
             residuals = cotangent.numpy()
-            for copy, (block, rows) in enumerate(zip(blocks, slices, strict=True)):
+            for copy, (block, rows) in enumerate(parts):
                 gradient[copy, : self.n_features] = sums_of_products(block, residuals[rows])
                 if self.fit_intercept:
                     gradient[copy, -1] = residuals[rows].sum()

@@ -17,6 +17,7 @@ from fairconstrained.problem import Problem
 from fairconstrained.terms import TermsPoint
 
 __all__ = [
+    "MOST_FEATURES",
     "Curvature",
     "constraint_slopes",
     "curvature_table",
@@ -28,6 +29,8 @@ __all__ = [
     "smooth_slopes",
 ]
 
+#: Features up to which the curvature is a table.
+MOST_FEATURES = 5000
 #: Standard deviation of a logistic distribution of scale 1.
 _LOGISTIC = np.pi / np.sqrt(3)
 #: Ridge of the curvature, in multiples of its diagonal, and of what that would be without centring.

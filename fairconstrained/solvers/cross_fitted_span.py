@@ -14,6 +14,7 @@ from fairconstrained.constraints import on_some_rows
 from fairconstrained.models import ClassModel, LinearModel
 from fairconstrained.problem import Problem
 from fairconstrained.solvers._directions import (
+    MOST_FEATURES,
     Curvature,
     constraint_slopes,
     curvature_table,
@@ -25,8 +26,6 @@ from fairconstrained.views import Stochastic
 
 __all__ = ["CrossFittedModels", "CrossFittedSpan", "is_of_linear_classes"]
 
-#: Features up to which the curvature is a table.
-_MOST_FEATURES = 5000
 #: Directions of the constraints at most, and their lengths relative to the first one below which they are left out.
 _MOST, _RANK = 6, 1e-2
 
@@ -90,7 +89,7 @@ class CrossFittedSpan:
     @staticmethod
     def obstacle(problem: Problem) -> str:
         """Say what the problem lacks, in an empty string if nothing: linear scores."""
-        return "" if is_of_linear_classes(problem) else obstacle_to_linear_scores(problem, _MOST_FEATURES)
+        return "" if is_of_linear_classes(problem) else obstacle_to_linear_scores(problem, MOST_FEATURES)
 
     @classmethod
     def of(

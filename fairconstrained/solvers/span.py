@@ -18,6 +18,7 @@ from fairconstrained.models import LinearModel
 from fairconstrained.problem import FullBatchView, Problem, Start
 from fairconstrained.solvers._base import Callback, Solver, SolverResult, Status
 from fairconstrained.solvers._directions import (
+    MOST_FEATURES,
     Curvature,
     constraint_slopes,
     objective_slope,
@@ -36,8 +37,6 @@ __all__ = ["Span", "smooth_without_constraints", "unconstrained"]
 _GTOL, _GAIN, _FREE_ITER = 1e-3, 1e-6, 2000
 #: Lengths of directions, relative to the first one, below which they are left out; and of vectors that are to be kept.
 _RANK, _KEPT_RANK = 1e-3, 1e-9
-#: Features up to which the curvature is a table.
-_MOST_FEATURES = 5000
 #: Numbers of features between which it suits: with fewer, there is nothing to choose.
 _FEW, _MANY = 8, 1000
 
@@ -98,7 +97,7 @@ class Span(Solver):
     @classmethod
     @override
     def obstacle(cls, problem: Problem) -> str:
-        return obstacle_to_shared_scores(problem, _MOST_FEATURES)
+        return obstacle_to_shared_scores(problem, MOST_FEATURES)
 
     @classmethod
     def suits(cls, problem: Problem) -> bool:
