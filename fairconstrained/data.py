@@ -15,6 +15,7 @@ import torch
 
 from fairconstrained.features import rows_of
 from fairconstrained.groups import Strata, Unions, cell_sums
+from fairconstrained.tables.table import rows_in_memory
 
 __all__ = ["Cells", "FairData", "Rows", "rows_within"]
 
@@ -74,7 +75,7 @@ class FairData:
 
     Attributes
     ----------
-    X : ndarray, csr_array or Tensor of shape (n_samples, n_features)
+    X : ndarray, csr_array, Table or Tensor of shape (n_samples, n_features)
         Features; a Tensor where a model has placed them on its device.
     y : Tensor of shape (n_samples,)
         Targets: -1 / +1 for classification, real values for regression.
@@ -127,7 +128,7 @@ class FairData:
 
         Parameters
         ----------
-        X : ndarray or CSR matrix of shape (n_samples, n_features)
+        X : ndarray, CSR matrix or Table of shape (n_samples, n_features)
         y : ndarray of shape (n_samples,)
         codes : ndarray of shape (n_samples,)
             Group of every row, in ``0 .. len(labels) - 1``; every group has at least one row.
@@ -217,7 +218,7 @@ class FairData:
     @cached_property
     def fingerprint(self) -> int:
         """Hash of all targets, weights and groups, and of a thousand rows."""
-        X = self.X[:: max(1, self.n_samples // 1000)]
+        X = rows_in_memory(self.X[:: max(1, self.n_samples // 1000)])
         parts = [self.y.numpy(), self.weights.numpy(), self.codes]
         if sp.issparse(X):
             parts += [X.data, X.indices, X.indptr]

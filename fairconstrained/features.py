@@ -1,5 +1,8 @@
 """Products with the rows of X, dense or CSR, whose numbers may be of any type; sums are taken in float64.
 
+Nothing else in the package reads X. So features that are no array in memory, such as those of files or of other
+processes, need these few functions alone: `fairconstrained.tables` registers them.
+
 NumPy and SciPy convert the whole of a matrix for a product with float64 numbers. Here the rows are converted block by
 block, in the cache, which takes no longer than a product with a float64 matrix: there is more to compute, and less to
 read. The numbers that are multiplied are those of a float64 copy, so that scores and sums are as exact. Products in
@@ -8,8 +11,8 @@ float32 would be off by 1e-6, and a bound holds for scores of the training rows 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import reduce, singledispatch
 from operator import add
 from typing import Any
 
@@ -20,6 +23,8 @@ __all__ = [
     "NUMBERS",
     "as_dense",
     "extremes",
+    "extremes_by_group",
+    "map_rows",
     "product",
     "row_blocks",
     "rows_of",
@@ -55,6 +60,7 @@ def row_blocks(X: Any) -> Iterator[tuple[slice, Any]]:
         yield rows, rows_of(X, rows)
 
 
+@singledispatch
 def rows_of(X: Any, rows: slice) -> Any:
     """Return some rows without a copy; slicing a CSR array would copy its values."""
     if not sp.issparse(X):
@@ -64,22 +70,40 @@ def rows_of(X: Any, rows: slice) -> Any:
     return _with_arrays(block, X.data[first:last], X.indices[first:last], X.indptr[rows.start : rows.stop + 1] - first)
 
 
+@singledispatch
+def map_rows(X: Any, function: Callable[..., Any], *columns: Any) -> Any:
+    """Return a function of every row, computed where the rows are.
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    function : callable
+        Takes features of some rows, and those rows of the columns; returns an ndarray with an entry for every row.
+    *columns : ndarray with n_samples rows
+    """
+    return function(X, *columns)
+
+
+@singledispatch
 def product(X: Any, columns: np.ndarray) -> np.ndarray:
     """Return ``X @ columns`` for an ndarray of shape (n_features,) or (n_features, n_columns)."""
     parts = [block @ columns for _, block in _converted(X)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
+@singledispatch
 def sums_of_products(X: Any, columns: Any) -> Any:
     """Return ``X.T @ columns`` for an ndarray of shape (n_samples,) or (n_samples, n_columns), or a CSC array."""
     return reduce(add, (_transposed(block) @ columns[rows] for rows, block in _converted(X)))
 
 
+@singledispatch
 def squares(X: Any, weights: np.ndarray) -> np.ndarray:
     """Return the weighted sums of the squares of every feature; ndarray of shape (n_features,)."""
     return reduce(add, (_transposed(_squared(block)) @ weights[rows] for rows, block in _in_blocks(X)))
 
 
+@singledispatch
 def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     """Return the weighted sums of the products of every two features; ndarray of shape (n_features, n_features).
 
@@ -89,11 +113,26 @@ def weighted_gram(X: Any, weights: np.ndarray) -> np.ndarray:
     return reduce(add, (as_dense(block.T @ block) for block in scaled))
 
 
+@singledispatch
 def extremes(X: Any) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest value of every feature in float64; two ndarrays of shape (n_features,)."""
     ends = [[as_dense(end) for end in (block.min(axis=0), block.max(axis=0))] for _, block in row_blocks(X)]
     table = np.array(ends, dtype=np.float64).reshape(len(ends), 2, -1)
     return table[:, 0].min(axis=0), table[:, 1].max(axis=0)
+
+
+@singledispatch
+def extremes_by_group(X: Any, groups: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `extremes` of the rows of every group; two ndarrays of shape (n_groups, n_features).
+
+    Parameters
+    ----------
+    X : ndarray or CSR array of shape (n_samples, n_features)
+    groups : sequence of slice
+        Rows of every group, at least one.
+    """
+    low, high = map(np.stack, zip(*(extremes(rows_of(X, rows)) for rows in groups), strict=True))
+    return low, high
 
 
 def as_dense(values: Any) -> np.ndarray:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
+from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
 from fairconstrained.checks.inputs import refuse_masked
 from fairconstrained.features import NUMBERS, extremes
+from fairconstrained.tables import Table
 
 __all__ = ["check_squares", "checked_features", "checked_rows"]
 
@@ -42,7 +47,7 @@ def checked_rows(
         For invalid data, masked values, and values whose squares overflow.
     """
     refuse_masked(X=X, y=y, sample_weight=sample_weight)
-    X, y = validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
+    X, y = _validated(X, estimator, y, options)
     check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -53,7 +58,36 @@ def checked_rows(
 def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
     """Features of other rows, as `checked_rows` returns them."""
     refuse_masked(X=X)
-    return validate_data(estimator, X, accept_sparse="csr", dtype=NUMBERS, reset=False, **options)
+    return _validated(X, estimator, "no_validation", {"reset": False, **options})
+
+
+@singledispatch
+def _validated(X: Any, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
+    """Return X, and y unless that is "no_validation", as scikit-learn checks them."""
+    return validate_data(estimator, X, y, **{"accept_sparse": "csr", "dtype": NUMBERS, **options})
+
+
+@_validated.register
+def _(X: Table, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
+    no_rows = pd.DataFrame(columns=X.names) if X.names else np.empty((0, X.shape[1]))
+    validate_data(estimator, no_rows, skip_check_array=True, reset=options.get("reset", True))
+    if not len(X):
+        raise ValueError("X has no rows; pass a table with rows.")
+    if missing := X.reduce_rows(_n_not_finite, add):
+        raise ValueError(f"X has NaN or infinity in {missing:,} of its {len(X):,} rows. Fill them in, or drop the rows.")
+    if isinstance(y, str):
+        return X
+    y = validate_data(estimator, y=y, **{name: options[name] for name in ("multi_output", "y_numeric") if name in options})
+    check_consistent_length(X, y)
+    return X, y
+
+
+def _n_not_finite(X: Any) -> int:
+    """Number of rows with a number that is missing or infinite."""
+    if sp.issparse(X):
+        places = sp.csr_array((~np.isfinite(X.data), X.indices, X.indptr), shape=X.shape)
+        return int((places.sum(axis=1) > 0).sum())
+    return int((~np.isfinite(X)).any(axis=1).sum())
 
 
 def check_squares(values: Any, name: str, columns: Any = None) -> None:

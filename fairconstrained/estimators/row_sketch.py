@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from fairconstrained.features import row_blocks
+from fairconstrained.features import map_rows, row_blocks
 
 __all__ = ["RowSketch", "row_hashes"]
 
@@ -27,16 +27,10 @@ def row_hashes(X: Any) -> np.ndarray:
 
     Parameters
     ----------
-    X : ndarray or sparse matrix of shape (n_samples, n_features), or ndarray of shape (n_samples, ...)
+    X : ndarray, sparse matrix or Table of shape (n_samples, n_features), or ndarray of shape (n_samples, ...)
         Numbers; those that are missing are NaN.
     """
-    if sp.issparse(X):
-        return np.concatenate([_sparse_hashes(block) for _, block in row_blocks(sp.csr_array(X))])
-    X = np.reshape(X, (X.shape[0], -1)) if X.ndim > 2 else X
-    sums = np.zeros(X.shape[0], dtype=np.uint64)
-    for column in range(X.shape[1]):
-        sums += _entries(np.asarray(X[:, column]), np.array([column]))
-    return _mixed(sums)
+    return map_rows(X, _hashes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +100,16 @@ class RowSketch:
         kept = int(np.searchsorted(self.hashes, np.uint64(limit), side="right"))
         # copies, as parts would keep the arrays of all rows alive
         return replace(self, hashes=self.hashes[:kept].copy(), counts=self.counts[:kept].copy(), limit=limit)
+
+
+def _hashes(X: Any) -> np.ndarray:
+    if sp.issparse(X):
+        return np.concatenate([_sparse_hashes(block) for _, block in row_blocks(sp.csr_array(X))])
+    X = np.reshape(X, (X.shape[0], -1)) if X.ndim > 2 else X
+    sums = np.zeros(X.shape[0], dtype=np.uint64)
+    for column in range(X.shape[1]):
+        sums += _entries(np.asarray(X[:, column]), np.array([column]))
+    return _mixed(sums)
 
 
 def _sparse_hashes(X: sp.csr_array) -> np.ndarray:

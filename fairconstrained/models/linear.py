@@ -12,7 +12,7 @@ from torch import Tensor
 from typing_extensions import override
 
 from fairconstrained.data import FairData, Rows, rows_within
-from fairconstrained.features import as_dense, extremes, product, squares, sums_of_products, weighted_gram
+from fairconstrained.features import as_dense, extremes_by_group, product, squares, sums_of_products, weighted_gram
 from fairconstrained.models.base import LinearMoments, OutputModel, Pullback
 from fairconstrained.models.moments import Moments
 from fairconstrained.models.parts import Coordinates
@@ -131,12 +131,12 @@ class LinearModel(OutputModel, LinearMoments):
 
         Where every group has a copy, its own rows are what counts; otherwise all rows are, for every copy.
         """
-        shares = [data.weights[rows].numpy() for rows in data.slices]
-        mean = np.stack([sums_of_products(block, share) for block, share in zip(data.blocks, shares, strict=True)])
-        square = np.stack([squares(block, share) for block, share in zip(data.blocks, shares, strict=True)])
+        own = self.n_copies > 1 and data.n_groups > 1
+        blocks, parts = (data.blocks, data.slices) if own else ([data.X], [slice(None)])
+        shares = [data.weights[rows].numpy() for rows in parts]
+        mean = np.stack([sums_of_products(block, share) for block, share in zip(blocks, shares, strict=True)])
+        square = np.stack([squares(block, share) for block, share in zip(blocks, shares, strict=True)])
         total = np.array([[share.sum()] for share in shares])
-        if self.n_copies == 1 or data.n_groups == 1:
-            mean, square, total = (column.sum(axis=0, keepdims=True) for column in (mean, square, total))
         mean, square = (np.repeat(sums / total, self.n_copies // len(sums), axis=0) for sums in (mean, square))
         centre = mean if self.fit_intercept else np.zeros_like(mean)
         variance = square - mean**2 if self.fit_intercept else square
@@ -279,13 +279,13 @@ class LinearModel(OutputModel, LinearMoments):
         if self.n_copies > 1:
             rows = np.arange(self.n_copies) * width + self.n_features
             return np.eye(self.n_params)[rows] if self.fit_intercept else np.empty((0, self.n_params))
-        blocks = [block for block in data.blocks if block.shape[0]]
-        low, high = map(np.stack, zip(*map(extremes, blocks), strict=True))
+        groups = [rows for rows in data.slices if rows.stop > rows.start]
+        low, high = extremes_by_group(data.X, groups)
         constant = np.flatnonzero((low == high).all(axis=0))
-        values = np.hstack([low[:, constant], np.ones((len(blocks), int(self.fit_intercept)))])
+        values = np.hstack([low[:, constant], np.ones((len(groups), int(self.fit_intercept)))])
         columns = np.append(constant, self.n_features)[: values.shape[1]]
-        every = [np.eye(data.n_groups)] if len(blocks) == data.n_groups else []  # none moves a group without rows
-        for wanted in (*every, np.ones((1, len(blocks)))):
+        every = [np.eye(data.n_groups)] if len(groups) == data.n_groups else []  # none moves a group without rows
+        for wanted in (*every, np.ones((1, len(groups)))):
             directions = (
                 np.linalg.lstsq(values, wanted.T, rcond=None)[0].T if columns.size else np.empty((len(wanted), 0))
             )

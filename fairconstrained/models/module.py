@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial, singledispatch
 from itertools import pairwise
 from numbers import Integral
+from operator import add
 from typing import Any, ClassVar
 from zlib import crc32
 
@@ -19,10 +20,12 @@ from typing_extensions import override
 
 from fairconstrained.checks.messages import is_number
 from fairconstrained.data import FairData
+from fairconstrained.features import map_rows
 from fairconstrained.models._training_mode import TrainingMode
 from fairconstrained.models.base import OutputModel, Pullback
 from fairconstrained.models.making import ModuleSpec, make_module
 from fairconstrained.models.parts import LastLayer
+from fairconstrained.tables.table import Table
 
 __all__ = ["ACTIVATIONS", "ModuleModel", "ModuleSpec", "make_module", "mlp", "part_of"]
 
@@ -125,11 +128,11 @@ class ModuleModel(OutputModel):
 
     @override
     def forward(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        return self._forward(params, data.X, data.codes, self._seed(data))
+        return _forward_of(data.X, self, params, data.codes, self._seed(data))
 
     @override
     def forward_outputs(self, params: np.ndarray, data: FairData) -> tuple[Tensor, Pullback]:
-        return self._forward(params, data.X, None, self._seed(data))
+        return _forward_of(data.X, self, params, None, self._seed(data))
 
     def _seed(self, data: FairData) -> int | None:
         """Seed of what is dropped on a mini-batch; None where the module is in evaluation mode."""
@@ -169,8 +172,8 @@ class ModuleModel(OutputModel):
         return moved
 
     def placed(self, data: FairData) -> FairData:
-        """Implement `Model.placed`; sparse features stay where they are, and become dense chunk by chunk."""
-        if self._device.type == "cpu" or sp.issparse(data.X):
+        """Implement `Model.placed`; features that are no ndarray stay where they are, and travel chunk by chunk."""
+        if self._device.type == "cpu" or not isinstance(data.X, np.ndarray):
             return data
         return replace(data, X=_as_tensor(data.X).to(self._device, self.dtype))
 
@@ -194,11 +197,12 @@ class ModuleModel(OutputModel):
 
     @override
     def scores(self, params: np.ndarray, X: Any, codes: np.ndarray | None = None) -> np.ndarray:
-        return self._evaluated(params, X, np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes)
+        codes = np.zeros(X.shape[0], dtype=np.int64) if codes is None else codes
+        return map_rows(X, partial(_evaluated, model=self, params=params), codes)
 
     @override
     def outputs(self, params: np.ndarray, X: Any) -> np.ndarray:
-        return self._evaluated(params, X, None).reshape(-1, self.n_outputs)
+        return map_rows(X, partial(_evaluated, model=self, params=params)).reshape(-1, self.n_outputs)
 
     def _evaluated(self, params: np.ndarray, X: Any, codes: np.ndarray | None) -> np.ndarray:
         """`_forward` of new rows, without the pullback."""
@@ -232,18 +236,11 @@ class ModuleModel(OutputModel):
         known = weight in self._shapes and (layer.bias is None or bias in self._shapes)
         if layer.out_features != 1 or not known:
             return None
-        seen: list[tuple[Tensor, Tensor]] = []
-        hook = layer.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
-        try:
-            scores, _ = ModuleModel._forward(self, params, data.X, data.codes)
-        finally:
-            hook.remove()
-        outputs = torch.cat([output.detach().reshape(-1) for _, output in seen]).to("cpu", torch.float64)
-        if not torch.equal(outputs, scores):  # something comes after it, or it is used more than once
+        found = map_rows(data.X, partial(_end_of, model=self, params=params, name=name), data.codes)
+        if not np.array_equal(found[:, -2], found[:, -1]):
             return None
-        features = torch.cat([inputs.detach() for inputs, _ in seen]).to("cpu", torch.float64).numpy()
         entries = np.arange(self.n_params)
-        return LastLayer(features, entries[self._slices[weight]], entries[self._slices.get(bias, slice(0))])
+        return LastLayer(np.ascontiguousarray(found[:, :-2]), entries[self._slices[weight]], entries[self._slices.get(bias, slice(0))])
 
     def fitted(self, params: np.ndarray) -> nn.Module:
         """A copy of the module with these parameters, in evaluation mode and on the CPU."""
@@ -324,6 +321,56 @@ class ModuleModel(OutputModel):
         if self.n_outputs == 1:
             return outputs.reshape(-1)
         return outputs.gather(1, torch.from_numpy(codes).to(self._device)[:, None]).squeeze(1)
+
+
+@singledispatch
+def _forward_of(
+    X: Any, model: ModuleModel, params: np.ndarray, codes: np.ndarray | None, seed: int | None
+) -> tuple[Tensor, Pullback]:
+    """Every row's output for its group, or all of its outputs, and their pullback."""
+    return model._forward(params, X, codes, seed)
+
+
+@_forward_of.register
+def _(
+    X: Table, model: ModuleModel, params: np.ndarray, codes: np.ndarray | None, seed: int | None
+) -> tuple[Tensor, Pullback]:
+    own = () if codes is None else (codes,)
+
+    def pullback(cotangent: Tensor) -> np.ndarray:
+        return X.reduce_rows(partial(_gradient, model=model, params=params), add, cotangent.numpy(), *own)
+
+    return torch.from_numpy(X.map_rows(partial(_evaluated, model=model, params=params), *own)), pullback
+
+
+def _evaluated(X: Any, codes: np.ndarray | None = None, *, model: ModuleModel, params: np.ndarray) -> np.ndarray:
+    """Scores of rows; all outputs without codes."""
+    return model._evaluated(params, X, codes)
+
+
+def _gradient(
+    X: Any, cotangent: np.ndarray, codes: np.ndarray | None = None, *, model: ModuleModel, params: np.ndarray
+) -> np.ndarray:
+    """Gradient in the parameters, of rows by themselves."""
+    return model._forward(params, X, codes)[1](torch.from_numpy(cotangent))
+
+
+def _end_of(X: Any, codes: np.ndarray, *, model: ModuleModel, params: np.ndarray, name: str) -> np.ndarray:
+    """Inputs of a linear layer, its output, and the score; ndarray of shape (n_rows, n_inputs + 2).
+
+    Output and score differ where the layer is not the last one.
+    """
+    seen: list[tuple[Tensor, Tensor]] = []
+    layer = dict(model._module.named_modules())[name]
+    hook = layer.register_forward_hook(lambda _, inputs, output: seen.append((inputs[0], output)))
+    try:
+        scores, _ = ModuleModel._forward(model, params, X, codes)
+    finally:
+        hook.remove()
+    inputs, outputs = (torch.cat(parts).detach().to("cpu", torch.float64) for parts in zip(*seen, strict=True))
+    if outputs.numel() != len(scores):  # the layer is used more than once
+        return np.full((len(scores), 2), (0.0, 1.0))
+    return torch.cat([inputs, outputs.reshape(-1, 1), scores[:, None]], dim=1).numpy()
 
 
 def part_of(codes: np.ndarray | None, rows: slice) -> np.ndarray | None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from fairconstrained.features import sums_of_products, weighted_gram
 
@@ -35,10 +34,10 @@ class Moments:
         """Return the moments of the rows of ``X``, an ndarray or a CSR matrix of shape (n_samples, n_features)."""
         total = float(weights.sum())
         mean = sums_of_products(X, weights) / total
-        if sp.issparse(X):
-            return cls(total, mean, weighted_gram(X, weights / total) - np.outer(mean, mean))
-        centred = X - mean
-        return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
+        if isinstance(X, np.ndarray):  # more exact, where a second matrix is at hand
+            centred = X - mean
+            return cls(total, mean, centred.T @ (weights[:, None] / total * centred))
+        return cls(total, mean, weighted_gram(X, weights / total) - np.outer(mean, mean))
 
     def merged(self, other: Self) -> Self:
         """Return the moments of the rows of both."""

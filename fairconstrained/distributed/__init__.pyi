@@ -1,0 +1,2 @@
+from .errors import ProcessLost as ProcessLost
+from .processes import fit as fit

@@ -1,0 +1,119 @@
+"""What the first process has to know of the rows of all: their numbers, targets, groups and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils.validation import _get_feature_names
+
+from fairconstrained.checks.inputs import as_table
+from fairconstrained.features import NUMBERS
+from fairconstrained.tables import Table
+
+__all__ = ["Described", "checked_part", "joined_columns"]
+
+
+class Described(NamedTuple):
+    """Rows of one part without their features.
+
+    Attributes
+    ----------
+    n_rows, n_features : int
+    dtype : numpy.dtype
+    names : tuple of str or None
+        Names of the features, if they have any.
+    columns : dict
+        Arguments of `fit` with an entry for every row, by name; a DataFrame each.
+    """
+
+    n_rows: int
+    n_features: int
+    dtype: np.dtype
+    names: tuple[str, ...] | None
+    columns: dict[str, pd.DataFrame]
+
+
+def checked_part(X: Any, columns: dict[str, Any]) -> tuple[Any, Described]:
+    """Features of a part as they can be computed with, and what there is to know about its rows.
+
+    Parameters
+    ----------
+    X : ndarray, DataFrame, CSR array or Table of shape (n_rows, n_features)
+        There may be no rows.
+    columns : dict
+        Arguments of `fit` with an entry for every row; those that are None are left out.
+
+    Raises
+    ------
+    ValueError
+        If there are no numbers, or columns of another length.
+    """
+    if isinstance(X, Table):
+        names = X.names
+    else:
+        found = _get_feature_names(X)
+        names = None if found is None else tuple(found)
+        X = check_array(
+            X, accept_sparse="csr", dtype=NUMBERS, ensure_min_samples=0, ensure_all_finite=False, input_name="X"
+        )
+        X = sp.csr_array(X) if sp.issparse(X) else X
+    given = {name: _frame(name, value) for name, value in columns.items() if value is not None}
+    for name, frame in given.items():
+        if len(frame) != X.shape[0]:
+            raise ValueError(f"{name} has {len(frame)} rows and X has {X.shape[0]}; every row needs one.")
+    return X, Described(X.shape[0], X.shape[1], X.dtype, names, given)
+
+
+def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dict[str, Any]]:
+    """Type of the numbers of all parts, and the columns of all rows.
+
+    Parameters
+    ----------
+    parts : sequence of Described
+    part : str
+        Word for a part in messages, such as "process".
+
+    Raises
+    ------
+    ValueError
+        If parts differ in their features or columns, or have no rows; the message says which.
+    """
+    first = parts[0]
+    for number, other in enumerate(parts):
+        if other.names != first.names:
+            raise ValueError(f"the columns of X in {part} {number} are {_listed(other)}, and in {part} 0 {_listed(first)}.")
+        if other.n_features != first.n_features:
+            raise ValueError(
+                f"X has {other.n_features} columns in {part} {number} and {first.n_features} in {part} 0; all parts need "
+                "the same."
+            )
+        if other.columns.keys() != first.columns.keys():
+            raise ValueError(
+                f"{part} {number} has {sorted(other.columns)} and {part} 0 has {sorted(first.columns)}; pass the same "
+                "arguments everywhere."
+            )
+    if not sum(other.n_rows for other in parts):
+        raise ValueError(f"no {part} has any rows.")
+    dtype = np.result_type(*(other.dtype for other in parts))
+    return dtype, {name: _joined([other.columns[name] for other in parts if other.n_rows]) for name in first.columns}
+
+
+def _frame(name: str, values: Any) -> pd.DataFrame:
+    if len(values) == 0:
+        return pd.DataFrame(values)
+    return as_table(values) if name == "sensitive_features" else pd.DataFrame(np.asarray(values))
+
+
+def _joined(frames: list[pd.DataFrame]) -> Any:
+    """One column as an array, several as a DataFrame."""
+    whole = pd.concat(frames, ignore_index=True)
+    return whole.iloc[:, 0].to_numpy() if whole.shape[1] == 1 else whole
+
+
+def _listed(part: Described) -> str:
+    return "without names" if part.names is None else f"{list(part.names)}"

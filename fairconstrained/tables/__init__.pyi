@@ -1,0 +1,4 @@
+from .files import array_table as array_table
+from .files import parquet_table as parquet_table
+from .table import Parts as Parts
+from .table import Table as Table

@@ -1,0 +1,270 @@
+"""`Table`: features whose rows are not in the memory of this process, and what computes with them where they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fairconstrained.features import (
+    extremes,
+    extremes_by_group,
+    map_rows,
+    product,
+    rows_of,
+    squares,
+    sums_of_products,
+    weighted_gram,
+)
+
+__all__ = ["Parts", "Table", "rows_in_memory", "taken_rows"]
+
+#: Numbers up to which chosen rows are brought into the memory of this process; in float64 they take 128 MB.
+_IN_MEMORY = 2**24
+
+
+class Parts(ABC):
+    """Rows in several parts, which lie in files or in other processes, one part after the other.
+
+    Attributes
+    ----------
+    lengths : tuple of int
+        Number of rows of every part.
+    n_features : int
+    dtype : numpy.dtype
+        Type of the numbers.
+    names : tuple of str or None
+        Names of the features, if they have any.
+    """
+
+    lengths: tuple[int, ...]
+    n_features: int
+    dtype: np.dtype
+    names: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def results(
+        self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
+    ) -> Iterator[Any]:
+        """Call a function where the rows are, on those of one part after the other.
+
+        Parameters
+        ----------
+        function : callable
+            Takes features, an ndarray or a CSR array, and the columns. It can be pickled.
+        columns : sequence of tuple
+            Further arguments for every part.
+        taken : sequence of ndarray or None
+            Numbers of the rows of every part that the function takes, ascending; None for all of them. The object is
+            the same whenever the rows are, so that they may be kept.
+
+        Yields
+        ------
+        result : object
+            Result of the function, by part. Parts without rows are left out.
+        """
+
+
+class Table:
+    """Rows of features in parts that are not in memory, all of them or some, in any order.
+
+    Estimators take it as X: everything that they compute with features is a function of the rows, or a sum over them,
+    and is computed where the rows are. Scores, targets, weights and groups stay in the memory of this process.
+
+    Parameters
+    ----------
+    parts : Parts
+    rows : ndarray of int, of shape (n_samples,), optional
+        Numbers of the rows, counted over all parts. None: all of them as they are stored.
+    """
+
+    ndim = 2
+
+    def __init__(self, parts: Parts, rows: np.ndarray | None = None) -> None:
+        self._parts, self._rows = parts, rows
+        ends = np.cumsum((0, *parts.lengths))
+        self.shape = (int(ends[-1]) if rows is None else len(rows), parts.n_features)
+        self._taken: list[np.ndarray | None] = [None] * len(parts.lengths)
+        self._places: np.ndarray | None = None
+        if rows is not None:
+            self._places = np.argsort(rows, kind="stable")
+            stored = rows[self._places]
+            bounds = np.searchsorted(stored, ends)
+            spans = list(zip(ends[:-1], parts.lengths, bounds[:-1], bounds[1:], strict=True))
+            self._taken = [_unless_all(stored[first:last] - begin, length) for begin, length, first, last in spans]
+            ends = bounds
+        self._bounds = [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the numbers."""
+        return self._parts.dtype
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features, if they have any."""
+        return self._parts.names
+
+    @property
+    def size(self) -> int:
+        """Number of rows times features."""
+        return self.shape[0] * self.shape[1]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
+        raise TypeError(
+            f"a table of {self.shape[0]:,} rows that are not in memory cannot become an array by itself. Estimators "
+            "with linear scores or networks take it as it is; for others, bring the rows into memory: gathered()."
+        )
+
+    def map_rows(self, function: Callable[..., Any], *columns: Any) -> np.ndarray:
+        """Return a function of every row.
+
+        Parameters
+        ----------
+        function : callable
+            Takes features of some rows, and those rows of the columns; returns an ndarray with an entry for every row.
+        *columns : ndarray or sparse array with n_samples rows
+
+        Returns
+        -------
+        results : ndarray of shape (n_samples, ...)
+        """
+        results = None
+        for (first, last), part in self._results(function, columns):
+            if results is None:
+                results = np.empty((len(self), *part.shape[1:]), dtype=part.dtype)
+            results[slice(first, last) if self._places is None else self._places[first:last]] = part
+        return function(self._no_rows(), *(column[:0] for column in columns)) if results is None else results
+
+    def reduce_rows(self, function: Callable[..., Any], combine: Callable[[Any, Any], Any], *columns: Any) -> Any:
+        """Return what the results for all parts make together; arguments as for `map_rows`.
+
+        Parameters
+        ----------
+        function : callable
+            Takes features of some rows, and those rows of the columns.
+        combine : callable
+            Makes one result of two.
+        *columns : ndarray or sparse array with n_samples rows
+        """
+        if not len(self):
+            return function(self._no_rows(), *(column[:0] for column in columns))
+        return reduce(combine, (result for _, result in self._results(function, columns)))
+
+    def __getitem__(self, rows: slice | np.ndarray) -> Any:
+        """Some rows, as an array in memory if they are few and as a table otherwise."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        elif rows.dtype == bool:
+            rows = np.flatnonzero(rows)
+        table = Table(self._parts, rows if self._rows is None else self._rows[rows])
+        return table.gathered() if table.size <= _IN_MEMORY else table
+
+    def gathered(self) -> Any:
+        """Return all rows in memory: an ndarray, or a CSR array."""
+        found = [part for _, part in self._results(_as_it_is, ())]
+        if not found:
+            return self._no_rows()
+        rows = sp.vstack(found, format="csr") if any(map(sp.issparse, found)) else np.concatenate(found)
+        if self._places is None:
+            return rows
+        order = np.empty(len(self), dtype=np.intp)
+        order[self._places] = np.arange(len(self))
+        return rows[order]
+
+    def _results(self, function: Callable[..., Any], columns: Sequence[Any]) -> Iterator[tuple[tuple[int, int], Any]]:
+        """Yield the result of every part that has rows, and where they stand among the stored ones of this table."""
+        columns = [column.tocsr() if sp.issparse(column) else column for column in columns]
+        if self._places is not None:
+            columns = [column[self._places] for column in columns]
+        by_part = [tuple(column[first:last] for column in columns) for first, last in self._bounds]
+        present = [(first, last) for first, last in self._bounds if last > first]
+        yield from zip(present, self._parts.results(function, by_part, self._taken), strict=True)
+
+    def _no_rows(self) -> np.ndarray:
+        return np.empty((0, self.shape[1]), dtype=self.dtype)
+
+
+def taken_rows(X: Any, rows: np.ndarray | None) -> Any:
+    """Return the rows of a part that are asked for, all for None; for implementations of `Parts.results`."""
+    return X if rows is None else X[rows]
+
+
+def rows_in_memory(X: Any) -> Any:
+    """Return features as an ndarray or a CSR array, if they are a `Table`; others as they are."""
+    return X.gathered() if isinstance(X, Table) else X
+
+
+def _unless_all(rows: np.ndarray, length: int) -> np.ndarray | None:
+    """None in place of all rows of a part, each once."""
+    return None if rows.size == length and (np.diff(rows) == 1).all() else rows
+
+
+def _as_it_is(X: Any) -> Any:
+    return X
+
+
+def _of_codes(X: Any, codes: np.ndarray, n_groups: int) -> np.ndarray:
+    """Least and largest values of the features in every group; ndarray of shape (2, n_groups, n_features)."""
+    table = np.stack([np.full((n_groups, X.shape[1]), np.inf), np.full((n_groups, X.shape[1]), -np.inf)])
+    for code in np.unique(codes):
+        table[:, code] = extremes(X[codes == code])
+    return table
+
+
+def _joined(one: Any, other: Any) -> np.ndarray:
+    """Least and largest values of the rows of both."""
+    return np.stack([np.minimum(one[0], other[0]), np.maximum(one[1], other[1])])
+
+
+@rows_of.register
+def _rows_of(X: Table, rows: slice) -> Any:
+    return X[rows]
+
+
+@map_rows.register
+def _map_rows(X: Table, function: Callable[..., Any], *columns: Any) -> np.ndarray:
+    return X.map_rows(function, *columns)
+
+
+@product.register
+def _product(X: Table, columns: np.ndarray) -> np.ndarray:
+    return X.map_rows(partial(product, columns=columns))
+
+
+@sums_of_products.register
+def _sums_of_products(X: Table, columns: Any) -> Any:
+    return X.reduce_rows(sums_of_products, add, columns)
+
+
+@squares.register
+def _squares(X: Table, weights: np.ndarray) -> np.ndarray:
+    return X.reduce_rows(squares, add, weights)
+
+
+@weighted_gram.register
+def _weighted_gram(X: Table, weights: np.ndarray) -> np.ndarray:
+    return X.reduce_rows(weighted_gram, add, weights)
+
+
+@extremes.register
+def _extremes(X: Table) -> tuple[np.ndarray, np.ndarray]:
+    low, high = X.reduce_rows(extremes, _joined)
+    return low, high
+
+
+@extremes_by_group.register
+def _extremes_by_group(X: Table, groups: Sequence[slice]) -> tuple[np.ndarray, np.ndarray]:
+    codes = np.empty(len(X), dtype=np.int32)
+    for code, rows in enumerate(groups):
+        codes[rows] = code
+    low, high = X.reduce_rows(partial(_of_codes, n_groups=len(groups)), _joined, codes)
+    return low, high
