@@ -24,8 +24,9 @@ from fairconstrained.features import (
 
 __all__ = ["Parts", "Table", "rows_in_memory", "taken_rows"]
 
-#: Numbers up to which chosen rows are brought into the memory of this process; in float64 they take 128 MB.
-_IN_MEMORY = 2**24
+#: Numbers up to which some rows are brought into the memory of this process, where they are a small share of all; in
+#: float64 they take 128 MB.
+_IN_MEMORY, _SMALL = 2**24, 0.25
 
 
 class Parts(ABC):
@@ -160,13 +161,14 @@ class Table:
         return reduce(combine, (result for _, result in self._results(function, columns)))
 
     def __getitem__(self, rows: slice | np.ndarray) -> Any:
-        """Some rows, as an array in memory if they are few and as a table otherwise."""
+        """Some rows: as an array in memory if they are few, such as a mini-batch, and as a table otherwise."""
         if isinstance(rows, slice):
             rows = np.arange(*rows.indices(len(self)))
         elif rows.dtype == bool:
             rows = np.flatnonzero(rows)
         table = Table(self._parts, rows if self._rows is None else self._rows[rows])
-        return table.gathered() if table.size <= _IN_MEMORY else table
+        few = table.size <= _IN_MEMORY and len(table) <= _SMALL * sum(self._parts.lengths)
+        return table.gathered() if few else table
 
     def gathered(self) -> Any:
         """Return all rows in memory: an ndarray, or a CSR array."""
