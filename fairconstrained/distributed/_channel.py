@@ -15,6 +15,10 @@ from fairconstrained.distributed.errors import ProcessLost
 __all__ = ["Channel"]
 
 
+#: Bytes of the first part of every message, which small ones fit into: waiting takes longer than sending them.
+_FIRST = 2**14
+
+
 class Channel:
     """Connections between the processes of a group, for objects with large arrays.
 
@@ -50,23 +54,35 @@ class Channel:
         """Send an object to a process, by its number in the group."""
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
-        parts = [_as_tensor(part) for part in (head, *(buffer.raw() for buffer in buffers))]
-        sizes = torch.tensor([part.numel() for part in parts])
-        for tensor in (torch.tensor([len(parts)]), sizes, *parts):
-            self._pass(dist.send, tensor, to)
+        parts = [np.frombuffer(part, dtype=np.uint8) for part in (head, *(buffer.raw() for buffer in buffers))]
+        first = np.zeros(_FIRST, dtype=np.uint8)
+        sizes = np.array([len(parts), *(part.size for part in parts)])
+        first[: sizes.nbytes] = sizes.view(np.uint8)
+        fits = sizes.nbytes + sum(sizes[1:]) <= _FIRST
+        if fits:
+            first[sizes.nbytes : sizes.nbytes + sum(sizes[1:])] = np.concatenate(parts)
+        for part in (first, *([] if fits else parts)):
+            # torch asks for arrays that may be written to
+            self._pass(dist.send, torch.from_numpy(part if part.flags.writeable else part.copy()), to)
         self.n_messages += 1
 
     def receive(self, sender: int) -> Any:
         """Wait for an object from a process, by its number in the group."""
-        sizes = self._received(int(self._received(1, torch.int64, sender).item()), torch.int64, sender)
-        head, *parts = [self._received(size, torch.uint8, sender) for size in sizes.tolist()]
+        first = self._received(_FIRST, sender)
+        n_parts = int(first[:8].view(np.int64)[0])
+        sizes = first[8 : 8 * (n_parts + 1)].view(np.int64)
+        begin = 8 * (n_parts + 1)
+        if begin + sizes.sum() <= _FIRST:
+            parts = np.split(first[begin:], np.cumsum(sizes))[:-1]
+        else:
+            parts = [self._received(size, sender) for size in sizes.tolist()]
         self.n_messages += 1
-        return pickle.loads(head.numpy(), buffers=[part.numpy() for part in parts])
+        return pickle.loads(parts[0], buffers=parts[1:])
 
-    def _received(self, size: int, dtype: torch.dtype, sender: int) -> torch.Tensor:
-        tensor = torch.empty(size, dtype=dtype)
+    def _received(self, size: int, sender: int) -> np.ndarray:
+        tensor = torch.empty(size, dtype=torch.uint8)
         self._pass(dist.recv, tensor, sender)
-        return tensor
+        return tensor.numpy()
 
     def _pass(self, function: Any, tensor: torch.Tensor, other: int) -> None:
         if not tensor.numel():
@@ -76,13 +92,7 @@ class Channel:
             function(tensor, dist.get_global_rank(self._group, other), group=self._group)
         except RuntimeError as error:
             raise ProcessLost(
-                f"process {other} of {self.size} has ended, or has not answered for {self._timeout:g} seconds "
-                f"({str(error).splitlines()[0]:.200}). Its own output says why. Start all processes again; "
-                "torchrun --max-restarts does so."
+                f"process {other} of {self.size} has ended, or has not answered for {self._timeout:g} seconds. Its own "
+                "output says why. Start all processes again; torchrun --max-restarts does so."
             ) from error
 
-
-def _as_tensor(raw: Any) -> torch.Tensor:
-    """The bytes of a buffer, without a copy where they may be written to, which torch asks for."""
-    values = np.frombuffer(raw, dtype=np.uint8)
-    return torch.from_numpy(values if values.flags.writeable else values.copy())

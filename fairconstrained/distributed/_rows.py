@@ -17,7 +17,7 @@ from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
 
-__all__ = ["LeaderParts", "Outcome", "serve", "tell"]
+__all__ = ["Attempt", "LeaderParts", "Outcome", "attempt", "serve", "tell"]
 
 
 class _Request(NamedTuple):
@@ -94,16 +94,18 @@ class LeaderParts(Parts):
     ) -> Iterator[Any]:
         self.n_rounds += 1
         wanted = [k for k, length in enumerate(self.lengths) if (length if taken[k] is None else len(taken[k]))]
+        requests = {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
         others = [k for k in wanted if k]
+        sent = {k: attempt(self._channel.send, requests[k], k) for k in others}
+        tried = {0: attempt(self._own.result, requests[0])} if 0 in wanted else {}
+        tried |= {k: sent[k] if sent[k].error else attempt(self._channel.receive, k) for k in others}
+        for each in tried.values():
+            if each.error:
+                raise each.error
         for k in others:
-            self._channel.send(self._request(k, function, columns[k], taken[k]), k)
-        results = [self._own.result(self._request(0, function, columns[0], taken[0])) for k in wanted if not k]
-        answers = [self._channel.receive(k) for k in others]  # all of them, also where one is an error
-        for k, (result, error) in zip(others, answers, strict=True):
-            if error:
-                raise RuntimeError(f"process {k} could not compute with its rows:\n{error}")
-            results.append(result)
-        yield from results
+            if tried[k].result.failure:
+                raise RuntimeError(f"process {k} could not compute with its rows:\n{tried[k].result.failure}")
+        yield from (tried[k].result.result if k else tried[k].result for k in wanted)
 
     def _request(
         self, process: int, function: Callable[..., Any], columns: tuple[Any, ...], rows: np.ndarray | None
@@ -117,6 +119,28 @@ class LeaderParts(Parts):
 
     def _forget(self, process: int, place: int) -> None:
         self._forgotten[process].append(self._keys.pop(place))
+
+
+class _Answer(NamedTuple):
+    """Answer to a request: a result, or the traceback of a failure."""
+
+    result: Any
+    failure: str
+
+
+class Attempt(NamedTuple):
+    """Result of an action, or its error."""
+
+    result: Any
+    error: Exception | None
+
+
+def attempt(action: Callable[..., Any], *args: Any) -> Attempt:
+    """Call an action. The answers of all processes have to be taken before an error is raised: they wait for that."""
+    try:
+        return Attempt(action(*args), None)
+    except Exception as error:
+        return Attempt(None, error)
 
 
 class Outcome(NamedTuple):
@@ -134,9 +158,9 @@ def serve(channel: Channel, X: Any) -> Outcome:
         if isinstance(request, Outcome):
             return request
         try:
-            answer = held.result(request), ""
+            answer = _Answer(held.result(request), "")
         except Exception:  # the first process raises it
-            answer = None, traceback.format_exc()
+            answer = _Answer(None, traceback.format_exc())
         channel.send(answer, 0)
 
 

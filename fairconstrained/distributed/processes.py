@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from fairconstrained.distributed._channel import Channel
 from fairconstrained.distributed._gathering import checked_part, joined_columns
-from fairconstrained.distributed._rows import LeaderParts, Outcome, serve, tell
+from fairconstrained.distributed._rows import LeaderParts, Outcome, attempt, serve, tell
 from fairconstrained.tables import Table
 
 __all__ = ["fit"]
@@ -73,9 +73,14 @@ def fit(
     columns = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight, "strata": strata}
     channel = Channel(group, timeout)
     try:
-        outcome = _lead(channel, estimator, X, columns) if channel.rank == 0 else _follow(channel, X, columns)
+        return fit_in(channel, estimator, X, columns)
     finally:
         channel.close()
+
+
+def fit_in(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
+    """Fit an estimator with the other processes of a channel; see `fit`."""
+    outcome = _follow(channel, X, columns) if channel.rank else _lead(channel, estimator, X, columns)
     if outcome.error is not None:
         raise outcome.error
     return outcome.estimator
@@ -95,9 +100,8 @@ def _lead(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> 
     """Fit in the first process, and tell the others."""
     try:
         outcome = Outcome(_fitted(channel, estimator, X, columns), None)
-    except BaseException as error:  # also an interruption: the others wait for an answer
-        tell(channel, Outcome(None, error if isinstance(error, Exception) else RuntimeError("process 0 was interrupted.")))
-        raise
+    except Exception as error:
+        outcome = Outcome(None, error)
     tell(channel, outcome)
     return outcome
 
@@ -107,7 +111,11 @@ def _fitted(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -
         X, own = checked_part(X, columns)
     except (TypeError, ValueError) as error:
         own = error
-    parts = [own, *(channel.receive(k) for k in range(1, channel.size))]
+    others = [attempt(channel.receive, k) for k in range(1, channel.size)]
+    for other in others:
+        if other.error:
+            raise other.error
+    parts = [own, *(other.result for other in others)]
     for k, part in enumerate(parts):
         if isinstance(part, Exception):
             raise type(part)(f"in process {k}: {part}") from part

@@ -69,15 +69,19 @@ def _validated(X: Any, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
 
 @_validated.register
 def _(X: Table, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
+    reset = options.get("reset", True)
+    if not isinstance(y, str):
+        of_targets = {name: options[name] for name in ("multi_output", "y_numeric") if name in options}
+        y = validate_data(estimator, y=y, **of_targets)
+    # after the targets, as scikit-learn takes names away where there are none
     no_rows = pd.DataFrame(columns=X.names) if X.names else np.empty((0, X.shape[1]))
-    validate_data(estimator, no_rows, skip_check_array=True, reset=options.get("reset", True))
+    validate_data(estimator, no_rows, skip_check_array=True, reset=reset)
     if not len(X):
         raise ValueError("X has no rows; pass a table with rows.")
     if missing := X.reduce_rows(_n_not_finite, add):
         raise ValueError(f"X has NaN or infinity in {missing:,} of its {len(X):,} rows. Fill them in, or drop the rows.")
     if isinstance(y, str):
         return X
-    y = validate_data(estimator, y=y, **{name: options[name] for name in ("multi_output", "y_numeric") if name in options})
     check_consistent_length(X, y)
     return X, y
 

@@ -139,7 +139,7 @@ class Table:
         results : ndarray of shape (n_samples, ...)
         """
         results = None
-        for (first, last), part in self._results(function, columns):
+        for (first, last), part in self._results(partial(_mapped, function=function), columns):
             if results is None:
                 results = np.empty((len(self), *part.shape[1:]), dtype=part.dtype)
             results[slice(first, last) if self._places is None else self._places[first:last]] = part
@@ -158,7 +158,8 @@ class Table:
         """
         if not len(self):
             return function(self._no_rows(), *(column[:0] for column in columns))
-        return reduce(combine, (result for _, result in self._results(function, columns)))
+        of_part = partial(_reduced, function=function, combine=combine)
+        return reduce(combine, (result for _, result in self._results(of_part, columns)))
 
     def __getitem__(self, rows: slice | np.ndarray) -> Any:
         """Some rows: as an array in memory if they are few, such as a mini-batch, and as a table otherwise."""
@@ -172,7 +173,7 @@ class Table:
 
     def gathered(self) -> Any:
         """Return all rows in memory: an ndarray, or a CSR array."""
-        found = [part for _, part in self._results(_as_it_is, ())]
+        found = [part for _, part in self._results(rows_in_memory, ())]
         if not found:
             return self._no_rows()
         rows = sp.vstack(found, format="csr") if any(map(sp.issparse, found)) else np.concatenate(found)
@@ -210,8 +211,14 @@ def _unless_all(rows: np.ndarray, length: int) -> np.ndarray | None:
     return None if rows.size == length and (np.diff(rows) == 1).all() else rows
 
 
-def _as_it_is(X: Any) -> Any:
-    return X
+def _mapped(X: Any, *columns: Any, function: Callable[..., Any]) -> Any:
+    """Function of the rows of a part, which may itself be a table."""
+    return map_rows(X, function, *columns)
+
+
+def _reduced(X: Any, *columns: Any, function: Callable[..., Any], combine: Callable[[Any, Any], Any]) -> Any:
+    """Result for a part, which may itself be a table."""
+    return X.reduce_rows(function, combine, *columns) if isinstance(X, Table) else function(X, *columns)
 
 
 def _of_codes(X: Any, codes: np.ndarray, n_groups: int) -> np.ndarray:

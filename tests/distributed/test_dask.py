@@ -1,0 +1,131 @@
+"""Fits to Dask collections on a cluster of this process: the models and predictions of arrays in memory."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_report
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.distributed import DaskEstimator
+
+pytest.importorskip("dask.distributed")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Dask leaves sockets to the garbage collector
+
+NAMES = ["a", "b", "c", "d"]
+ESTIMATOR = PartialParityClassifier(0.2, constraint="demographic_parity", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def client():
+    from dask.distributed import Client
+
+    with (
+        warnings.catch_warnings(),
+        Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=None) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def people():
+    X, y, group = make_biased_classification(300, n_features=4, random_state=0)
+    return pd.DataFrame(X, columns=NAMES).assign(y=np.where(y == 1, "yes", "no"), sex=np.where(group == 1, "f", "m"))
+
+
+def test_a_dataframe_is_fitted_and_predicted_partition_by_partition(client, people):
+    import dask.array as da
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(people, npartitions=3)
+    whole = clone(ESTIMATOR).fit(people[NAMES], people["y"], sensitive_features=people["sex"])
+    model = DaskEstimator(ESTIMATOR, client).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
+    assert type(model.estimator_) is PartialParityClassifier
+    assert model.estimator_.feature_names_in_.tolist() == NAMES
+    assert model.estimator_.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-12)
+    for method, columns in (("predict", ()), ("decision_function", ()), ("predict_proba", (2,))):
+        found = getattr(model, method)(frame[NAMES])
+        assert isinstance(found, da.Array)
+        assert found.shape[1:] == columns
+        expected = getattr(whole, method)(people[NAMES])
+        if method == "predict":
+            np.testing.assert_array_equal(found.compute(), expected)
+        else:
+            np.testing.assert_allclose(found.compute(), expected, rtol=1e-7)
+    np.testing.assert_array_equal(model.predict(people[NAMES]), whole.predict(people[NAMES]))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_blocks_of_arrays_may_be_sparse_empty_or_cut_by_columns(client, people, layout):
+    import dask.array as da
+
+    X = people[NAMES].to_numpy()
+    array = da.from_array(X, chunks=((100, 0, 200), (4,)))
+    array = array.map_blocks(layout, dtype=float) if layout is sp.csr_array else array.rechunk({1: 3})
+    whole = clone(ESTIMATOR).fit(X, people["y"], sensitive_features=people["sex"])
+    model = DaskEstimator(ESTIMATOR, client).fit(array, people["y"], sensitive_features=people["sex"])
+    np.testing.assert_allclose(model.decision_function(array).compute(), whole.decision_function(X), rtol=1e-7)
+
+
+def test_models_of_groups_predict_with_the_groups_of_the_partitions(client, people):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(people, npartitions=2)
+    estimator = clone(ESTIMATOR).set_params(group_interactions=True)
+    model = DaskEstimator(estimator, client).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
+    found = model.predict(frame[NAMES], sensitive_features=frame["sex"]).compute()
+    expected = model.estimator_.predict(people[NAMES], sensitive_features=people["sex"])
+    np.testing.assert_array_equal(found, expected)
+    with pytest.raises(ValueError, match="3 partitions and X has 2"):
+        model.predict(frame[NAMES], sensitive_features=dd.from_pandas(people["sex"], npartitions=3))
+    with pytest.raises(ValueError, match="sensitive_features has to be a Dask collection"):
+        model.predict(frame[NAMES], sensitive_features=people["sex"])
+
+
+def test_certificates_and_reports_take_predictions_of_partitions(client, people):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(people, npartitions=3)
+    model = DaskEstimator(ESTIMATOR, client).fit(
+        frame[NAMES].partitions[:2], frame["y"].partitions[:2], sensitive_features=frame["sex"].partitions[:2]
+    )
+    new = frame.partitions[2:]
+    certificate = certify(model, new[NAMES], new["y"], sensitive_features=new["sex"], metric="independence_gap", kappa=0.9)
+    in_memory = new.compute()
+    expected = certify(
+        model.estimator_,
+        in_memory[NAMES],
+        in_memory["y"],
+        sensitive_features=in_memory["sex"],
+        metric="independence_gap",
+        kappa=0.9,
+    )
+    assert certificate.upper == pytest.approx(expected.upper)
+    report = fairness_report(
+        new["y"], model.decision_function(new[NAMES]), sensitive_features=new["sex"], n_resamples=0, pos_label="yes"
+    )
+    assert len(report.to_html()) > 1000
+
+
+def test_what_cannot_be_fitted_is_said(client, people):
+    import dask.array as da
+    from dask.distributed import Client
+
+    X, y, sex = people[NAMES].to_numpy(), people["y"], people["sex"]
+    array = da.from_array(X, chunks=(100, 4))
+    with pytest.raises(ValueError, match="X has to be a Dask array or dataframe; got ndarray"):
+        DaskEstimator(ESTIMATOR, client).fit(X, y, sensitive_features=sex)
+    with pytest.raises(TypeError, match="bring the rows into memory"):
+        DaskEstimator(FairHeadClassifier(ESTIMATOR), client).fit(array, y, sensitive_features=sex)
+    broken = da.concatenate([array, da.from_array(X[:, :3], chunks=(100, 3))[:, [0, 1, 2]].map_blocks(lambda x: x, chunks=(100, 4), dtype=float)])
+    with pytest.raises(ValueError, match="X has 3 columns in partition 3 and 4 in partition 0"):
+        DaskEstimator(ESTIMATOR, client).fit(broken, pd.concat([y, y]), sensitive_features=pd.concat([sex, sex]))
+    other = Client(client.cluster, set_as_default=False)
+    other.close()
+    with pytest.raises(RuntimeError, match="the Dask client is closed"):
+        DaskEstimator(ESTIMATOR, other).fit(array, y, sensitive_features=sex)

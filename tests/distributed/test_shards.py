@@ -1,0 +1,121 @@
+"""Fits in several processes: the model of one process, however the rows are divided, or the same error everywhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier, RateParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.tables import array_table
+from tests.distributed.channels import fits_of
+
+N = 300
+ESTIMATORS = {
+    "demographic parity": PartialParityClassifier(0.2, constraint="demographic_parity", random_state=0),
+    "zero one": PartialParityClassifier(0.3, constraint="equalized_odds", objective="zero_one", random_state=0),
+    "AUC": AUCFairClassifier(0.1, random_state=0),
+    "four fifths": RateParityClassifier(0.5, constraint="demographic_parity_ratio", random_state=0),
+    "network": LossParityClassifier(0.1, hidden_layer_sizes=(3,), max_epochs=2, random_state=0),
+}
+
+
+def rows():
+    X, y, group = make_biased_classification(N, n_features=4, random_state=0)
+    return X, y, np.where(group == 1, "women", "men")
+
+
+def shards_of(X, y, group, ends):
+    bounds = [0, *ends, N]
+    return [
+        (X[a:b], {"y": y[a:b], "sensitive_features": group[a:b]}) for a, b in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+@pytest.fixture
+def stays_in_parts(monkeypatch):
+    """No rows are so few that they are brought to the first process."""
+    monkeypatch.setattr("fairconstrained.tables.table._IN_MEMORY", 0)
+
+
+def assert_same(model, whole, X):
+    np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-7, atol=1e-7)
+    assert model.objective_ == pytest.approx(whole.objective_, rel=1e-9)
+    assert model.constraint_values_ == pytest.approx(whole.constraint_values_, abs=1e-9)
+
+
+@pytest.mark.usefixtures("stays_in_parts")
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_process_returns_the_model_of_all_rows(name):
+    X, y, group = rows()
+    whole = clone(ESTIMATORS[name]).fit(X, y, sensitive_features=group)
+    found = fits_of(ESTIMATORS[name], shards_of(X, y, group, [100, 170]))
+    for model in found:
+        assert_same(model, whole, X)
+    assert not hasattr(ESTIMATORS[name], "status_")
+
+
+@pytest.mark.usefixtures("stays_in_parts")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.integers(0, N), min_size=1, max_size=4).map(sorted), st.booleans(), st.booleans())
+def test_rows_may_be_divided_in_any_way(ends, by_group, sparse):
+    """Also with processes without rows, and groups of which one process has all rows."""
+    X, y, group = rows()
+    order = np.argsort(group, kind="stable") if by_group else np.arange(N)
+    X, y, group = X[order], y[order], group[order]
+    X = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0)) if sparse else X
+    estimator = ESTIMATORS["demographic parity"]
+    whole = clone(estimator).fit(X, y, sensitive_features=group)
+    for model in fits_of(estimator, shards_of(X, y, group, ends)):
+        assert_same(model, whole, X)
+
+
+def test_processes_may_read_their_rows_from_files():
+    X, y, group = rows()
+    shards = [(array_table(part, block_size=20), columns) for part, columns in shards_of(X, y, group, [140])]
+    whole = clone(ESTIMATORS["demographic parity"]).fit(X, y, sensitive_features=group)
+    assert_same(fits_of(ESTIMATORS["demographic parity"], shards)[1], whole, X)
+
+
+def test_frames_keep_their_names_and_columns_of_groups_are_combined():
+    X, y, group = rows()
+    frame, groups = pd.DataFrame(X).add_prefix("x"), pd.DataFrame({"sex": group, "old": X[:, 0] > 0})
+    shards = [
+        (frame[a:b], {"y": y[a:b], "sensitive_features": groups[a:b], "sample_weight": np.ones(b - a)})
+        for a, b in ((0, 200), (200, N))
+    ]
+    model = fits_of(PartialParityClassifier(0.5, constraint="demographic_parity", random_state=0), shards)[1]
+    assert model.feature_names_in_.tolist() == ["x0", "x1", "x2", "x3"]
+    assert len(model.groups_) == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (lambda X, columns: (X[:, :3], columns), "X has 3 columns in process 1 and 4 in process 0"),
+        (lambda X, columns: (pd.DataFrame(X).add_prefix("x"), columns), "columns of X in process 1 are .'x0'"),
+        (lambda X, columns: (X, {"y": columns["y"]}), r"process 1 has \['y'\] and process 0 has \['sensitive_features'"),
+        (lambda X, columns: (X, {**columns, "y": columns["y"][1:]}), "in process 1: y has 199 rows and X has 200"),
+        (lambda X, columns: (X.astype(str) + "a", columns), "in process 1: .*could not convert"),
+        (lambda X, columns: (np.where(X > 2, np.nan, X), columns), "NaN or infinity in"),
+        (lambda X, columns: (X, {**columns, "sensitive_features": [None] * 200}), "in process 1: .*missing values"),
+    ],
+)
+def test_invalid_rows_of_one_process_are_an_error_in_all(changed, message):
+    X, y, group = rows()
+    first, second = shards_of(X, y, group, [100])
+    for error in fits_of(ESTIMATORS["demographic parity"], [first, changed(*second)]):
+        assert isinstance(error, ValueError)
+        with pytest.raises(ValueError, match=message):
+            raise error
+
+
+def test_no_rows_at_all_are_refused():
+    shard = np.empty((0, 4)), {"y": np.empty(0), "sensitive_features": []}
+    for error in fits_of(ESTIMATORS["demographic parity"], [shard, shard]):
+        assert "no process has any rows" in str(error)

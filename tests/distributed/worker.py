@@ -1,0 +1,59 @@
+"""One process of a fit: ``python -m tests.distributed.worker STORE RANK SIZE WHAT``."""
+
+import os
+import sys
+import warnings
+
+import numpy as np
+import torch.distributed as dist
+
+import fairconstrained.tables.table as tables
+from fairconstrained import AUCFairClassifier, LossParityClassifier, PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.distributed import fit
+from fairconstrained.tables import array_table
+
+ESTIMATORS = [
+    PartialParityClassifier(0.2, constraint="equalized_odds", objective="zero_one", random_state=0),
+    AUCFairClassifier(0.05, random_state=0),
+    LossParityClassifier(0.05, hidden_layer_sizes=(4,), max_epochs=2, random_state=0),
+]
+
+
+def main(store, rank, size, what):
+    warnings.simplefilter("ignore")
+    tables._IN_MEMORY = 0
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+    X, y, group = make_biased_classification(600, n_features=5, random_state=0)
+    ends = np.append(0, np.cumsum(np.random.default_rng(0).multinomial(600, np.full(size, 1 / size))))
+    own = slice(ends[rank], ends[rank + 1])
+    if what == "lost" and rank == 1:
+        X = array_table(X[own], block_size=50)
+        for k in range(len(X._parts._readers)):  # ends like a process that is killed, in the middle of the fit
+            X._parts._readers[k] = reads_until(X._parts._readers[k], 30)
+        fit(ESTIMATORS[0], X, y[own], sensitive_features=group[own])
+    for estimator in ESTIMATORS if what == "all" else ESTIMATORS[:1]:
+        model = fit(estimator, X[own], y[own], sensitive_features=group[own])
+        if rank:  # the first process alone compares: the others would compete with it for the cores
+            continue
+        whole = estimator.fit(X, y, sensitive_features=group)
+        np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), rtol=1e-7, atol=1e-7)
+        assert abs(model.objective_ - whole.objective_) <= 1e-9 * abs(whole.objective_)
+        for name, value in whole.constraint_values_.items():
+            assert abs(model.constraint_values_[name] - value) <= 1e-9
+
+
+def reads_until(read, most):
+    """The reader of a block, at whose ``most``-th call the process ends."""
+    count = iter(range(most))
+
+    def reads():
+        if next(count, None) is None:
+            os._exit(9)
+        return read()
+
+    return reads
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
