@@ -4,6 +4,7 @@ from . import certification as certification
 from . import constraints as constraints
 from . import data as data
 from . import datasets as datasets
+from . import distributed as distributed
 from . import domains as domains
 from . import estimators as estimators
 from . import exceptions as exceptions
@@ -24,6 +25,7 @@ from . import reporting as reporting
 from . import sampling as sampling
 from . import solvers as solvers
 from . import surrogates as surrogates
+from . import tables as tables
 from . import terms as terms
 from . import theory as theory
 from . import views as views

@@ -19,6 +19,7 @@ LAYERS = (
     "checks",
     "groups",
     "features",
+    "tables",
     "data",
     "sampling",
     "surrogates",
@@ -45,6 +46,7 @@ LAYERS = (
     "certification",
     "reporting",
     "heads",
+    "distributed",
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
 ANYWHERE = ("exceptions", "version")

@@ -35,12 +35,13 @@ from fairconstrained.certification.sample import (
     resolve_metric,
 )
 from fairconstrained.certification.seen_rows import Overlap, check_unseen, model_kappa
-from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.inputs import in_memory, refuse_masked
 from fairconstrained.checks.messages import check_fraction, is_number, shortened
 from fairconstrained.estimators.saving import PlainState
 from fairconstrained.metrics.registry import info_of
 from fairconstrained.model_selection import make_fairness_scorer
 from fairconstrained.model_selection.response import check_model, get_response
+from fairconstrained.tables.dask_table import as_rows
 
 __all__ = [
     "Certificate",
@@ -236,9 +237,9 @@ def certify(
     model : estimator
         Fitted: of this package, scikit-learn, Fairlearn, a Pipeline, a search. It gets the sensitive features if its
         response method requests them.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    X : {array-like, sparse matrix, Table, Dask collection} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
-        Labels or targets.
+        Labels or targets; it and the groups may be Dask collections too.
     sensitive_features : array-like of shape (n_samples,) or (n_samples, n_features)
         Group of every row; several columns are combined. `rate_gap` and `loss_parity_gap` also take a table of booleans
         that says which groups a row belongs to. May be None for `inaccuracy` and `subset_auc_gap`.
@@ -312,6 +313,7 @@ def certify(
     """
     check_certification(delta, method, kappa)
     function, params, pos_label = split_params(metric, metric_params)
+    X, y, sensitive_features = as_rows(X), in_memory(y), in_memory(sensitive_features)
     check_model(model, "model")
     check_is_fitted(model)
     overlap = check_unseen(model, X, allow_training_data)

@@ -14,6 +14,7 @@ from sklearn.utils import check_array
 from fairconstrained.estimators import BaseFairEstimator
 from fairconstrained.estimators.row_sketch import RowSketch
 from fairconstrained.model_selection.pipelines import nested_models
+from fairconstrained.tables import Table
 
 __all__ = ["Overlap", "bound_params", "check_unseen", "model_kappa", "overlap_with_fit"]
 
@@ -125,7 +126,7 @@ def _overlaps(model: Any, X: Any) -> Iterator[tuple[Any, Overlap, str]]:
 
 def _numbers(X: Any) -> Any:
     """Rows of finite numbers; CSR matrix of shape (n_samples, n_features), or ndarray of shape (n_samples, ...)."""
-    return check_array(X, accept_sparse="csr", dtype=np.float64, allow_nd=True)
+    return X if isinstance(X, Table) else check_array(X, accept_sparse="csr", dtype=np.float64, allow_nd=True)
 
 
 def _noticeable(n_rows: int, n_needed: int, share: float) -> int | None:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from fairconstrained.checks.messages import shortened
 
-__all__ = ["as_table", "refuse_masked"]
+__all__ = ["as_table", "in_memory", "is_dask", "refuse_masked"]
 
 _ALLOWED = "one column of groups or a table of columns: a list, an array, a Series or a DataFrame"
 #: Values of a list that are rows of their own, and no labels.
@@ -36,6 +36,7 @@ def as_table(sensitive_features: Any) -> Any:
     ValueError
         If it is something else, is empty, or has values that are missing or infinite.
     """
+    sensitive_features = in_memory(sensitive_features)
     if sp.issparse(sensitive_features):
         return sensitive_features
     frame = _as_frame(sensitive_features)
@@ -48,6 +49,16 @@ def as_table(sensitive_features: Any) -> Any:
     if not np.isfinite(numeric.to_numpy(dtype=float)).all():
         raise ValueError("sensitive_features contains infinity; groups must be finite values.")
     return frame
+
+
+def is_dask(values: Any) -> bool:
+    """Whether values are a Dask collection, which is computed when it is asked for."""
+    return hasattr(values, "__dask_graph__")
+
+
+def in_memory(values: Any) -> Any:
+    """Return a column of all rows, which may be a Dask collection, in memory."""
+    return values.compute() if is_dask(values) else values
 
 
 def refuse_masked(**columns: Any) -> None:

@@ -54,7 +54,8 @@ class Channel:
         """Send an object to a process, by its number in the group."""
         buffers: list[pickle.PickleBuffer] = []
         head = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append)
-        parts = [np.frombuffer(part, dtype=np.uint8) for part in (head, *(buffer.raw() for buffer in buffers))]
+        raw: list[Any] = [head, *(buffer.raw() for buffer in buffers)]
+        parts = [np.frombuffer(part, dtype=np.uint8) for part in raw]
         first = np.zeros(_FIRST, dtype=np.uint8)
         sizes = np.array([len(parts), *(part.size for part in parts)])
         first[: sizes.nbytes] = sizes.view(np.uint8)
@@ -77,7 +78,7 @@ class Channel:
         else:
             parts = [self._received(size, sender) for size in sizes.tolist()]
         self.n_messages += 1
-        return pickle.loads(parts[0], buffers=parts[1:])
+        return pickle.loads(parts[0].tobytes(), buffers=parts[1:])
 
     def _received(self, size: int, sender: int) -> np.ndarray:
         tensor = torch.empty(size, dtype=torch.uint8)
@@ -95,4 +96,3 @@ class Channel:
                 f"process {other} of {self.size} has ended, or has not answered for {self._timeout:g} seconds. Its own "
                 "output says why. Start all processes again; torchrun --max-restarts does so."
             ) from error
-

@@ -93,7 +93,7 @@ class LeaderParts(Parts):
         self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
     ) -> Iterator[Any]:
         self.n_rounds += 1
-        wanted = [k for k, length in enumerate(self.lengths) if (length if taken[k] is None else len(taken[k]))]
+        wanted = self.with_rows(taken)
         requests = {k: self._request(k, function, columns[k], taken[k]) for k in wanted}
         others = [k for k in wanted if k]
         sent = {k: attempt(self._channel.send, requests[k], k) for k in others}

@@ -8,9 +8,9 @@ import torch.distributed as dist
 from sklearn.base import clone
 
 from fairconstrained.distributed._channel import Channel
-from fairconstrained.distributed._gathering import checked_part, joined_columns
 from fairconstrained.distributed._rows import LeaderParts, Outcome, attempt, serve, tell
 from fairconstrained.tables import Table
+from fairconstrained.tables.described import checked_part, joined_columns
 
 __all__ = ["fit"]
 
@@ -88,11 +88,9 @@ def fit_in(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) ->
 
 def _follow(channel: Channel, X: Any, columns: dict[str, Any]) -> Outcome:
     """Work of all processes but the first one."""
-    try:
-        X, message = checked_part(X, columns)
-    except (TypeError, ValueError) as error:
-        message = error
-    channel.send(message, 0)
+    checked = attempt(checked_part, X, columns)
+    X, described = checked.result or (X, None)
+    channel.send(checked.error or described, 0)
     return serve(channel, X)
 
 
@@ -107,18 +105,16 @@ def _lead(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> 
 
 
 def _fitted(channel: Channel, estimator: Any, X: Any, columns: dict[str, Any]) -> Any:
-    try:
-        X, own = checked_part(X, columns)
-    except (TypeError, ValueError) as error:
-        own = error
+    own = attempt(checked_part, X, columns)
+    X, described = own.result or (X, None)
     others = [attempt(channel.receive, k) for k in range(1, channel.size)]
     for other in others:
         if other.error:
             raise other.error
-    parts = [own, *(other.result for other in others)]
+    parts = [own.error or described, *(other.result for other in others)]
     for k, part in enumerate(parts):
         if isinstance(part, Exception):
-            raise type(part)(f"in process {k}: {part}") from part
+            raise ValueError(f"in process {k}: {part}") from part
     dtype, joined = joined_columns(parts, "process")
-    table = Table(LeaderParts(channel, X, [part.n_rows for part in parts], dtype, own.names))
+    table = Table(LeaderParts(channel, X, [part.n_rows for part in parts], dtype, parts[0].names))
     return clone(estimator).fit(table, joined.pop("y"), **joined)

@@ -11,9 +11,10 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_consistent_length, validate_data
 
-from fairconstrained.checks.inputs import refuse_masked
+from fairconstrained.checks.inputs import in_memory, refuse_masked
 from fairconstrained.features import NUMBERS, extremes
 from fairconstrained.tables import Table
+from fairconstrained.tables.dask_table import as_rows
 
 __all__ = ["check_squares", "checked_features", "checked_rows"]
 
@@ -37,7 +38,8 @@ def checked_rows(
 
     Returns
     -------
-    X : ndarray or CSR matrix of shape (n_samples, n_features), or ndarray of another shape if ``allow_nd`` is an option
+    X : ndarray, CSR matrix or Table of shape (n_samples, n_features), or ndarray of another shape if ``allow_nd`` is an
+        option
     y : ndarray of shape (n_samples,)
     sample_weight : ndarray of shape (n_samples,), or None if none are given
 
@@ -46,8 +48,9 @@ def checked_rows(
     ValueError
         For invalid data, masked values, and values whose squares overflow.
     """
+    y, sample_weight = in_memory(y), in_memory(sample_weight)
     refuse_masked(X=X, y=y, sample_weight=sample_weight)
-    X, y = _validated(X, estimator, y, options)
+    X, y = _validated(as_rows(X), estimator, y, options)
     check_squares(X if X.ndim == 2 else X.reshape(-1), "X", getattr(estimator, "feature_names_in_", None))
     if sample_weight is not None:
         sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -58,7 +61,7 @@ def checked_rows(
 def checked_features(estimator: Any, X: Any, **options: Any) -> Any:
     """Features of other rows, as `checked_rows` returns them."""
     refuse_masked(X=X)
-    return _validated(X, estimator, "no_validation", {"reset": False, **options})
+    return _validated(as_rows(X), estimator, "no_validation", {"reset": False, **options})
 
 
 @singledispatch
@@ -79,7 +82,7 @@ def _(X: Table, estimator: Any, y: Any, options: dict[str, Any]) -> Any:
     if not len(X):
         raise ValueError("X has no rows; pass a table with rows.")
     if missing := X.reduce_rows(_n_not_finite, add):
-        raise ValueError(f"X has NaN or infinity in {missing:,} of its {len(X):,} rows. Fill them in, or drop the rows.")
+        raise ValueError(f"X has NaN or infinity in {missing:,} of its {len(X):,} rows. Fill them in, or drop them.")
     if isinstance(y, str):
         return X
     check_consistent_length(X, y)

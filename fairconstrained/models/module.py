@@ -240,7 +240,8 @@ class ModuleModel(OutputModel):
         if not np.array_equal(found[:, -2], found[:, -1]):
             return None
         entries = np.arange(self.n_params)
-        return LastLayer(np.ascontiguousarray(found[:, :-2]), entries[self._slices[weight]], entries[self._slices.get(bias, slice(0))])
+        coefficients, biases = entries[self._slices[weight]], entries[self._slices.get(bias, slice(0))]
+        return LastLayer(np.ascontiguousarray(found[:, :-2]), coefficients, biases)
 
     def fitted(self, params: np.ndarray) -> nn.Module:
         """A copy of the module with these parameters, in evaluation mode and on the CPU."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from fairconstrained.certification.seen_rows import overlap_with_fit
+from fairconstrained.checks.inputs import in_memory
 from fairconstrained.reporting._gaps import check_gaps, gap_table
 from fairconstrained.reporting._measures import class_tables, group_table
 from fairconstrained.reporting._metric_frame import metric_frame
@@ -336,7 +337,7 @@ def fairness_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels, two or more.
+        Labels, two or more. Columns of rows may be Dask collections.
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or None
         Scores: log-odds, e.g. from ``decision_function``, or probabilities of the positive label. Of more than two
         labels, scores or probabilities of all, in sorted order. None for a report of decisions alone.
@@ -402,11 +403,11 @@ def fairness_report(
     if model is not None:
         check_fitted(model)
     rows = ReportRows.of(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        y_pred=y_pred,
+        in_memory(y_true),
+        in_memory(y_score),
+        sensitive_features=in_memory(sensitive_features),
+        sample_weight=in_memory(sample_weight),
+        y_pred=in_memory(y_pred),
         threshold=threshold,
         pos_label=pos_label,
         interval=interval,

@@ -1,3 +1,4 @@
+from .dask_table import dask_table as dask_table
 from .files import array_table as array_table
 from .files import parquet_table as parquet_table
 from .table import Parts as Parts

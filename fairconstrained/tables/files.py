@@ -122,7 +122,7 @@ class _Blocks(Parts):
         self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
     ) -> Iterator[Any]:
         """Implement `Parts.results`; the next block is read while one is computed with."""
-        wanted = [k for k, length in enumerate(self.lengths) if (length if taken[k] is None else len(taken[k]))]
+        wanted = self.with_rows(taken)
         for k, block in zip(wanted, self._read([self._readers[k] for k in wanted]), strict=True):
             yield function(taken_rows(block, taken[k]), *columns[k])
 
@@ -164,8 +164,8 @@ def _number(field: Any, path: Any) -> np.dtype:
         kind = np.dtype(object)
     if kind.kind not in "biuf":
         raise ValueError(
-            f"column {field.name!r} of the file {path} holds {field.type} and no numbers. Encode it, or leave it out of "
-            "columns."
+            f"column {field.name!r} of the file {path} holds {field.type} and no numbers. Encode it, or leave it out "
+            "of columns."
         )
     return kind
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -70,6 +71,11 @@ class Parts(ABC):
             Result of the function, by part. Parts without rows are left out.
         """
 
+    def with_rows(self, taken: Sequence[np.ndarray | None]) -> list[int]:
+        """Return the numbers of the parts that have rows of a choice, given as to `results`."""
+        pairs = enumerate(zip(self.lengths, taken, strict=True))
+        return [number for number, (length, rows) in pairs if (length if rows is None else len(rows))]
+
 
 class Table:
     """Rows of features in parts that are not in memory, all of them or some, in any order.
@@ -99,7 +105,7 @@ class Table:
             spans = list(zip(ends[:-1], parts.lengths, bounds[:-1], bounds[1:], strict=True))
             self._taken = [_unless_all(stored[first:last] - begin, length) for begin, length, first, last in spans]
             ends = bounds
-        self._bounds = [(int(a), int(b)) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self._bounds = [(int(a), int(b)) for a, b in pairwise(ends)]
 
     @property
     def dtype(self) -> np.dtype:

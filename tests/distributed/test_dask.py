@@ -10,9 +10,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_report
+from fairconstrained import FairHeadClassifier, PartialParityClassifier, certify, fairness_path, fairness_report
 from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import DaskEstimator
+from fairconstrained.tables import dask_table
 
 pytest.importorskip("dask.distributed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Dask leaves sockets to the garbage collector
@@ -56,7 +57,7 @@ def test_a_dataframe_is_fitted_and_predicted_partition_by_partition(client, peop
         if method == "predict":
             np.testing.assert_array_equal(found.compute(), expected)
         else:
-            np.testing.assert_allclose(found.compute(), expected, rtol=1e-7)
+            np.testing.assert_allclose(found.compute(), expected, rtol=1e-7, atol=1e-7)
     np.testing.assert_array_equal(model.predict(people[NAMES]), whole.predict(people[NAMES]))
 
 
@@ -69,7 +70,9 @@ def test_blocks_of_arrays_may_be_sparse_empty_or_cut_by_columns(client, people, 
     array = array.map_blocks(layout, dtype=float) if layout is sp.csr_array else array.rechunk({1: 3})
     whole = clone(ESTIMATOR).fit(X, people["y"], sensitive_features=people["sex"])
     model = DaskEstimator(ESTIMATOR, client).fit(array, people["y"], sensitive_features=people["sex"])
-    np.testing.assert_allclose(model.decision_function(array).compute(), whole.decision_function(X), rtol=1e-7)
+    np.testing.assert_allclose(
+        model.decision_function(array).compute(), whole.decision_function(X), rtol=1e-7, atol=1e-7
+    )
 
 
 def test_models_of_groups_predict_with_the_groups_of_the_partitions(client, people):
@@ -95,21 +98,33 @@ def test_certificates_and_reports_take_predictions_of_partitions(client, people)
         frame[NAMES].partitions[:2], frame["y"].partitions[:2], sensitive_features=frame["sex"].partitions[:2]
     )
     new = frame.partitions[2:]
-    certificate = certify(model, new[NAMES], new["y"], sensitive_features=new["sex"], metric="independence_gap", kappa=0.9)
+    options = {"metric": "independence_gap", "kappa": 0.9}
+    certificate = certify(model, new[NAMES], new["y"], sensitive_features=new["sex"], **options)
     in_memory = new.compute()
-    expected = certify(
-        model.estimator_,
-        in_memory[NAMES],
-        in_memory["y"],
-        sensitive_features=in_memory["sex"],
-        metric="independence_gap",
-        kappa=0.9,
-    )
-    assert certificate.upper == pytest.approx(expected.upper)
+    groups = in_memory["sex"]
+    expected = certify(model.estimator_, in_memory[NAMES], in_memory["y"], sensitive_features=groups, **options)
+    assert certificate.upper_bound == pytest.approx(expected.upper_bound)
+    assert certificate.noticeable_overlap is not None  # the rows of the fit are known
+    with pytest.raises(ValueError, match="among those that PartialParityClassifier was fitted on"):
+        certify(model, frame[NAMES], frame["y"], sensitive_features=frame["sex"], metric="independence_gap")
     report = fairness_report(
         new["y"], model.decision_function(new[NAMES]), sensitive_features=new["sex"], n_resamples=0, pos_label="yes"
     )
     assert len(report.to_html()) > 1000
+
+
+def test_estimators_and_paths_take_collections_themselves(client, people):
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(people, npartitions=2)
+    path = fairness_path(
+        ESTIMATOR, dask_table(frame[NAMES]), people["y"], sensitive_features=people["sex"], kappas=[0.3, 0.2]
+    )
+    model = clone(ESTIMATOR).fit(frame[NAMES], frame["y"], sensitive_features=frame["sex"])
+    expected = clone(ESTIMATOR).fit(people[NAMES], people["y"], sensitive_features=people["sex"])
+    scores = model.decision_function(frame[NAMES])
+    np.testing.assert_allclose(scores, expected.decision_function(people[NAMES]), rtol=1e-7, atol=1e-7)
+    assert path.table["kappa"].tolist() == [0.3, 0.2]
 
 
 def test_what_cannot_be_fitted_is_said(client, people):
@@ -122,7 +137,8 @@ def test_what_cannot_be_fitted_is_said(client, people):
         DaskEstimator(ESTIMATOR, client).fit(X, y, sensitive_features=sex)
     with pytest.raises(TypeError, match="bring the rows into memory"):
         DaskEstimator(FairHeadClassifier(ESTIMATOR), client).fit(array, y, sensitive_features=sex)
-    broken = da.concatenate([array, da.from_array(X[:, :3], chunks=(100, 3))[:, [0, 1, 2]].map_blocks(lambda x: x, chunks=(100, 4), dtype=float)])
+    narrow = da.from_array(X, chunks=(100, 4)).map_blocks(lambda block: block[:, :3], dtype=float)
+    broken = da.concatenate([array, narrow])
     with pytest.raises(ValueError, match="X has 3 columns in partition 3 and 4 in partition 0"):
         DaskEstimator(ESTIMATOR, client).fit(broken, pd.concat([y, y]), sensitive_features=pd.concat([sex, sex]))
     other = Client(client.cluster, set_as_default=False)

@@ -51,7 +51,7 @@ def test_files_that_do_not_fit_are_refused(people, tmp_path):
     paths, frame = people
     with pytest.raises(ValueError, match=r"has no columns \['d'\]; it has \['a', 'b', 'c'"):
         parquet_table(paths, columns=["a", "d"])
-    with pytest.raises(ValueError, match="'group' of the file .* and no numbers"):
+    with pytest.raises(ValueError, match=r"'group' of the file .* and no numbers"):
         parquet_table(paths)
     with pytest.raises(ValueError, match="at least one path"):
         parquet_table([])

@@ -1,8 +1,9 @@
-"""Tables of rows in parts: the numbers of an array in memory, whichever rows are chosen and however they are divided."""
+"""Tables of rows in parts: the numbers of an array in memory, whichever rows are chosen, however they are divided."""
 
 from __future__ import annotations
 
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,7 @@ class Kept(Parts):
     def __init__(self, X, lengths):
         ends = np.cumsum((0, *lengths))
         self.lengths, self.n_features, self.dtype = tuple(lengths), X.shape[1], X.dtype
-        self.parts = [X[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self.parts = [X[a:b] for a, b in pairwise(ends)]
 
     def results(self, function, columns, taken):
         for part, own, rows in zip(self.parts, columns, taken, strict=True):

@@ -1,4 +1,4 @@
-"""What the first process has to know of the rows of all: their numbers, targets, groups and weights."""
+"""Rows of a part as they can be computed with, and what has to be known about them elsewhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import _get_feature_names
 
 from fairconstrained.checks.inputs import as_table
 from fairconstrained.features import NUMBERS
-from fairconstrained.tables import Table
+from fairconstrained.tables.table import Table
 
 __all__ = ["Described", "checked_part", "joined_columns"]
 
@@ -86,11 +86,14 @@ def joined_columns(parts: Sequence[Described], part: str) -> tuple[np.dtype, dic
     first = parts[0]
     for number, other in enumerate(parts):
         if other.names != first.names:
-            raise ValueError(f"the columns of X in {part} {number} are {_listed(other)}, and in {part} 0 {_listed(first)}.")
+            raise ValueError(
+                f"the columns of X in {part} {number} are {_listed(other)}, and in {part} 0 {_listed(first)}; give all "
+                "parts the same."
+            )
         if other.n_features != first.n_features:
             raise ValueError(
-                f"X has {other.n_features} columns in {part} {number} and {first.n_features} in {part} 0; all parts need "
-                "the same."
+                f"X has {other.n_features} columns in {part} {number} and {first.n_features} in {part} 0; give all "
+                "parts the same."
             )
         if other.columns.keys() != first.columns.keys():
             raise ValueError(

@@ -1,0 +1,130 @@
+"""Tables of Dask collections, whose partitions stay on their workers."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from typing_extensions import override
+
+from fairconstrained.checks.inputs import is_dask
+from fairconstrained.tables.described import Described, checked_part, joined_columns
+from fairconstrained.tables.table import Parts, Table, taken_rows
+
+__all__ = ["as_rows", "dask_table", "partitions_of"]
+
+
+def dask_table(X: Any, client: Any = None) -> Table:
+    """Return the rows of a Dask collection as a table: its partitions are computed once and stay on their workers.
+
+    Where a worker is lost, Dask computes its partitions again on another one.
+
+    Parameters
+    ----------
+    X : dask array or dataframe of shape (n_samples, n_features)
+        Numbers; blocks of an array may be sparse matrices. There may be empty partitions.
+    client : dask.distributed.Client, optional
+        None: the current client.
+
+    Returns
+    -------
+    table : Table
+        X for the estimators of the package that have linear scores or a network, for
+        `fairconstrained.fairness_path` and `fairconstrained.certify`.
+
+    Raises
+    ------
+    ValueError
+        If X is no Dask collection, or its partitions differ in their columns.
+    RuntimeError
+        If there is no client, or it is closed.
+
+    Notes
+    -----
+    It needs the extra ``dask``.
+    """
+    if not is_dask(X):
+        raise ValueError(
+            f"X has to be a Dask array or dataframe; got {type(X).__name__}. For rows in memory, fit the estimator "
+            "itself."
+        )
+    import dask
+
+    client = _running(client)
+    check = dask.delayed(checked_part, nout=2, pure=False)
+    checked = [check(part, {}) for part in partitions_of(X)]
+    features = client.compute([part[0] for part in checked])
+    described = client.gather(client.compute([part[1] for part in checked]))
+    dtype, _ = joined_columns(described, "partition")
+    return Table(_Partitions(client, features, described, dtype))
+
+
+def as_rows(X: Any) -> Any:
+    """Return rows as estimators take them: a Dask collection as a table, everything else as it is."""
+    return dask_table(X) if is_dask(X) else X
+
+
+def partitions_of(X: Any) -> list[Any]:
+    """Partitions of a Dask collection, each with all of its columns, as delayed objects."""
+    if not is_dask(X):
+        raise ValueError(f"sensitive_features has to be a Dask collection, as X is; got {type(X).__name__}.")
+    if hasattr(X, "rechunk") and X.ndim == 2 and X.numblocks[1] > 1:
+        X = X.rechunk({1: -1})
+    return list(np.ravel(X.to_delayed()))
+
+
+class _Partitions(Parts):
+    """Partitions on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    futures : sequence of Future
+        Features of every partition, as `checked_part` returns them.
+    described : sequence of Described
+    dtype : numpy.dtype
+    """
+
+    def __init__(self, client: Any, futures: Sequence[Any], described: Sequence[Described], dtype: np.dtype) -> None:
+        self.lengths = tuple(part.n_rows for part in described)
+        self.n_features, self.dtype, self.names = described[0].n_features, dtype, described[0].names
+        self._client, self._futures = client, list(futures)
+        self._chosen: dict[int, Any] = {}
+
+    @override
+    def results(
+        self, function: Callable[..., Any], columns: Sequence[tuple[Any, ...]], taken: Sequence[np.ndarray | None]
+    ) -> Iterator[Any]:
+        wanted = self.with_rows(taken)
+        asked = [
+            self._client.submit(_called, function, self._rows(k, taken[k]), *columns[k], pure=False) for k in wanted
+        ]
+        yield from self._client.gather(asked)
+
+    def _rows(self, part: int, rows: np.ndarray | None) -> Any:
+        """Rows of a partition on its worker, where a choice is kept as long as it is in use here."""
+        if rows is None:
+            return self._futures[part]
+        if id(rows) not in self._chosen:
+            self._chosen[id(rows)] = self._client.submit(taken_rows, self._futures[part], rows, pure=False)
+            weakref.finalize(rows, self._chosen.pop, id(rows))
+        return self._chosen[id(rows)]
+
+
+def _called(function: Callable[..., Any], X: Any, *columns: Any) -> Any:
+    return function(X, *columns)
+
+
+def _running(client: Any) -> Any:
+    """Return the client, or the current one, if it can be asked."""
+    from dask.distributed import get_client
+
+    try:
+        client = get_client() if client is None else client
+    except ValueError:
+        raise RuntimeError("there is no Dask client; make one: client = dask.distributed.Client().") from None
+    if client.status != "running":
+        raise RuntimeError(f"the Dask client is {client.status}; pass one that is running, as client.")
+    return client
