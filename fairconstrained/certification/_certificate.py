@@ -176,6 +176,7 @@ _VALIDITY = {
 @validate_params(
     {
         "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "allow_training_data": ["boolean"],
     },
@@ -195,6 +196,7 @@ def certify(
     loss_bound: float | tuple[float, float] | None = None,
     n_resamples: int = 1000,
     random_state: Any = None,
+    n_jobs: int | None = None,
     allow_training_data: bool = False,
 ) -> Certificate:
     r"""Bound the gap of a fitted model in the population, from rows that it was not fitted on.
@@ -262,6 +264,8 @@ def certify(
         Number of resamples of the bootstrap; at least ``10 / delta``.
     random_state : int, RandomState instance or None, default=None
         Seed of the bootstrap.
+    n_jobs : int, default=None
+        Number of processes for the resamples of the bootstrap; see joblib. The certificate is the same.
     allow_training_data : bool, default=False
         Whether rows on which the model was fitted are no error; the certificate says so then. Models of this package
         keep a record of their rows. **Of other models nothing is known, and this is not checked.**
@@ -319,9 +323,17 @@ def certify(
     overlap = check_unseen(model, X, allow_training_data)
     check_rows(model, X, y, sensitive_features, function)
     answers = answers_of(model, X, y, sensitive_features, function, pos_label)
-    settings = {"loss_bound": as_loss_bound(loss_bound), "n_resamples": n_resamples, "random_state": random_state}
-    classes = getattr(model, "classes_", None) if pos_label is None else None
-    sample = Sample(function, *answers, sensitive_features, params, **settings, classes=classes)
+    sample = Sample(
+        function,
+        *answers,
+        sensitive_features,
+        params,
+        loss_bound=as_loss_bound(loss_bound),
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        classes=getattr(model, "classes_", None) if pos_label is None else None,
+    )
     if kappa is None and info_of(function).compares_groups:
         kappa = model_kappa(model)
     bound = None if kappa is None else float(kappa)

@@ -19,7 +19,14 @@ from sklearn.utils._param_validation import Interval, validate_params
 from typing_extensions import override
 
 from fairconstrained.certification.evidence import Evidence, offers
-from fairconstrained.certification.resampling import MOST_LOST, acceleration, draws, fewest_resamples, without_blocks
+from fairconstrained.certification.resampling import (
+    MOST_LOST,
+    acceleration,
+    draws,
+    fewest_resamples,
+    values_of,
+    without_blocks,
+)
 from fairconstrained.certification.sample import Sample, resolve_metric, strata_of
 from fairconstrained.checks.inputs import as_table, refuse_masked
 from fairconstrained.checks.messages import check_fraction
@@ -46,7 +53,12 @@ class Replicates:
 
     @classmethod
     def of(
-        cls, statistic: Callable[[np.ndarray], float], strata: np.ndarray, n_resamples: int, random_state: Any
+        cls,
+        statistic: Callable[[np.ndarray], float],
+        strata: np.ndarray,
+        n_resamples: int,
+        random_state: Any,
+        n_jobs: int | None = None,
     ) -> Replicates:
         """Compute the replicates of a statistic.
 
@@ -58,6 +70,8 @@ class Replicates:
             The number of rows of every stratum stays.
         n_resamples : int
         random_state : object
+        n_jobs : int, optional
+            Number of processes; see joblib.
 
         Raises
         ------
@@ -66,8 +80,9 @@ class Replicates:
         """
         estimate = statistic(np.arange(strata.size))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        values = resampled(statistic, strata, n_resamples, rng)
-        left_out = [np.array([_or_nan(statistic, rows) for rows in kept]) for kept in without_blocks(strata, rng)]
+        values = resampled(statistic, strata, n_resamples, rng, n_jobs)
+        or_nan = partial(_or_nan, statistic)
+        left_out = [np.array(list(values_of(or_nan, kept, n_jobs))) for kept in without_blocks(strata, rng)]
         return cls(estimate, np.sort(values), acceleration(left_out))
 
     @property
@@ -98,12 +113,16 @@ class Replicates:
 
 
 def resampled(
-    statistic: Callable[[np.ndarray], float], strata: np.ndarray, n_resamples: int, rng: np.random.Generator
+    statistic: Callable[[np.ndarray], float],
+    strata: np.ndarray,
+    n_resamples: int,
+    rng: np.random.Generator,
+    n_jobs: int | None = None,
 ) -> np.ndarray:
     """The statistic of rows drawn anew within strata, where it has a value; see `Replicates.of`."""
     values: list[float] = []
-    for drawn, rows in enumerate(draws(strata, n_resamples, rng), start=1):
-        value = _or_nan(statistic, rows)
+    found = values_of(partial(_or_nan, statistic), draws(strata, n_resamples, rng), n_jobs)
+    for drawn, value in enumerate(found, start=1):
         values += [] if np.isnan(value) else [value]
         if drawn - len(values) > MOST_LOST * n_resamples:
             raise ValueError(
@@ -169,7 +188,7 @@ def _resampled(sample: Sample) -> Evidence:
     strata, table = strata_of(sample.metric, sample.params, *rows)
     groups, y_true, response = rows
     statistic = statistic_of(sample.gap_of, y_true, response, groups)
-    replicates = Replicates.of(statistic, strata, sample.n_resamples, sample.random_state)
+    replicates = Replicates.of(statistic, strata, sample.n_resamples, sample.random_state, sample.n_jobs)
     return BootstrapEvidence(sample.gap, sample.n_samples, replicates, table, sample.n_resamples)
 
 
@@ -201,7 +220,11 @@ def _quick(sensitive_features: Any) -> Any:
 
 
 @validate_params(
-    {"n_resamples": [Interval(Integral, 1, None, closed="left")], "random_state": ["random_state"]},
+    {
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    },
     prefer_skip_nested_validation=False,
 )
 def gap_interval(
@@ -215,6 +238,7 @@ def gap_interval(
     n_resamples: int = 1000,
     random_state: Any = None,
     metric_params: dict[str, Any] | None = None,
+    n_jobs: int | None = None,
 ) -> tuple[float, float]:
     """Two-sided bootstrap interval of a metric.
 
@@ -244,6 +268,8 @@ def gap_interval(
     random_state : int, RandomState instance or None, default=None
     metric_params : dict, default=None
         Further arguments of the metric.
+    n_jobs : int, default=None
+        Number of processes for the resamples; see joblib. The interval is the same.
 
     Returns
     -------
@@ -280,7 +306,7 @@ def gap_interval(
     statistic = statistic_of(partial(function, **params), y_true, response, sensitive_features, weights)
     strata, _ = strata_of(function, params, sensitive_features, y_true, response)
     _check_resamples(n_resamples, (1 - level) / 2)
-    replicates = Replicates.of(statistic, strata, n_resamples, random_state)
+    replicates = Replicates.of(statistic, strata, n_resamples, random_state, n_jobs)
     return replicates.lower((1 + level) / 2), replicates.upper((1 + level) / 2)
 
 

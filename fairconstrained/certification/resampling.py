@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.parallel import Parallel, delayed
 
-__all__ = ["MOST_LOST", "acceleration", "draws", "fewest_resamples", "jackknife_blocks", "without_blocks"]
+__all__ = ["MOST_LOST", "acceleration", "draws", "fewest_resamples", "jackknife_blocks", "values_of", "without_blocks"]
 
 #: Share of the resamples without a statistic, because a cell has no rows, from which on the others say nothing.
 MOST_LOST = 0.1
+#: Resamples that another process takes at once, as the rows are sent with them.
+_AT_ONCE = 25
 #: Blocks of rows that the jackknife leaves out, in all strata together.
 _JACKKNIFE_BLOCKS = 100
+
+
+def values_of(
+    statistic: Callable[[np.ndarray], Any], drawn: Iterator[np.ndarray], n_jobs: int | None = None
+) -> Iterator[Any]:
+    """Yield a statistic of one resample after the other, the same for any number of processes.
+
+    Parameters
+    ----------
+    statistic : callable
+        Function of row numbers.
+    drawn : iterator of ndarray
+        Row numbers of every resample.
+    n_jobs : int, optional
+        Number of processes; see joblib.
+    """
+    if effective_n_jobs(n_jobs) == 1:
+        yield from map(statistic, drawn)
+        return
+    parts = iter(lambda: list(islice(drawn, _AT_ONCE)), [])
+    for values in Parallel(n_jobs=n_jobs)(delayed(_values)(statistic, part) for part in parts):
+        yield from values
+
+
+def _values(statistic: Callable[[np.ndarray], Any], drawn: Sequence[np.ndarray]) -> list[Any]:
+    return [statistic(rows) for rows in drawn]
 
 
 def fewest_resamples(tail: float) -> int:

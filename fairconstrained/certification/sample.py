@@ -48,6 +48,8 @@ class Sample:
         Seed of the bootstrap.
     classes : sequence, optional
         All classes of the model, also those without rows here; None: those of the rows.
+    n_jobs : int, optional
+        Number of processes for the resamples.
     by_class : dict of Sample
         The rows as seen by a metric that takes several classes one by one, each against all others; empty otherwise.
     gap : float
@@ -63,6 +65,7 @@ class Sample:
     n_resamples: int = 1000
     random_state: Any = None
     classes: Sequence[Any] | None = None
+    n_jobs: int | None = None
     by_class: dict[Any, Sample] = field(init=False, repr=False)
     gap: float = field(init=False)
 

@@ -123,6 +123,7 @@ class FairnessReport:
         path: Any = None,
         title: str | None = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> FairnessReport:
         """Report on a fitted model.
 
@@ -152,7 +153,7 @@ class FairnessReport:
         pos_label : object, default=None
             The positive label, against all others; by default the last of two classes. None with more than two reports
             on all of them, and decisions are then those of the largest score or of ``predict``, whatever ``threshold``.
-        interval, metrics, level, n_resamples, random_state, path, title, verbose
+        interval, metrics, level, n_resamples, random_state, path, title, verbose, n_jobs
             Arguments of :func:`fairness_report`.
 
         Returns
@@ -179,7 +180,7 @@ class FairnessReport:
         >>> bool(report.gaps.loc["statistical_parity_gap", "value"] < 0.11)
         True
         """
-        resampling = Resampling.of(level, n_resamples, random_state)
+        resampling = Resampling.of(level, n_resamples, random_state, n_jobs)
         check_fitted(model)
         answers = answers_of(model, X, y, sensitive_features, response, threshold, pos_label, resampling.seed)
         rows = ReportRows.of(
@@ -331,6 +332,7 @@ def fairness_report(
     path: Any = None,
     title: str | None = None,
     verbose: int = 0,
+    n_jobs: int | None = None,
 ) -> FairnessReport:
     """Measure the groups: rates, areas under the curve, losses, and every gap with an interval.
 
@@ -372,6 +374,8 @@ def fairness_report(
         Heading of the page; "Fairness report" by default.
     verbose : int, default=0
         1 shows a progress bar. With 0 nothing is printed.
+    n_jobs : int, default=None
+        Number of processes for the resamples; see joblib. The report is the same.
 
     Returns
     -------
@@ -399,7 +403,7 @@ def fairness_report(
     0.5
     >>> page = report.to_html()  # or report.to_html("report.html")
     """
-    resampling = Resampling.of(level, n_resamples, random_state)
+    resampling = Resampling.of(level, n_resamples, random_state, n_jobs)
     if model is not None:
         check_fitted(model)
     rows = ReportRows.of(

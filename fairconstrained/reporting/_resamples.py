@@ -17,6 +17,7 @@ from fairconstrained.certification.resampling import (
     draws,
     fewest_resamples,
     jackknife_blocks,
+    values_of,
     without_blocks,
 )
 from fairconstrained.checks.messages import check_fraction
@@ -35,14 +36,17 @@ class Resampling(NamedTuple):
     n_resamples : int
         0 for no intervals.
     seed : int
+    n_jobs : int or None
+        Number of processes; see joblib.
     """
 
     level: float
     n_resamples: int
     seed: int
+    n_jobs: int | None = None
 
     @classmethod
-    def of(cls, level: Any, n_resamples: Any, random_state: Any) -> Self:
+    def of(cls, level: Any, n_resamples: Any, random_state: Any, n_jobs: int | None = None) -> Self:
         """Validate; None for ``n_resamples`` is the fewest that the level allows."""
         level = check_fraction("level", level)
         fewest = fewest_resamples((1 - level) / 2)
@@ -52,7 +56,7 @@ class Resampling(NamedTuple):
                 f"n_resamples must be 0, for no intervals, or at least {fewest} for intervals of level {level:g}; "
                 f"got {n_resamples!r}."
             )
-        return cls(level, int(n_resamples), _seed(random_state))
+        return cls(level, int(n_resamples), _seed(random_state), n_jobs)
 
 
 def gap_intervals(
@@ -81,12 +85,13 @@ def gap_intervals(
 
         def of_all(draws: Iterator[np.ndarray]) -> np.ndarray:
             values = []
-            for drawn in draws:
-                values.append(measured(drawn, weights))
+            for value in values_of(lambda rows: measured(rows, weights), draws, resampling.n_jobs):
+                values.append(value)
                 bar.update()
             return np.array(values)
 
-        (estimates,) = of_all(iter([np.arange(codes.size)]))
+        estimates = measured(np.arange(codes.size), weights)
+        bar.update()
         resampled = of_all(draws(codes, resampling.n_resamples, rng))
         by_group = [of_all(blocks) for blocks in without_blocks(codes, rng)]
     tail = (1 - resampling.level) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -140,7 +141,14 @@ class _Blocks(Parts):
 
 
 def _rows_of_array(X: Any, rows: slice) -> Any:
-    return rows_of(X, rows)
+    """Rows of an array; of a memory map a copy, whose pages are given back."""
+    block = rows_of(X, rows)
+    pages = getattr(X, "_mmap", None)
+    if pages is None or not hasattr(mmap, "MADV_DONTNEED"):
+        return block
+    block = np.array(block)
+    pages.madvise(mmap.MADV_DONTNEED)
+    return block
 
 
 def _row_group(path: str | PathLike[str], number: int, columns: tuple[str, ...]) -> np.ndarray:

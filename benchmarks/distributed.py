@@ -1,0 +1,344 @@
+"""Rows in several processes, in files, and on a Dask cluster: seconds, bytes, memory, and what they let one expect.
+
+``python -m benchmarks.distributed [processes traffic machines disk dask]`` writes a CSV each.
+
+processes
+    The same fit with all rows in one process and with half of them in each of two; one thread a process.
+traffic
+    Bytes and rounds of a fit with 1 to 8 processes, which do not depend on the machine.
+machines
+    Seconds and memory for 10^7 to 10^10 rows on 2 to 512 machines, by a model of costs with the measured numbers.
+disk
+    20 million rows of 50 float32 features, from a file.
+dask
+    A fit to a parquet folder on a cluster of two workers, beside LightGBM's and XGBoost's own for Dask.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import multiprocessing
+import resource
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch.distributed as dist
+
+from benchmarks._common import RESULTS, load_acs_income, names_of, publish, save, set_threads, significant
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.distributed import DaskEstimator, processes
+from fairconstrained.distributed._channel import Channel
+from fairconstrained.distributed._rows import LeaderParts
+from fairconstrained.tables import array_table
+
+KAPPA = 0.05
+#: Assumptions of the model of costs: seconds for a message to arrive, and bytes a second.
+LATENCY, BANDWIDTH = 50e-6, 10e9 / 8
+
+
+def estimator(**params: Any) -> PartialParityClassifier:
+    """The model that is fitted everywhere."""
+    return PartialParityClassifier(KAPPA, constraint="demographic_parity", random_state=0, **params)
+
+
+def dense(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Generated rows, labels and groups."""
+    return make_biased_classification(n_rows, n_features=n_features, random_state=0)
+
+
+def acs() -> tuple[Any, np.ndarray, np.ndarray]:
+    """The sample of ACS income, 819 sparse columns."""
+    table = load_acs_income()
+    return table.X, table.y, table.groups
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process so far, in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+# -- processes ------------------------------------------------------------------------------------------------------
+
+
+def _part(rank: int, size: int, store: str, rows: Callable[..., Any], arguments: tuple, answers: Any) -> None:
+    """One process: fits with its share of the rows; the first one answers with what it took."""
+    set_threads(1)
+    warnings.simplefilter("ignore")
+    counted: list[Any] = []
+
+    class CountedChannel(Channel):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            counted.append(self)
+
+    class CountedParts(LeaderParts):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            counted.append(self)
+
+    processes.Channel, processes.LeaderParts = CountedChannel, CountedParts
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=size)
+    X, y, groups = rows(*arguments)
+    ends = np.linspace(0, y.size, size + 1).astype(int)
+    own = slice(ends[rank], ends[rank + 1])
+    X, y_own, groups = X[own], y[own], groups[own]
+    begin = time.perf_counter()
+    model = processes.fit(estimator(), X, y_own, sensitive_features=groups)
+    seconds = time.perf_counter() - begin
+    if rank == 0:
+        channel, parts = counted
+        answers.put(
+            (seconds, parts.n_rounds, channel.n_bytes, peak_memory(), model.constraint_values_, model.objective_)
+        )
+    dist.destroy_process_group()
+
+
+def in_processes(size: int, rows: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+    """What a fit in so many processes takes."""
+    context = multiprocessing.get_context("spawn")
+    answers = context.Queue()
+    with tempfile.TemporaryDirectory() as folder:
+        given = (size, str(Path(folder) / "store"), rows, arguments, answers)
+        started = [context.Process(target=_part, args=(rank, *given)) for rank in range(size)]
+        for process in started:
+            process.start()
+        found = answers.get()
+        for process in started:
+            process.join()
+    return found
+
+
+def measure_processes(quick: bool) -> pd.DataFrame:
+    """Seconds with all rows in one process and in two, in turns."""
+    cases = {
+        "generated, dense": (dense, (20_000, 20) if quick else (200_000, 200)),
+        "generated, few features": (dense, (20_000, 10) if quick else (400_000, 20)),
+        **({} if quick else {"ACS income, sparse": (acs, ())}),
+    }
+    records = []
+    for name, (rows, arguments) in cases.items():
+        runs = [[in_processes(size, rows, *arguments) for size in (1, 2)] for _ in range(1 if quick else 3)]
+        one, two = (min(pair[k][0] for pair in runs) for k in (0, 1))
+        first, second = runs[0]
+        X, y, _ = rows(*arguments)
+        records.append(
+            {
+                "data": name,
+                "rows": y.size,
+                "features": X.shape[1],
+                "seconds_1": one,
+                "seconds_2": two,
+                "speed_up": one / two,
+                "rounds": second[1],
+                "bytes_per_row_and_round": second[2] / second[1] / y.size,
+                "difference_of_objectives": abs(first[5] - second[5]),
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def measure_traffic(quick: bool) -> pd.DataFrame:
+    """Rounds and bytes by the number of processes."""
+    n_rows, n_features = (5_000, 10) if quick else (50_000, 50)
+    records = []
+    for size in (1, 2) if quick else (1, 2, 4, 8):
+        _, rounds, n_bytes, *_ = in_processes(size, dense, n_rows, n_features)
+        records.append(
+            {
+                "processes": size,
+                "rounds": rounds,
+                "bytes_per_round": n_bytes / rounds,
+                "bytes_per_row_and_round": n_bytes / rounds / n_rows,
+            }
+        )
+    return pd.DataFrame(records)
+
+
+def measure_machines(quick: bool) -> pd.DataFrame:
+    """Seconds by the model of costs, from the measured rounds, bytes and seconds of `processes` and `traffic`.
+
+    A fit of n rows takes ``a n / p + b n`` seconds of computing, the products with the rows of p machines and the rest
+    in the first one, and ``rounds (latency + 8 n / bandwidth)`` for sending.
+    """
+    stem = "distributed_quick" if quick else "distributed"
+    traffic = pd.read_csv(RESULTS / f"{stem}_traffic.csv")
+    timed = pd.read_csv(RESULTS / f"{stem}_processes.csv").iloc[0]
+    rounds, per_row = traffic["rounds"].iloc[-1], traffic["bytes_per_row_and_round"].iloc[-1]
+    halved = 2 * (timed["seconds_1"] - timed["seconds_2"]) / timed["rows"]  # what two processes share
+    a = float(np.clip(halved, 0, timed["seconds_1"] / timed["rows"]))
+    b = timed["seconds_1"] / timed["rows"] - a
+    records = []
+    for n_rows in (1e7, 1e8, 1e9, 1e10):
+        for machines in (1, 2, 8, 64, 512):
+            sending = 0.0 if machines == 1 else rounds * (LATENCY + per_row * n_rows / BANDWIDTH)
+            records.append(
+                {
+                    "rows": n_rows,
+                    "machines": machines,
+                    "seconds_of_products": a * n_rows / machines,
+                    "seconds_of_the_first": b * n_rows,
+                    "seconds_of_sending": sending,
+                    "hours": (a * n_rows / machines + b * n_rows + sending) / 3600,
+                    "gib_a_machine": timed["features"] * 8 * n_rows / machines / 2**30,
+                    "gib_of_the_first": BYTES_PER_ROW * n_rows / 2**30,
+                }
+            )
+    return pd.DataFrame(records)
+
+
+#: Bytes that a fit has for each row beside X, see the table "disk".
+BYTES_PER_ROW = 8 * 30
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+
+
+def write_rows(path: Path, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Write float32 features to a file, block by block; returns labels and groups."""
+    rng, at_once = np.random.default_rng(0), 500_000
+    labels, groups = np.empty(n_rows, dtype=np.int8), np.empty(n_rows, dtype=np.int8)
+    weights = np.linspace(1, -1, n_features)
+    with path.open("wb") as file:
+        for begin in range(0, n_rows, at_once):
+            rows = slice(begin, min(begin + at_once, n_rows))
+            block = rng.standard_normal((rows.stop - begin, n_features), dtype=np.float32)
+            block.tofile(file)
+            groups[rows] = block[:, 0] + rng.normal(size=len(block)) > 0
+            labels[rows] = block @ weights / 3 + groups[rows] + rng.logistic(size=len(block)) > 0.5
+    return labels, groups
+
+
+def _from_disk(path: str, n_rows: int, n_features: int, labels: Any, groups: Any, params: Any, answers: Any) -> None:
+    set_threads(1)
+    warnings.simplefilter("ignore")
+    X = np.memmap(path, dtype=np.float32, mode="r", shape=(n_rows, n_features))
+    before, begin = peak_memory(), time.perf_counter()
+    model = estimator(**params).fit(array_table(X), labels, sensitive_features=groups)
+    answers.put((time.perf_counter() - begin, before, peak_memory(), model))
+
+
+def measure_disk(quick: bool) -> pd.DataFrame:
+    """Fits to rows of a file, with and without the estimate for new rows."""
+    n_rows, n_features = (50_000, 10) if quick else (20_000_000, 50)
+    context, records = multiprocessing.get_context("spawn"), []
+    with tempfile.TemporaryDirectory(dir=RESULTS) as folder:
+        path = Path(folder) / "rows"
+        labels, groups = write_rows(path, n_rows, n_features)
+        for name, params in (
+            ("span, no estimate", {"solver": "span", "new_row_folds": None}),
+            ("default, no estimate", {"new_row_folds": None}),
+        ):
+            answers = context.Queue()
+            given = (str(path), n_rows, n_features, labels, groups, params, answers)
+            process = context.Process(target=_from_disk, args=given)
+            process.start()
+            seconds, before, peak, model = answers.get()
+            process.join()
+            records.append(
+                {
+                    "fit": name,
+                    "rows": n_rows,
+                    "features": n_features,
+                    "gib_on_disk": path.stat().st_size / 2**30,
+                    "seconds": seconds,
+                    "peak_gib": peak,
+                    "bytes_per_row": (peak - before) * 2**30 / n_rows,
+                    "train_gap": next(iter(model.constraint_values_.values())),
+                    "status": model.status_,
+                }
+            )
+    return pd.DataFrame(records)
+
+
+# -- Dask -----------------------------------------------------------------------------------------------------------
+
+
+def measure_dask(quick: bool) -> pd.DataFrame:
+    """A fit from parquet on two workers, and those of boosted trees without any bound."""
+    import dask.dataframe as dd
+    from dask.distributed import Client
+
+    n_rows, n_features = (10_000, 10) if quick else (1_000_000, 50)
+    X, y, groups = dense(n_rows, n_features)
+    frame = pd.DataFrame(X.astype(np.float32)).add_prefix("x").assign(label=y, group=groups)
+    names, records = list(frame.columns[:n_features]), []
+    with tempfile.TemporaryDirectory() as folder:
+        for k, part in enumerate(np.array_split(np.arange(n_rows), 8)):
+            frame.iloc[part].to_parquet(Path(folder) / f"part-{k}.parquet")
+        with Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+            people = dd.read_parquet(folder)
+            trees = _tree_fits()
+            for name, run in {"fairconstrained, kappa .05": _linear, **trees}.items():
+                begin = time.perf_counter()
+                model = run(client, people[names], people["label"], people["group"])
+                seconds = time.perf_counter() - begin
+                decided = np.asarray(model.predict(people[names]))
+                shares = pd.Series(decided > 0).groupby(groups).mean()
+                records.append(
+                    {
+                        "fit": name,
+                        "rows": n_rows,
+                        "features": n_features,
+                        "seconds": seconds,
+                        "client_gib": peak_memory(),
+                        "accuracy": float((decided == y).mean()),
+                        "gap": float(shares.max() - shares.min()),
+                    }
+                )
+    return pd.DataFrame(records)
+
+
+def _linear(client: Any, X: Any, y: Any, groups: Any) -> Any:
+    return DaskEstimator(estimator(), client).fit(X, y, sensitive_features=groups)
+
+
+def _tree_fits() -> dict[str, Callable[..., Any]]:
+    """Boosted trees of other libraries, as far as they are installed."""
+    found: dict[str, Callable[..., Any]] = {}
+    if importlib.util.find_spec("lightgbm"):
+        from lightgbm import DaskLGBMClassifier
+
+        found["lightgbm.dask, 100 trees"] = lambda client, X, y, groups: DaskLGBMClassifier(
+            client=client, verbose=-1
+        ).fit(X.to_dask_array(lengths=True), y.to_dask_array(lengths=True))
+    if importlib.util.find_spec("xgboost"):
+        from xgboost.dask import DaskXGBClassifier
+
+        found["xgboost.dask, 100 trees"] = lambda client, X, y, groups: DaskXGBClassifier().fit(X, (y > 0).astype(int))
+    return found
+
+
+PARTS = {
+    "processes": measure_processes,
+    "traffic": measure_traffic,
+    "machines": measure_machines,
+    "disk": measure_disk,
+    "dask": measure_dask,
+}
+
+
+def main() -> None:
+    """Measure what the command line names."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=list(PARTS), help=", ".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="little data")
+    parser.add_argument("--docs", action="store_true", help="also refresh the documentation")
+    arguments = parser.parse_args()
+    stem = "distributed_quick" if arguments.quick else "distributed"
+    RESULTS.mkdir(exist_ok=True)
+    for name in names_of(PARTS)(",".join(arguments.parts)):
+        save(significant(PARTS[name](arguments.quick)), f"{stem}_{name}")
+    if arguments.docs and not arguments.quick:
+        publish([], "distributed")
+
+
+if __name__ == "__main__":
+    main()

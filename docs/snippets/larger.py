@@ -1,0 +1,25 @@
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
+from fairconstrained.tables import array_table
+
+X, y, groups = make_biased_classification(2000, n_features=10, random_state=0)
+folder = tempfile.TemporaryDirectory()
+np.save(Path(folder.name) / "features.npy", X.astype(np.float32))
+
+on_disk = np.load(Path(folder.name) / "features.npy", mmap_mode="r")
+model = PartialParityClassifier(kappa=0.05, constraint="demographic_parity", random_state=0)
+model.fit(array_table(on_disk), y, sensitive_features=groups)
+print(model.status_, model.constraint_values_)
+# end of the page
+
+assert model.constraint_values_["demographic_parity"] <= 0.05 + model.granularity_["demographic_parity"]
+in_memory = model.coef_.copy()
+model.fit(X.astype(np.float32), y, sensitive_features=groups)
+np.testing.assert_allclose(model.coef_, in_memory, rtol=1e-6)
+del on_disk, model
+folder.cleanup()
