@@ -7,8 +7,8 @@ from typing import Any
 import torch.distributed as dist
 from sklearn.base import clone
 
-from fairconstrained.distributed._channel import Channel
-from fairconstrained.distributed._rows import LeaderParts, Outcome, attempt, serve, tell
+from fairconstrained.distributed.channel import Channel
+from fairconstrained.distributed.requests import LeaderParts, Outcome, attempt, serve, tell
 from fairconstrained.tables import Table
 from fairconstrained.tables.described import checked_part, joined_columns
 

@@ -12,7 +12,7 @@ from fairconstrained.distributed.processes import fit_in
 
 @dataclass
 class QueueChannel:
-    """A channel between threads, as `fairconstrained.distributed._channel.Channel` is one between processes."""
+    """A channel between threads, as `fairconstrained.distributed.channel.Channel` is one between processes."""
 
     rank: int
     size: int

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from typing_extensions import override
 
-from fairconstrained.distributed._channel import Channel
+from fairconstrained.distributed.channel import Channel
 from fairconstrained.distributed.errors import ProcessLost
 from fairconstrained.tables import Parts
 from fairconstrained.tables.table import taken_rows
