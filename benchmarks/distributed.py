@@ -233,7 +233,7 @@ def measure_disk(quick: bool) -> pd.DataFrame:
         path = Path(folder) / "rows"
         labels, groups = write_rows(path, n_rows, n_features)
         for name, params in (
-            ("span, no estimate", {"solver": "span", "new_row_folds": None}),
+            ("augmented_lagrangian, no estimate", {"solver": "augmented_lagrangian", "new_row_folds": None}),
             ("default, no estimate", {"new_row_folds": None}),
         ):
             answers = context.Queue()

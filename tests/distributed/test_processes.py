@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
 
+import numpy as np
+import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from fairconstrained import PartialParityClassifier
+from fairconstrained.datasets import make_biased_classification
 from fairconstrained.distributed import fit
 
 pytestmark = pytest.mark.slow
@@ -43,6 +48,26 @@ def test_a_process_that_ends_is_an_error_of_all_others(tmp_path):
         assert "ProcessLost: process 1 of 3 has ended" in messages
         assert "torchrun --max-restarts" in messages
     assert time.monotonic() - begin < 120
+
+
+def test_the_example_fits_to_the_files_of_two_processes(tmp_path):
+    X, y, group = make_biased_classification(400, n_features=3, random_state=0)
+    people = pd.DataFrame(X).add_prefix("x").assign(label=y, group=group)
+    people[:250].to_parquet(tmp_path / "part-0.parquet")
+    people[250:].to_parquet(tmp_path / "part-1.parquet")
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = subprocess.run(
+        [*run, "examples/fit_parts.py", str(tmp_path)],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("optimal")
+    model = pd.read_pickle(tmp_path / "model.pickle")
+    whole = clone(model).fit(people[model.feature_names_in_], y, sensitive_features=group)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-6)
 
 
 def test_processes_have_to_be_started():

@@ -1,0 +1,32 @@
+"""The benchmark of fits past one machine: a fit from a file, and the model of costs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from benchmarks import distributed
+
+pytestmark = pytest.mark.slow
+
+
+def test_fits_from_a_file_keep_the_bound(monkeypatch, tmp_path):
+    monkeypatch.setattr(distributed, "RESULTS", tmp_path)
+    table = distributed.measure_disk(quick=True)
+    assert (table["train_gap"] <= distributed.KAPPA + 1e-3).all()
+    assert (table["peak_gib"] < 2).all()
+
+
+def test_the_model_of_costs_adds_up_what_was_measured(monkeypatch, tmp_path):
+    monkeypatch.setattr(distributed, "RESULTS", tmp_path)
+    pd.DataFrame({"rounds": [100], "bytes_per_row_and_round": [8.0]}).to_csv(
+        tmp_path / "distributed_traffic.csv", index=False
+    )
+    timed = {"rows": [1000], "features": [50], "seconds_1": [4.0], "seconds_2": [3.0]}
+    pd.DataFrame(timed).to_csv(tmp_path / "distributed_processes.csv", index=False)
+    table = distributed.measure_machines(quick=False).set_index(["rows", "machines"])
+    # two of four seconds are shared by two processes
+    assert table.loc[(1e7, 2), "seconds_of_products"] == pytest.approx(2 / 1000 * 1e7 / 2)
+    assert table.loc[(1e7, 2), "seconds_of_the_first"] == pytest.approx(2 / 1000 * 1e7)
+    assert table.loc[(1e7, 2), "seconds_of_sending"] == pytest.approx(100 * (50e-6 + 8e7 / 1.25e9))
+    assert table.loc[(1e7, 1), "seconds_of_sending"] == 0
