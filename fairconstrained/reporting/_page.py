@@ -50,6 +50,7 @@ def page(report: FairnessReport) -> Html:
         _verdict(report),
         _groups(report),
         _gaps(report),
+        _certificates(report),
         _scores(report),
         _path(report),
         _bounds(report),
@@ -175,6 +176,14 @@ def _gaps(report: FairnessReport) -> Html:
         "positive, and the smaller the groups the larger."
     )
     return _section("Gaps between groups", table(note, headings, lines))
+
+
+def _certificates(report: FairnessReport) -> Html:
+    if not report.certificates:
+        return Html("")
+    lines = [str(certificate).splitlines() for certificate in report.certificates]
+    found = [joined(tag("p", tag("strong", first)), _list(others)) for first, *others in lines]
+    return _section("In the population", *found)
 
 
 def _scale(values: np.ndarray) -> float:
