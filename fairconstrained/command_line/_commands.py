@@ -15,12 +15,17 @@ from fairconstrained.certification import gap_interval
 from fairconstrained.command_line._table import AuditTable, did_you_mean
 from fairconstrained.metrics import METRICS, conditional_parity_gap
 from fairconstrained.metrics.registry import info_of
+from fairconstrained.plotting.group_names import group_name
 from fairconstrained.reporting import FairnessReport, fairness_report
 
 __all__ = ["COMMANDS"]
 
 #: Gap that only a table with strata has, so that it is no gap of every report.
 _CONDITIONAL = info_of(conditional_parity_gap)
+#: Characters in a line of output.
+WIDTH = 100
+#: Groups that fit beside each other; of more, each has a line of its own.
+_MOST_COLUMNS = 5
 
 
 def _report(options: Namespace) -> bool:
@@ -28,16 +33,23 @@ def _report(options: Namespace) -> bool:
     table = AuditTable.read(options)
     report = _measured(options, table, title=options.title)
     report.to_html(options.output)
-    for words in (table.reading, "\n".join(report.verdict), *report.certificates, f"Written to {options.output}"):
-        print(words, end="\n\n")
+    _print(table.reading, *report.verdict)
+    _print_certificates(report)
+    print(f"\nPage written to {options.output}")
     return _passed(report)
 
 
 def _metrics(options: Namespace) -> bool:
     """Print the rates of the groups and the gaps between them."""
     table = AuditTable.read(options)
-    report = _measured(options, table, title=table.reading)
-    print(report)
+    report = _measured(options, table, title=None)
+    rates = report.table.set_axis([group_name(label) for label in report.table.index])
+    rates = rates.T if len(rates) <= _MOST_COLUMNS else rates
+    numbers = ["value", "lower", "upper"] if report.n_resamples else ["value"]
+    _print(table.reading)
+    with pd.option_context("display.width", WIDTH, "display.max_columns", None, "display.max_rows", None):
+        print(f"\n{rates.map(_written)}\n\n{report.gaps[numbers].map(_written).rename_axis('gap')}")
+    _print_certificates(report)
     if options.output is not None:
         report.gaps.drop(columns="gap").to_csv(options.output)
         print(f"\nGaps written to {options.output}")
@@ -48,7 +60,7 @@ def _names(options: Namespace) -> bool:
     """Print all gaps by all their names."""
     for info in [*METRICS.values(), _CONDITIONAL]:
         print(", ".join(info.names))
-        print(fill(info.description, 100, initial_indent="    ", subsequent_indent="    "))
+        print(fill(info.description, WIDTH, initial_indent="    ", subsequent_indent="    "))
     return True
 
 
@@ -58,6 +70,25 @@ COMMANDS: dict[str, Callable[[Namespace], bool]] = {"report": _report, "metrics"
 
 def _passed(report: FairnessReport) -> bool:
     return all(certificate.passed is not False for certificate in report.certificates)
+
+
+def _print(*sentences: str) -> None:
+    """Print sentences that fit a window."""
+    for sentence in sentences:
+        print(fill(sentence, WIDTH, subsequent_indent="    "))
+
+
+def _print_certificates(report: FairnessReport) -> None:
+    for certificate in report.certificates:
+        print()
+        _print(*str(certificate).splitlines())
+
+
+def _written(number: float) -> str:
+    """A count without, a rate with decimals; a dash for what is not defined."""
+    if np.isnan(number):
+        return "-"
+    return f"{number:,.0f}" if number >= 1 and number.is_integer() else f"{number:.3f}"
 
 
 def _measured(options: Namespace, table: AuditTable, title: str | None) -> FairnessReport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from textwrap import fill
 
 from fairconstrained.command_line._arguments import parser_of
 
@@ -56,7 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         passed = COMMANDS[options.command](options)
     except (ValueError, OSError, ImportError) as error:
-        print(f"fairconstrained {options.command}: error: {_in_options(str(error))}", file=sys.stderr)
+        message = f"fairconstrained {options.command}: error: {_in_options(str(error))}"
+        print("\n".join(fill(line, 100, subsequent_indent="    ") for line in message.splitlines()), file=sys.stderr)
         return USAGE_ERROR
     return 0 if passed else NOT_CERTIFIED
 

@@ -349,7 +349,7 @@ class FairnessReport:
 
     def __str__(self) -> str:
         with pd.option_context("display.width", 160, "display.max_columns", None, "display.precision", 4):
-            numbers = self.gaps.filter(items=["value", "class", "lower", "upper"])
+            numbers = self.gaps.filter(items=["value", "class", *["lower", "upper"] * bool(self.n_resamples)])
             by_class = [f"{label}:\n{_named(table)}" for label, table in self.class_tables.items()]
             tables = [str(_named(self.table)), *map(printable, by_class), str(numbers)]
         certificates = [printable(str(certificate)) for certificate in self.certificates]

@@ -1,5 +1,9 @@
 """The command line: pages and numbers are those of the functions, and errors say what to change."""
 
+import re
+import runpy
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +16,8 @@ from fairconstrained import fairness_report
 from fairconstrained.command_line import main
 from fairconstrained.metrics import METRICS, conditional_parity_gap, independence_gap
 from fairconstrained.version import __version__
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +168,7 @@ def _fail(arguments, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("fairconstrained metrics: error: ")
-    raise ValueError(err)
+    raise ValueError(" ".join(err.split()))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +210,28 @@ def test_arguments_that_cannot_be_parsed(file, capsys, wrong):
         main(["metrics", file, *SCORED, *wrong])
     assert raised.value.code == 2
     assert f"argument {wrong[0]}" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(GUIDE / "scores.csv", tmp_path)
+    page = (GUIDE / "command_line.rst").read_text(encoding="utf-8").replace("\\\n", "")
+    blocks = re.findall(r"code-block:: console\n\n   \$ fairconstrained (.*)\n((?:   .*\n|\n(?=   ))*)", page)
+    codes = []
+    for words, shown in blocks:
+        codes.append(main(shlex.split(words)))
+        printed = "".join(capsys.readouterr())
+        assert [line.strip() for line in shown.splitlines()] == [line.strip() for line in printed.splitlines()]
+    assert codes == [0, 0, 1, 2]
+
+
+def test_the_table_of_the_page_is_that_of_its_snippet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(GUIDE.parent / "snippets" / "command_line.py"))
+    made, shown = pd.read_csv("scores.csv"), pd.read_csv(GUIDE / "scores.csv")
+    pd.testing.assert_frame_equal(made.drop(columns="score"), shown.drop(columns="score"))
+    np.testing.assert_allclose(made["score"], shown["score"], atol=0.002)
 
 
 @pytest.mark.slow
