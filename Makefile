@@ -12,7 +12,7 @@ demo: .venv/demo
 	$(BIN)/python -m examples.demo
 
 # Compiled tests are kept, even where the environment says that nothing is: to compile them takes ten seconds of a run.
-test test-all test-min: export PYTHONDONTWRITEBYTECODE =
+test test-all test-min package: export PYTHONDONTWRITEBYTECODE =
 
 # The fast tier: every test that is not marked as slow.
 test: .venv/plain
@@ -37,8 +37,8 @@ trial: .venv/plain
 	$(BIN)/python -m benchmarks.trial --quick
 
 # Figures of the documentation that are older than the code which they measure.
-stale:
-	$(PYTHON) -m benchmarks.stale
+stale: .venv/demo
+	$(BIN)/python -m benchmarks.stale
 
 # What is published, in dist/: complete, and the wheel runs by itself, without any extra.
 package: .venv/release
@@ -47,8 +47,8 @@ package: .venv/release
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python .ci/archives.py dist
 	$(PYTHON) -m venv .venv-package
-	.venv-package/bin/python $(INSTALL) $(TORCH)
-	.venv-package/bin/python $(INSTALL) dist/*.whl
+	.venv-package/bin/python $(INSTALL) --no-compile $(TORCH)
+	.venv-package/bin/python $(INSTALL) --no-compile dist/*.whl
 	.venv-package/bin/python .ci/readme_example.py
 	.venv-package/bin/fairconstrained metrics docs/guide/scores.csv --label high_income --score score --groups sex
 
