@@ -85,8 +85,9 @@ def test_arguments_reach_the_report(people, file, tmp_path):
     pd.testing.assert_series_equal(gaps["value"], expected[list(gaps.index)])
 
 
-def test_decisions_without_scores_and_conditional_parity(people, file, tmp_path):
+def test_decisions_without_scores_and_conditional_parity(people, file, tmp_path, capsys):
     asked = ["--metrics", "demographic_parity,conditional_parity", "--strata", "job", "--resamples", "400"]
+    asked += ["--certify", "conditional_parity"]
     gaps = written([file, "--label", "hired", "--decision", "said", "--groups", "sex", *asked], tmp_path)
     given = people["hired"], people["said"]
     expected = [
@@ -96,6 +97,9 @@ def test_decisions_without_scores_and_conditional_parity(people, file, tmp_path)
     np.testing.assert_allclose(gaps["value"], expected)
     assert (gaps["lower"] < gaps["value"]).all()
     assert (gaps["value"] < gaps["upper"]).all()
+    out = capsys.readouterr().out
+    assert "conditional_parity_gap is at most" in out
+    assert f"Measured: {expected[1]:.4g} on 400 rows." in out
 
 
 def test_one_label_of_several_against_the_others(people, file, tmp_path):
