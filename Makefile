@@ -3,7 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Pinned, and installed before all else: an open requirement fetches gigabytes of CUDA packages.
 TORCH := torch==2.13.0
-INSTALL := -m pip install --quiet --disable-pip-version-check
+INTO := install --quiet --disable-pip-version-check
+INSTALL := -m pip $(INTO)
 
 .PHONY: demo test test-all test-min lint docs trial package stale clean
 .DELETE_ON_ERROR:
@@ -46,9 +47,9 @@ package: .venv/release
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python .ci/archives.py dist
-	$(PYTHON) -m venv .venv-package
-	.venv-package/bin/python $(INSTALL) --no-compile $(TORCH)
-	.venv-package/bin/python $(INSTALL) --no-compile dist/*.whl
+	$(PYTHON) -m venv --without-pip .venv-package
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile $(TORCH)
+	$(BIN)/python -m pip --python .venv-package $(INTO) --no-compile dist/*.whl
 	.venv-package/bin/python .ci/readme_example.py
 	.venv-package/bin/fairconstrained metrics docs/guide/scores.csv --label high_income --score score --groups sex
 
