@@ -42,6 +42,7 @@ def test_the_report_shows_its_certificates(report):
         assert "independence_gap is at most" in words
         assert "with 0.9 confidence" in words
         assert "separation_gap is at most" in words
+    assert "<p><strong>Positive rate (demographic parity)</strong></p>" in certified.to_html()
     assert "In the population" not in report.to_html()
 
 
