@@ -46,12 +46,9 @@ LAYERS = (
     "certification",
     "reporting",
     "heads",
-<<<<<<< HEAD
     "distributed",
-=======
     "command_line",
     "__main__",
->>>>>>> 46c628d (Reports from the command line, and certificates from the rows of a report)
 )
 #: What belongs to no layer: every layer may import it, and it imports no layer.
 ANYWHERE = ("exceptions", "version")
