@@ -57,6 +57,7 @@ MEASURED: dict[str, tuple[str, ...]] = {
     "boosting_speed": _BOOSTING,
     "bound_speed": (*_AUC, *_LOSSES, "constraints/rate_gap.py"),
     "certification": ("certification",),
+    "distributed": ("distributed", "tables", *_LINEAR),
     "fairness_paths": ("paths", *_PARITY, *_AUC, "constraints/rate_gap.py"),
     "head_speed": ("heads", *_SOLVERS),
     "import_time": ("*", "estimators", "solvers", "constraints", "models", "objectives", "checks", "metrics"),
@@ -187,7 +188,14 @@ def recorded(benchmark: str, is_new: bool = True) -> Iterator[None]:
         Name in `MEASURED`.
     is_new : bool, default=True
         Whether something was measured; False where tables were only drawn anew, which keeps their dates.
+
+    Raises
+    ------
+    ValueError
+        If nobody has said what the benchmark measures.
     """
+    if benchmark not in MEASURED:
+        raise ValueError(f"say in MEASURED of {Path(__file__).name} which parts of the package {benchmark!r} measures.")
     before = _tables()
     yield
     changed = [name for name, content in _tables().items() if content != before.get(name)]

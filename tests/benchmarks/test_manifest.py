@@ -85,6 +85,11 @@ def test_tables_that_change_are_entered(copied):
     assert not trial.is_stale
 
 
+def test_a_benchmark_has_to_say_what_it_measures(copied):
+    with pytest.raises(ValueError, match=r"MEASURED of manifest.py which parts of the package 'other' measures"):
+        manifest.recorded("other").__enter__()
+
+
 def test_the_list_names_what_is_old(copied, capsys, monkeypatch):
     manifest._write({NOW.file: NOW, "trial.csv": NOW._replace(file="trial.csv", benchmark="trial", code="then")})
     monkeypatch.setattr(sys, "argv", ["stale"])
