@@ -82,3 +82,8 @@ def test_the_citation_has_the_papers_of_the_documentation():
     assert set(re.findall(r"arXiv:\d+\.\d+", papers)) == set(re.findall(r"arXiv:\d+\.\d+", citation))
     assert citation.count("  - type: article") == 5
     assert f"license: {PROJECT['license']}" in citation
+
+
+def test_the_readme_names_every_extra():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in PROJECT["optional-dependencies"] if f"`{name}`" not in readme] == []
